@@ -1,0 +1,117 @@
+"""One wording for bad arrays; every public function that takes scores refuses NaN by its argument's name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from undogmatic.stats import agreement, calibration, checks, confound, distribution, paired, ranking, repeat
+
+GOOD = [1.0, 2.0, 4.0, 3.0, 5.0]
+LABELS01 = [0.0, 1.0, 0.0, 1.0, 1.0]
+HALVES = [0.5, 0.5]
+
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "wilcoxon": (paired.wilcoxon, {"differences": GOOD}),
+    "rank_biserial": (paired.rank_biserial, {"differences": GOOD}),
+    "share_in_direction": (paired.share_in_direction, {"differences": GOOD}),
+    "hodges_lehmann": (paired.hodges_lehmann, {"differences": GOOD}),
+    "summary": (paired.summary, {"values": GOOD}),
+    "holm": (paired.holm, {"p_values": LABELS01}),
+    "length_correlation": (confound.length_correlation, {"scores": GOOD, "lengths": GOOD}),
+    "length_auc": (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
+    "controlled_difference": (
+        confound.controlled_difference,
+        {"scores_a": GOOD, "scores_b": GOOD[::-1], "lengths_a": GOOD, "lengths_b": GOOD[::-1]},
+    ),
+    "pearson": (agreement.pearson, {"a": GOOD, "b": GOOD}),
+    "spearman": (agreement.spearman, {"a": GOOD, "b": GOOD}),
+    "kendall": (agreement.kendall, {"a": GOOD, "b": GOOD}),
+    "nearest_level": (agreement.nearest_level, {"scores": GOOD, "levels": [1, 3, 5, 7, 9]}),
+    "weighted_kappa": (agreement.weighted_kappa, {"a": GOOD, "b": GOOD, "categories": [1, 2, 3, 4, 5]}),
+    "bland_altman": (agreement.bland_altman, {"a": GOOD, "b": GOOD[::-1]}),
+    "max_abs_difference": (agreement.max_abs_difference, {"a": GOOD, "b": GOOD}),
+    "exact_match": (agreement.exact_match, {"a": GOOD, "b": GOOD}),
+    "auc": (ranking.auc, {"positive": GOOD, "negative": GOOD}),
+    "attack_summary": (
+        ranking.attack_summary,
+        {"attack_scores": GOOD, "explained_scores": GOOD, "naked_scores": GOOD},
+    ),
+    "fit_platt": (calibration.fit_platt, {"raw": GOOD, "label01": LABELS01}),
+    "fit_isotonic": (calibration.fit_isotonic, {"raw": GOOD, "label": GOOD}),
+    "fit_linear": (calibration.fit_linear, {"raw": GOOD, "label": GOOD}),
+    "fit_content_free": (calibration.fit_content_free, {"content_free_probs": HALVES}),
+    "content_free": (calibration.content_free, {"levels_probs": HALVES, "content_free_probs": HALVES}),
+    "reliability_table": (calibration.reliability_table, {"confidence": LABELS01, "correct": LABELS01}),
+    "expected_calibration_error": (
+        calibration.expected_calibration_error,
+        {"confidence": LABELS01, "correct": LABELS01},
+    ),
+    "brier": (calibration.brier, {"probabilities": LABELS01, "outcomes": LABELS01}),
+    "expectation": (distribution.expectation, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
+    "normalised_entropy": (distribution.normalised_entropy, {"probabilities": HALVES}),
+    "confidence": (distribution.confidence, {"probabilities": HALVES}),
+    "quantile_interval": (distribution.quantile_interval, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
+    "back_to_back": (repeat.back_to_back, {"first": GOOD, "second": GOOD[::-1]}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [(name, argument) for name, (_, good) in CALLS.items() for argument in good]
+)
+def test_nan_is_refused_by_the_argument_that_holds_it(name: str, argument: str) -> None:
+    function, good = CALLS[name]
+    function(**good)
+    spoiled = [*good[argument][:-1], float("nan")]
+    with pytest.raises(ValueError, match=f"`{argument}` holds NaN in 1 places"):
+        function(**{**good, argument: spoiled})
+
+
+@pytest.mark.parametrize("argument", ["a", "b"])
+def test_unequal_lengths_name_both_arguments(argument: str) -> None:
+    good = {"a": GOOD, "b": GOOD}
+    with pytest.raises(ValueError, match="`a` holds . values and `b` ."):
+        agreement.pearson(**{**good, argument: GOOD[:-1]})
+
+
+def test_infinity_wrong_shape_and_emptiness_are_refused() -> None:
+    with pytest.raises(ValueError, match="`differences` holds an infinite value"):
+        paired.wilcoxon([1.0, np.inf])
+    with pytest.raises(ValueError, match=r"`values` must be one-dimensional; its shape is \(2, 1\)"):
+        paired.summary([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="`differences` holds 0 values; at least 1"):
+        paired.hodges_lehmann([])
+
+
+def test_labels_become_codes_in_order_of_appearance_and_may_not_be_missing() -> None:
+    assert checks.labels(["b", "a", "b", 3], "groups", 4).tolist() == [0, 1, 0, 2]
+    for missing in (None, float("nan")):
+        with pytest.raises(ValueError, match="`groups` holds a missing label"):
+            checks.labels(["a", missing], "groups", 2)
+    with pytest.raises(ValueError, match="`groups` holds 1 labels for 2 values"):
+        checks.labels(["a"], "groups", 2)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])
+def test_a_confidence_level_is_a_share(level: float) -> None:
+    with pytest.raises(ValueError, match="`level` is"):
+        paired.share_in_direction(GOOD, level=level)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: paired.wilcoxon(GOOD, zero_method="drop"), "`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'"),
+        (lambda: paired.share_in_direction(GOOD, direction="up"), "`direction` is 'up'"),
+        (lambda: paired.share_in_direction(GOOD, method="wald"), "`method` is 'wald'"),
+        (lambda: ranking.auc(GOOD, GOOD, method="wald"), "`method` is 'wald'"),
+        (lambda: ranking.attack_summary(GOOD, GOOD, threshold_rule="x"), "`threshold_rule` is 'x'"),
+        (lambda: agreement.krippendorff_alpha([GOOD, GOOD], "ratio"), "`measurement` is 'ratio'"),
+        (lambda: agreement.weighted_kappa(GOOD, GOOD, GOOD, "cubic"), "`weights` is 'cubic'"),
+        (lambda: calibration.reliability_table(LABELS01, LABELS01, binning="x"), "`binning` is 'x'"),
+    ],
+)
+def test_an_unknown_word_is_refused_and_the_known_ones_listed(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

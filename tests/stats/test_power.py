@@ -1,0 +1,108 @@
+"""Power against published tables, its own inverses, and simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from undogmatic.stats import power
+
+PAIRS = st.integers(10, 200)
+DZ = st.floats(0.2, 1.5)
+
+
+def test_cohen_and_gpower_values_of_the_paired_t_test() -> None:
+    # The usual reference points of G*Power 3.1 for two dependent means, alpha 0.05 two-sided.
+    assert power.pairs_needed(0.5, power=0.8, test="t") == 34
+    assert power.pairs_needed(0.5, power=0.95, test="t") == 54
+    assert power.pairs_needed(0.2, power=0.8, test="t") == 199
+
+
+def test_the_wilcoxon_efficiency_costs_five_percent_more_pairs() -> None:
+    assert power.WILCOXON_EFFICIENCY == pytest.approx(0.955, abs=5e-4)
+    assert power.pairs_needed(0.2, test="wilcoxon") / power.pairs_needed(0.2, test="t") == pytest.approx(
+        1.047, abs=0.01
+    )
+
+
+@given(PAIRS, DZ, st.sampled_from(["wilcoxon", "t"]), st.sampled_from(["two-sided", "greater"]))
+def test_power_rises_with_pairs_and_effect(n: int, dz: float, test: power.Test, sides: power.Sides) -> None:
+    here = power.power_at(dz, n, alternative=sides, test=test)
+    assert 0.05 - 1e-9 <= here <= 1
+    assert power.power_at(dz, n + 5, alternative=sides, test=test) >= here - 1e-9
+    assert power.power_at(dz + 0.1, n, alternative=sides, test=test) >= here - 1e-9
+
+
+@given(PAIRS, st.floats(0.3, 0.95), st.floats(0.5, 30))
+def test_detectable_effect_inverts_power_and_scales_with_the_spread(n: int, wanted: float, sd: float) -> None:
+    result = power.minimum_detectable_effect(n, sd, power=wanted)
+    assert result.effect == pytest.approx(result.dz * sd)
+    assert power.power_at(result.effect or 0.0, n, sd) == pytest.approx(wanted, abs=1e-6)
+
+
+@given(DZ)
+def test_pairs_needed_is_the_first_number_that_is_enough(dz: float) -> None:
+    n = power.pairs_needed(dz)
+    assert power.power_at(dz, n) >= 0.8
+    assert power.power_at(dz, n - 1) < 0.8
+
+
+def test_two_sided_power_ignores_the_sign_and_one_sided_does_not() -> None:
+    assert power.power_at(-0.5, 30) == power.power_at(0.5, 30)
+    assert power.power_at(-0.5, 30, alternative="greater") < 0.001
+
+
+def test_no_effect_is_found_as_often_as_alpha() -> None:
+    assert power.power_at(0.0, 30, alpha=0.01) == pytest.approx(0.01)
+
+
+def test_without_a_spread_the_effect_has_no_score_units() -> None:
+    assert power.minimum_detectable_effect(30).effect is None
+
+
+def test_simulated_wilcoxon_power_at_the_detectable_effect() -> None:
+    rng = np.random.default_rng(7)
+    dz = power.minimum_detectable_effect(30).dz
+    p_values = stats.wilcoxon(rng.normal(dz, 1, size=(3000, 30)), axis=1).pvalue
+    # Monte Carlo error 0.007; the 3/pi rule is asymptotic.
+    assert np.mean(p_values <= 0.05) == pytest.approx(0.80, abs=0.02)
+
+
+def test_simulated_t_power_away_from_the_target() -> None:
+    rng = np.random.default_rng(8)
+    p_values = stats.ttest_1samp(rng.normal(0.3, 1, size=(20000, 25)), 0, axis=1).pvalue
+    assert np.mean(p_values <= 0.05) == pytest.approx(power.power_at(0.3, 25, test="t"), abs=0.01)
+
+
+def test_five_pairs_cannot_be_significant_two_sided_but_can_one_sided() -> None:
+    # The smallest two-sided p-value of five pairs is 2/32.
+    assert power.power_at(10.0, 5) == 0.0
+    assert power.power_at(10.0, 5, alternative="greater") > 0.99
+    with pytest.raises(ValueError, match="`n_pairs` is 5: too few"):
+        power.minimum_detectable_effect(5)
+    assert power.pairs_needed(10.0) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_pairs": 1}, "`n_pairs` is 1"),
+        ({"n_pairs": 30, "alpha": 5.0}, "`alpha` is 5.0"),
+        ({"n_pairs": 30, "power": 0.04}, "`power` is 0.04, not above"),
+        ({"n_pairs": 30, "sd_differences": 0.0}, "`sd_differences` is 0.0"),
+        ({"n_pairs": 30, "test": "sign"}, "`test` is 'sign'"),
+    ],
+)
+def test_impossible_designs_are_refused(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        power.minimum_detectable_effect(**arguments)  # type: ignore[arg-type]
+
+
+def test_an_absent_or_opposite_effect_has_no_number_of_pairs() -> None:
+    with pytest.raises(ValueError, match="`effect` is 0"):
+        power.pairs_needed(0.0)
+    with pytest.raises(ValueError, match="`effect` is -1"):
+        power.pairs_needed(-1.0, alternative="greater")
+    with pytest.raises(ValueError, match="more than ten million"):
+        power.pairs_needed(1e-6)

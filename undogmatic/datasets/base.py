@@ -1,0 +1,92 @@
+"""What a dataset is: something that loads Items, with every problem named by file and line."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Item
+
+
+class Dataset(Protocol):
+    """A named source of items. `about` is one line for reports, e.g. which split."""
+
+    name: str
+    about: str
+
+    def load(self) -> list[Item]: ...
+
+
+def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
+    """`path` as a file, or a ConfigError that lists what lies beside it.
+
+    Args:
+        path: What the user typed.
+        key: The config key, for the message.
+        patterns: Suffixes that make sense here, e.g. (".jsonl",).
+    """
+    file = Path(path).expanduser()
+    if file.is_file():
+        return file
+    folder = file.parent if file.parent.is_dir() else Path.cwd()
+    beside = sorted(p.name for p in folder.iterdir() if p.suffix in patterns)
+    close = difflib.get_close_matches(file.name, beside, 1)
+    what = "is a folder" if file.is_dir() else "does not exist"
+    listing = f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no such file'}."
+    raise ConfigError(f"`{key}` is {path!r}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)}).")
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file with their line numbers; blank lines are skipped.
+
+    Raises:
+        DataError: Naming file and line, for a line that is not UTF-8, not JSON or not an object.
+    """
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            if not raw.strip():
+                continue
+            try:
+                row = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}:{number}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
+            except json.JSONDecodeError as error:
+                raise DataError(f"{path}:{number}: not JSON ({error.msg}, column {error.colno}).") from None
+            if not isinstance(row, dict):
+                raise DataError(f"{path}:{number}: a JSON {type(row).__name__}; every line must be an object.")
+            yield number, row
+
+
+def make_item(place: str, fields: dict[str, Any]) -> Item:
+    """An Item, or a DataError that names the place (file:line) and the field."""
+    text = fields.get("text")
+    if isinstance(text, str) and not text.strip():
+        raise DataError(f"{place}: `text` is empty; every item needs a text.")
+    try:
+        return Item.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "missing":
+            raise DataError(f"{place}: the field `{key}` is missing. Fields: id, text; optional: condition, pair, label.") from None
+        raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
+
+
+def unique(items: Iterable[tuple[str, Item]]) -> list[Item]:
+    """The items of (place, item) pairs; a repeated id is a DataError that names both places."""
+    first: dict[str, str] = {}
+    result = []
+    for place, item in items:
+        if item.id in first:
+            raise DataError(f"{place}: the id {item.id!r} was already used at {first[item.id]}; ids must be unique.")
+        first[item.id] = place
+        result.append(item)
+    if not result:
+        raise DataError("the dataset holds no items.")
+    return result

@@ -1,0 +1,124 @@
+"""The curated Brazilian-law texts that ship with the project (`data/curated/`), and the step that makes pairs of theses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from undogmatic.datasets.base import existing_file, json_lines, make_item, unique
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.paths import data_folder
+from undogmatic.records import Item
+
+VARIANTS = ("authority_only", "explained_only", "explained_cited")
+LENGTH_MATCH = 0.10
+Part = Literal["pairs", "controls", "adversarial", "labelled"]
+_FILES = {"pairs": "ab_pairs.jsonl", "controls": "controls.jsonl", "adversarial": "adversarial.jsonl", "labelled": "labelled.jsonl"}
+
+
+class CuratedDataset:
+    """One or several of the curated files, one split.
+
+    Conditions: pairs give `authority_only`, `explained_only`, `explained_cited`; controls `humble`, `hubristic`,
+    `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`.
+
+    Args:
+        parts: Which files.
+        split: "test" (nothing was fitted to it), "development" or "all".
+        path: For a single part, a file of your own in the same format.
+        conditions: Keep only these conditions, or None for all.
+    """
+
+    def __init__(
+        self,
+        parts: list[Part],
+        split: Literal["test", "development", "all"] = "test",
+        path: str | None = None,
+        conditions: list[str] | None = None,
+    ) -> None:
+        if path is not None and len(parts) != 1:
+            raise ConfigError(f"`dataset.path` replaces one file, but `dataset.parts` names {len(parts)}.")
+        self.parts, self.split, self.conditions = parts, split, conditions
+        self.name = "+".join(parts) if len(parts) < 4 else "curated"
+        self.about = f"{self.name}, {split} split"
+        self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
+
+    def load(self) -> list[Item]:
+        """The items, part after part, in file order. Raises DataError naming file and line."""
+        found = unique(entry for part in self.parts for entry in self._part(part))
+        if self.conditions is None:
+            return found
+        kept = [item for item in found if item.condition in self.conditions]
+        if not kept:
+            known = sorted({str(item.condition) for item in found})
+            raise ConfigError(f"`dataset.conditions` is {self.conditions}; there are: {', '.join(known)}.")
+        return kept
+
+    def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
+        path = self.path or data_folder() / "curated" / _FILES[part]
+        for number, row in json_lines(path):
+            place = f"{path}:{number}"
+            if self.split != "all" and row.get("split", "test") != self.split:
+                continue
+            yield from _pair_items(place, row) if part == "pairs" else [(place, _single(place, part, row))]
+
+
+def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
+    prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:", "pairs": ""}[part]
+    name = row.get("level") if part == "labelled" else row.get("condition")
+    if not name:
+        raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
+    extra = {k: row[k] for k in ("register", "attack", "split") if row.get(k) is not None}
+    fields = {k: row[k] for k in ("id", "text", "label") if k in row}
+    return make_item(place, fields | {"condition": f"{prefix}{name}", "metadata": {"part": part} | extra})
+
+
+def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+    pair = row.get("id")
+    if not pair:
+        raise DataError(f"{place}: `id` is missing.")
+    extra = {k: row[k] for k in ("court", "area", "authority_form", "length_matched", "split") if k in row}
+    for variant in VARIANTS:
+        text = row.get(variant)
+        if variant == "explained_cited" and text is None:
+            continue
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts.")
+        fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
+        yield place, make_item(place, fields | {"metadata": {"part": "pairs"} | extra})
+
+
+def make_pairs(theses: Path) -> list[dict[str, Any]]:
+    """Theses file -> rows of the pairs file.
+
+    Checks every thesis (fields, both sides, ids, one split per precedent) and marks pairs whose two sides differ in
+    length by at most LENGTH_MATCH of the explained side's characters.
+
+    Raises:
+        DataError: Naming file and line.
+    """
+    needed = ("id", "precedent", "court", "area", "authority_form", "split", *VARIANTS)
+    rows: list[dict[str, Any]] = []
+    ids: dict[str, int] = {}
+    splits: dict[str, tuple[str, int]] = {}
+    for number, row in json_lines(theses):
+        place = f"{theses}:{number}"
+        for key in needed:
+            if not isinstance(row.get(key), str) or not row[key].strip():
+                raise DataError(f"{place}: `{key}` is missing or empty; a thesis has {', '.join(needed)}.")
+        if row["id"] in ids:
+            raise DataError(f"{place}: the id {row['id']!r} was already used at {theses}:{ids[row['id']]}.")
+        ids[row["id"]] = number
+        split, where = splits.setdefault(row["precedent"], (row["split"], number))
+        if split != row["split"]:
+            raise DataError(f"{place}: {row['precedent']} is in split {row['split']!r} here and in {split!r} at line {where}.")
+        naked, explained = len(row["authority_only"]), len(row["explained_only"])
+        rows.append({k: row[k] for k in needed} | {"length_matched": abs(naked - explained) <= LENGTH_MATCH * explained})
+    return rows
+
+
+def write_json_lines(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """One object a line, UTF-8."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Everything that can go wrong on purpose, in one tree.
+
+    UndogmaticError
+    |- ConfigError            a key, value or file the user chose; edit and rerun, never retried
+    |- DataError              a line, field or pair in the user's data; edit and rerun, never retried
+    |- RunStopped             the run ended early but cleanly; what was judged is kept
+    |  `- BudgetExceeded      the call or cost budget is full
+    `- ModelError             one answer could not be had; becomes a Failure, never a number
+       |- TransportError      refused, reset, 5xx, 429 after all retries
+       |- AnswerTimeout       no answer within the time limit
+       |- RefusedAnswer       the model declined to answer
+       |- UnparseableAnswer   an answer came, and it is not what was asked for
+       `- OffScaleAnswer      an answer came, and its score lies outside the rubric
+
+Messages name the key, the value, the options and the next step; the command line prints them without a traceback.
+"""
+
+from __future__ import annotations
+
+
+class UndogmaticError(Exception):
+    """Base of all our exceptions; `exit_status` is what the command line returns."""
+
+    exit_status = 1
+
+
+class ConfigError(UndogmaticError):
+    """A configured key or value cannot be used."""
+
+    exit_status = 2
+
+
+class DataError(UndogmaticError):
+    """An input file cannot be used as it is."""
+
+    exit_status = 2
+
+
+class RunStopped(UndogmaticError):
+    """The run stopped before every item was judged; the journal holds what was."""
+
+    exit_status = 3
+
+
+class BudgetExceeded(RunStopped):
+    """`engine.max_calls` or `engine.max_usd` is used up."""
+
+
+class ModelError(UndogmaticError):
+    """One judgment could not be made. `raw` keeps what the model said, if anything."""
+
+    kind = "transport"
+
+    def __init__(self, message: str, raw: str | None = None) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class TransportError(ModelError):
+    """The server could not be reached or answered with an error, after all retries."""
+
+    kind = "transport"
+
+
+class AnswerTimeout(ModelError):
+    """The server did not answer within `engine.timeout` seconds, after all retries."""
+
+    kind = "timeout"
+
+
+class RefusedAnswer(ModelError):
+    """The model declined."""
+
+    kind = "refusal"
+
+
+class UnparseableAnswer(ModelError):
+    """The answer does not have the agreed form, after all retries."""
+
+    kind = "unparseable"
+
+
+class OffScaleAnswer(ModelError):
+    """The answer's score is outside the rubric, or too little probability lies on its levels."""
+
+    kind = "off_scale"

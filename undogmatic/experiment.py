@@ -1,0 +1,202 @@
+"""The one pipeline: config -> dataset -> judge -> judgments -> analyses -> report and tracking."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.base import AnalysisResult, Judged, tabulate
+from undogmatic.config import Settings, build, settings
+from undogmatic.engine.journal import Journal
+from undogmatic.errors import ConfigError, RunStopped, UndogmaticError
+from undogmatic.judges.base import Judge
+from undogmatic.models.base import Model
+from undogmatic.outcome import FinishedRun
+from undogmatic.paths import conf_folder
+from undogmatic.progress import Progress
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Readout
+from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.resume import Manifest
+from undogmatic.versions import versions
+
+
+class Parts(NamedTuple):
+    """What a config composes, built and bound."""
+
+    rubric: Rubric
+    prompt: Prompt
+    model: Model
+    readout: Readout
+    judge: Judge
+    provenance: Provenance
+
+
+def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:
+    """Run one composed config to its report.
+
+    Args:
+        config: The resolved config as plain data.
+        choices: The option chosen per group.
+        folder: Output folder; an earlier unfinished run in it is continued.
+    Returns:
+        The headline metric of the first analysis, or None.
+    Raises:
+        UndogmaticError: With a message for the user.
+    """
+    started = time.time()
+    chosen = settings(config)
+    dataset = build(chosen.dataset, "dataset")
+    analysis = build(chosen.analysis, "analysis")
+    engine = build(chosen.engine, "engine")
+    tracker = build(chosen.tracking, "tracking")
+    items: list[Item] = dataset.load()[: chosen.run.limit]
+    items_digest = digest([item.model_dump(mode="json") for item in items])
+    parts = compose(chosen, seed=chosen.seed)
+    choices = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout.name}
+    name = chosen.run.name or "-".join(choices[k] for k in ("model", "prompt", "judge", "dataset"))
+
+    manifest = Manifest.open(folder, parts.provenance.config_hash, items_digest, name)
+    journal = Journal(folder / "judgments.jsonl")
+    with Progress(name, len(items) * chosen.run.repeats, parts) as progress:
+        try:
+            judgments = engine.run(
+                parts.judge, parts.model, items, parts.provenance, journal, chosen.run.repeats, progress.step
+            )
+        except UndogmaticError as error:
+            _keep(folder, tabulate(items, list(journal.done.values()), chosen.run.repeats))
+            manifest.close("stopped", error=str(error))
+            if isinstance(error, RunStopped):
+                raise type(error)(f"{error}\n{progress.done} of {progress.total} done. Continue: run.resume={folder}") from None
+            raise
+    frame = tabulate(items, judgments, chosen.run.repeats)
+    _keep(folder, frame)
+    _some_verdict(judgments)
+
+    judged = Judged(frame, parts.rubric, name)
+    results: list[AnalysisResult] = analysis(judged, np.random.default_rng(chosen.seed))
+    finished = FinishedRun(
+        name=name,
+        folder=folder,
+        language=chosen.report.language,
+        config=config,
+        choices=choices,
+        identity=manifest.identity,
+        rubric=parts.rubric,
+        items=items,
+        judgments=judgments,
+        frame=frame,
+        results=results,
+        metrics=_metrics(frame, judgments, progress.seconds, results),
+        prompt_id=parts.prompt.id,
+        prompt_hash=parts.provenance.prompt_hash,
+        prompt_text=parts.prompt.system(parts.rubric, "level" if parts.readout.name == "logprobs" else "json"),
+        uses_prompt=any(r.uses_prompt for r in parts.judge.readouts()),
+        model_name=parts.model.name,
+        dataset_digest=items_digest,
+        versions=versions(),
+        started=started,
+        seconds=time.time() - started,
+        repeatability=manifest.compare(frame, judgments, all(r.deterministic for r in parts.judge.readouts())),
+    )
+    _report(finished, tracker)
+    manifest.close("finished")
+    headline = next((r.headline for r in results if r.headline is not None), None)
+    return finished.metrics[headline] if headline is not None else None
+
+
+def compose(chosen: Settings, seed: int = 0) -> Parts:
+    """Build rubric, prompt, model, readout and judge, and bind them to one another. Raises ConfigError."""
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    prompt: Prompt = build(chosen.prompt, "prompt")
+    model: Model = build(chosen.model, "model")
+    readout: Readout = build(_readout_node(chosen.readout, model), "readout")
+    readout.bind(model, prompt, rubric)
+    judge: Judge = build(chosen.judge, "judge", readout=readout)
+    state = {"program": judge.state(), "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
+    provenance = Provenance(
+        model=model.name,
+        readout=readout.name,
+        prompt=prompt.id,
+        prompt_hash=prompt.hash(rubric),
+        program_hash=digest(judge.state()),
+        config_hash=digest(state | {"prompt": prompt.hash(rubric)}),
+    )
+    return Parts(rubric, prompt, model, readout, judge, provenance)
+
+
+def _readout_node(node: Mapping[str, Any], model: Model) -> Mapping[str, Any]:
+    """`readout=auto` is the model's first readout with that readout's own defaults; everything else is itself."""
+    if node.get("_target_") != "auto":
+        return node
+    extra = sorted(set(node) - {"_target_"})
+    if extra:
+        raise ConfigError(
+            f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
+            f"readout={model.readouts[0]} readout.{extra[0]}=..."
+        )
+    from omegaconf import OmegaConf
+
+    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{model.readouts[0]}.yaml"))
+    assert isinstance(loaded, dict)
+    return {str(k): v for k, v in loaded.items()}
+
+
+def _keep(folder: Path, frame: pd.DataFrame) -> None:
+    """scores.csv: one row per item (the first repeat), in input order."""
+    columns = ["item_id", "pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
+    folder.mkdir(parents=True, exist_ok=True)
+    first = frame[frame["repeat"] == 0]
+    first[columns].round({"score": 6, "confidence": 4, "seconds": 4}).to_csv(folder / "scores.csv", index=False)
+
+
+def _some_verdict(judgments: Sequence[Judgment]) -> None:
+    if any(isinstance(j.outcome, Verdict) for j in judgments):
+        return
+    outcome = judgments[0].outcome
+    assert not isinstance(outcome, Verdict)
+    raise RunStopped(
+        f"no item could be judged ({len(judgments)} failures); the first, for {judgments[0].item_id!r}: "
+        f"{outcome.reason}: {outcome.message}"
+        + (f"\nThe model said: {outcome.raw[:200]!r}" if outcome.raw else "")
+        + "\nThe journal keeps every raw answer. Try another readout= or model=."
+    )
+
+
+def _metrics(
+    frame: pd.DataFrame, judgments: Sequence[Judgment], seconds: float, results: Sequence[AnalysisResult]
+) -> dict[str, float]:
+    failed = int(frame["error"].notna().sum())
+    usd = frame["usd"]
+    metrics: dict[str, float] = {
+        "judged": float(len(frame) - failed),
+        "failed": float(failed),
+        "calls": float(frame["calls"].sum()),
+        "calls_cached": float(frame["cached"].sum()),
+        "input_tokens": float(sum(j.cost.input_tokens for j in judgments)),
+        "output_tokens": float(sum(j.cost.output_tokens for j in judgments)),
+        "judging_seconds": seconds,
+        "judgments_per_second": len(frame) / seconds if seconds > 0 else 0.0,
+    }
+    if usd.notna().all():
+        metrics["usd"] = float(usd.sum())
+    for result in results:
+        metrics |= {k: float(v) for k, v in result.metrics.items()}
+    return metrics
+
+
+def _report(finished: FinishedRun, tracker: Any) -> None:
+    from undogmatic.report import terminal, write
+
+    (finished.folder / "metrics.json").write_text(
+        json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n", encoding="utf-8"
+    )
+    write(finished)
+    where = tracker.log(finished)
+    terminal.show(finished, where)

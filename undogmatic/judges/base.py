@@ -1,0 +1,84 @@
+"""From what a judge module predicts to the record that the rest of the program reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from undogmatic.errors import BudgetExceeded, ModelError
+from undogmatic.models.calls import recording, rollout
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+
+if TYPE_CHECKING:
+    from undogmatic.readouts.base import Readout
+
+
+class Judge(dspy.Module):
+    """Base of all judge styles: a DSPy module whose prediction carries a `reading`.
+
+    Attributes:
+        name: Its name in `judge=`.
+    """
+
+    name = "judge"
+
+    def readouts(self) -> Sequence[Readout]:
+        """The readouts it uses, for reports on what reaches a model."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """What determines its answers; hashed into the provenance."""
+        raise NotImplementedError
+
+
+def verdict(reading: Reading) -> Verdict:
+    """A reading as a verdict."""
+    return Verdict(
+        score=reading.score,
+        raw_score=reading.raw_score,
+        distribution=reading.distribution,
+        interval=reading.interval,
+        confidence=reading.confidence,
+        confidence_source=reading.confidence_source,  # type: ignore[arg-type]
+        rationale=reading.rationale,
+        issues=reading.issues,
+    )
+
+
+def total(calls: Sequence[Call], seconds: float) -> Cost:
+    """Sum of the exchanges; money is None as soon as one made call has no known price."""
+    made = [c for c in calls if not c.cached]
+    prices = [c.usd for c in made]
+    return Cost(
+        calls=sum(c.attempts for c in made),
+        cached=len(calls) - len(made),
+        input_tokens=sum(c.input_tokens for c in made),
+        output_tokens=sum(c.output_tokens for c in made),
+        usd=None if any(p is None for p in prices) else float(sum(p for p in prices if p is not None)),
+        seconds=seconds,
+    )
+
+
+async def judge_item(judge: Judge, item: Item, provenance: Provenance, repeat: int = 0) -> Judgment:
+    """Judge one item. A ModelError becomes a Failure; BudgetExceeded and ConfigError pass."""
+    clock = time.perf_counter()
+    with recording() as calls, rollout(repeat):
+        try:
+            outcome: Verdict | Failure = verdict((await judge.acall(item=item)).reading)
+        except BudgetExceeded:
+            raise
+        except ModelError as error:
+            outcome = Failure(reason=error.kind, message=str(error), raw=error.raw)  # type: ignore[arg-type]
+    return Judgment(
+        item_id=item.id,
+        repeat=repeat,
+        judge=judge.name,
+        outcome=outcome,
+        cost=total(calls, time.perf_counter() - clock),
+        provenance=provenance,
+        calls=tuple(calls),
+    )

@@ -1,0 +1,70 @@
+"""What a model is to the rest of the program.
+
+A model has a `name` (its full identity: server or file hash included), says which readouts it can serve (the first is
+its default), and talks through the `Gateway` it is given. What it can do is one of four small protocols; a readout
+asks for the one it needs and names the alternatives when the model lacks it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from undogmatic.models.calls import Gateway
+
+if TYPE_CHECKING:
+    import numpy as np
+    from dspy.lm15 import Request, Response
+
+
+class Model:
+    """Base of all models. `connect` is called once before the first call, `close` after the last.
+
+    Attributes:
+        name: Identity for provenance and cache keys.
+        readouts: Names of the readouts it can serve, the default first.
+        max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
+        deterministic: Whether the same request gives the same answer by construction.
+    """
+
+    name: str
+    readouts: tuple[str, ...]
+    max_concurrency: int | None = None
+    deterministic: bool = False
+    gateway: Gateway
+
+    def connect(self, gateway: Gateway) -> None:
+        """Use this gateway for all calls."""
+        self.gateway = gateway
+
+    async def close(self) -> None:
+        """Release connections. The model may be used again afterwards."""
+
+
+@runtime_checkable
+class Chats(Protocol):
+    """Completes a chat (DSPy's canonical request and response); log-probabilities when asked for."""
+
+    async def complete(self, request: Request) -> Response: ...
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """Gives hidden states of a text."""
+
+    name: str
+
+    async def features(self, text: str) -> np.ndarray: ...
+
+
+@runtime_checkable
+class Decides(Protocol):
+    """Answers typed questions with probabilities (System One)."""
+
+    async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class Rates(Protocol):
+    """Gives a score on 0-1 directly, by rules or by a fitted regression, and says why."""
+
+    async def rate(self, text: str) -> tuple[float, str]: ...

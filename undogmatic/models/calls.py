@@ -1,0 +1,236 @@
+"""One door for every call to a model: cache, budget, time limit, retries and the record of what was said.
+
+A model turns a request into a JSON payload and knows how to send it; the `Gateway` decides whether it needs sending at
+all. Everything that passes is noted as a `Call` for the judgment being made (see `recording`), so that the journal
+and the traces hold the exact exchange.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, ModelError, TransportError
+from undogmatic.records import Call, digest
+
+_calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
+_rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Call]]:
+    """Collect every `Call` made inside the block (and in tasks started from it)."""
+    calls: list[Call] = []
+    token = _calls.set(calls)
+    try:
+        yield calls
+    finally:
+        _calls.reset(token)
+
+
+@contextlib.contextmanager
+def rollout(number: int) -> Iterator[None]:
+    """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
+    token = _rollout.set(number)
+    try:
+        yield
+    finally:
+        _rollout.reset(token)
+
+
+def current_rollout() -> int:
+    """The repeat that the calls being made belong to (0 = the first)."""
+    return _rollout.get()
+
+
+class Reply(NamedTuple):
+    """What came back: plain JSON, and what it cost. `usd` is None where the price is unknown."""
+
+    data: Any
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+
+
+class Retryable(Exception):
+    """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection).
+
+    Args:
+        message: What happened, without secrets.
+        after: Seconds the server asked us to wait (`Retry-After`), or None.
+    """
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class ReplyCache:
+    """Finished calls on disk, shared by runs and processes. JSON only: nothing in it can run code.
+
+    Built on diskcache with its JSON disk; no pickle is written or read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import diskcache
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._cache = diskcache.Cache(
+            str(folder), disk=diskcache.JSONDisk, disk_compress_level=1, eviction_policy="none", sqlite_synchronous=1
+        )
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The reply kept under `key`, or None."""
+        found: dict[str, Any] | None = self._cache.get(key)
+        return found
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        """Keep a JSON-able reply."""
+        self._cache.set(key, value)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._cache.close()
+
+
+class Budget:
+    """Counts what was spent and refuses what would exceed the limits.
+
+    A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
+    the answer, so `max_usd` can be overshot by the calls in flight at that moment.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
+        self.max_calls, self.max_usd = max_calls, max_usd
+        self.calls, self.usd = 0, 0.0
+
+    def take(self) -> None:
+        """Reserve one call. Raises BudgetExceeded."""
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            raise BudgetExceeded(
+                f"`engine.max_calls` is {self.max_calls} and {self.calls} calls were made. "
+                "Raise it (engine.max_calls=N, or null for no limit) and rerun: what was judged is kept."
+            )
+        if self.max_usd is not None and self.usd >= self.max_usd:
+            raise BudgetExceeded(
+                f"`engine.max_usd` is {self.max_usd} and {self.usd:.4f} USD were spent in {self.calls} calls. "
+                "Raise it (engine.max_usd=X, or null for no limit) and rerun: what was judged is kept."
+            )
+        self.calls += 1
+
+    def spend(self, usd: float | None) -> None:
+        """Note the price of an answer."""
+        if usd is None and self.max_usd is not None:
+            raise ConfigError(
+                f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be kept. "
+                "Set model.price.input and model.price.output (USD per million tokens), or engine.max_usd=null."
+            )
+        self.usd += usd or 0.0
+
+
+class Gateway:
+    """Every call of a run goes through one of these.
+
+    Args:
+        cache: Where finished calls are kept, or None for no cache.
+        budget: Limits on calls and money.
+        timeout: Seconds for one attempt.
+        retries: Further attempts after a retryable fault.
+        backoff: Seconds before the first retry; doubles each time, at most `max_backoff`. A longer `Retry-After` wins.
+    """
+
+    def __init__(
+        self,
+        cache: ReplyCache | None = None,
+        budget: Budget | None = None,
+        timeout: float = 60.0,
+        retries: int = 4,
+        backoff: float = 0.5,
+        max_backoff: float = 30.0,
+    ) -> None:
+        self.cache, self.budget = cache, budget or Budget()
+        self.timeout, self.retries = timeout, retries
+        self.backoff, self.max_backoff = backoff, max_backoff
+
+    async def call(self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Answer `request` from the cache, or by `send` under budget, time limit and retries.
+
+        Args:
+            model: Full identity of the model: it is part of the cache key, so it names the server or the file's hash.
+            request: The JSON payload; with `model` and the current rollout it identifies the call.
+            send: Sends the payload once; raises Retryable, ModelError or ConfigError.
+        Raises:
+            BudgetExceeded: Before sending, if a limit is reached.
+            TransportError, AnswerTimeout: When the last retry failed.
+        """
+        key = digest({"model": model, "request": request, "rollout": current_rollout()})
+        started = time.time()
+        if self.cache is not None and (kept := self.cache.get(key)) is not None:
+            reply = Reply(**kept)
+            self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+            return reply
+        clock = time.perf_counter()
+        for attempt in range(1, self.retries + 2):
+            self.budget.take()
+            wait: float | None = None
+            try:
+                reply = await asyncio.wait_for(send(), self.timeout)
+            except TimeoutError:
+                error: ModelError = AnswerTimeout(
+                    f"no answer within {self.timeout:g} s in {attempt} attempt(s); raise engine.timeout or lower "
+                    "engine.concurrency"
+                )
+            except Retryable as fault:
+                error, wait = TransportError(f"{fault} ({attempt} attempt(s))"), fault.after
+            except ModelError as fault:
+                self._note(self._failed(model, request, fault, started, clock, attempt))
+                raise
+            else:
+                self._note(
+                    Call(
+                        model=model,
+                        request=request,
+                        reply=reply.data,
+                        input_tokens=reply.input_tokens,
+                        output_tokens=reply.output_tokens,
+                        usd=reply.usd,
+                        started=started,
+                        seconds=time.perf_counter() - clock,
+                        attempts=attempt,
+                    )
+                )
+                if self.cache is not None:
+                    self.cache.put(key, reply._asdict())
+                self.budget.spend(reply.usd)
+                return reply
+            if attempt > self.retries:
+                self._note(self._failed(model, request, error, started, clock, attempt))
+                raise error
+            delay = min(self.backoff * 2 ** (attempt - 1), self.max_backoff)
+            await asyncio.sleep(max(delay, wait or 0.0))
+        raise AssertionError("the loop returns or raises")
+
+    @staticmethod
+    def _failed(
+        model: str, request: dict[str, Any], fault: ModelError, started: float, clock: float, attempts: int
+    ) -> Call:
+        return Call(
+            model=model,
+            request=request,
+            reply=fault.raw,
+            error=f"{fault.kind}: {fault}",
+            started=started,
+            seconds=time.perf_counter() - clock,
+            attempts=attempts,
+        )
+
+    @staticmethod
+    def _note(call: Call) -> None:
+        calls = _calls.get()
+        if calls is not None:
+            calls.append(call)

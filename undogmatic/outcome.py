@@ -1,0 +1,71 @@
+"""A finished run: what report and tracking read. Nothing here computes a statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from undogmatic.analyses.base import AnalysisResult
+from undogmatic.records import Item, Judgment, Rubric
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """How this run compares with the latest earlier run of the same identity.
+
+    `earlier` is that run's folder or None; `max_difference` in score units; `cached` is the share of calls that
+    the cache answered, without which "identical" would mean little.
+    """
+
+    earlier: Path | None
+    identical: bool | None
+    max_difference: float | None
+    cached: float
+    deterministic: bool
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Everything a run yielded.
+
+    Attributes:
+        name: Short name, e.g. "local-anchored_pt-score-pairs".
+        folder: Its output folder; judgments.jsonl is there already.
+        config: The composed config as plain data, without secrets (none enter it).
+        choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
+        identity: Hash of all that determines the scores.
+        items, judgments: What was judged, and the results in the same order (repeat by repeat).
+        frame: `analyses.base.tabulate` of both.
+        results: One per analysis.
+        metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
+        prompt_text: What the model was shown as instructions.
+        dataset_digest: SHA-256 over the items.
+        versions: Package -> version, with "python" and "git" (commit, or "unknown").
+    """
+
+    name: str
+    folder: Path
+    language: str
+    config: Mapping[str, Any]
+    choices: Mapping[str, str]
+    identity: str
+    rubric: Rubric
+    items: Sequence[Item]
+    judgments: Sequence[Judgment]
+    frame: pd.DataFrame
+    results: Sequence[AnalysisResult]
+    metrics: Mapping[str, float]
+    prompt_id: str
+    prompt_hash: str
+    prompt_text: str
+    uses_prompt: bool
+    model_name: str
+    dataset_digest: str
+    versions: Mapping[str, str]
+    started: float
+    seconds: float
+    repeatability: Repeatability

@@ -1,0 +1,74 @@
+"""What a readout is: a model's answer -> a `Reading`, from which a judge makes its verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import dspy
+
+from undogmatic.errors import ConfigError
+from undogmatic.records import Item, Rubric, ScoreDistribution
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
+
+
+class Reading(NamedTuple):
+    """One score as it came out of a model, in the rubric's units.
+
+    `raw_score` is the score before calibration where there was one. `confidence` is 0-100 and `confidence_source` says
+    whether it is the model's own word ("stated") or 100 x (1 - normalised entropy) ("entropy").
+    """
+
+    score: float
+    distribution: ScoreDistribution | None = None
+    interval: tuple[float, float] | None = None
+    confidence: float | None = None
+    confidence_source: str = "none"
+    rationale: str | None = None
+    raw_score: float | None = None
+    issues: tuple[str, ...] = ()
+
+
+class Readout(dspy.Module):
+    """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
+    with one field, `reading`.
+
+    Attributes:
+        name: Its name in `readout=`.
+        uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
+        deterministic: Whether it asks at temperature 0.
+    """
+
+    name = "readout"
+    uses_prompt = True
+    deterministic = True
+
+    def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
+        """Take the composed parts and check that they fit. Raises ConfigError."""
+        if self.name not in model.readouts:
+            raise ConfigError(
+                f"readout={self.name} does not work with this model ({model.name}); it serves: "
+                f"{', '.join(model.readouts)}. Use readout=auto for its default ({model.readouts[0]})."
+            )
+        self.model, self.prompt, self.rubric = model, prompt, rubric
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """Read one item. Raises ModelError."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """What, besides prompt and rubric, determines the answer; part of the program hash."""
+        return {"readout": self.name}
+
+
+def entropy_reading(distribution: ScoreDistribution, **fields: Any) -> Reading:
+    """A reading whose score is the expectation and whose confidence comes from the entropy."""
+    return Reading(
+        score=fields.pop("score", distribution.expectation),
+        distribution=distribution,
+        confidence=distribution.confidence,
+        confidence_source="entropy",
+        **fields,
+    )

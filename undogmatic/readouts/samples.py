@@ -1,0 +1,87 @@
+"""`samples`: the same question asked n times; the answers' spread is the distribution."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import dspy
+import numpy as np
+
+from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
+from undogmatic.models.calls import current_rollout, rollout
+from undogmatic.readouts.base import Readout, entropy_reading
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Item, Rubric, ScoreDistribution
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
+
+
+class SamplesReadout(Readout):
+    """n structured answers at a temperature above 0, each with its own rollout id so that no cache answers twice.
+
+    The interval is the central 90 % of the sampled scores. Answers that fail are left out and named in the issues;
+    fewer than half readable answers are a Failure.
+
+    Args:
+        n: Number of answers, at least 2.
+        temperature: Sampling temperature; must be above 0, or all answers are the same.
+        top_p: Nucleus sampling.
+        retries: Per answer, as in `structured`.
+        max_tokens: Room for each answer.
+    """
+
+    name = "samples"
+    deterministic = False
+
+    def __init__(
+        self, n: int = 5, temperature: float = 1.0, top_p: float = 1.0, retries: int = 2, max_tokens: int = 400
+    ) -> None:
+        super().__init__()
+        if n < 2:
+            raise ConfigError(f"`readout.n` is {n}; a spread needs at least 2 answers.")
+        if temperature <= 0:
+            raise ConfigError(f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use e.g. 1.0.")
+        self.n, self.temperature = n, temperature
+        self.inner = StructuredReadout(retries=retries, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+
+    def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
+        super().bind(model, prompt, rubric)
+        self.inner.bind(model, prompt, rubric)
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        base = current_rollout() * self.n
+
+        async def once(number: int) -> Any:
+            with rollout(base + number):
+                try:
+                    return (await self.inner.acall(item=item)).reading
+                except ModelError as error:
+                    return error
+
+        answers = await asyncio.gather(*(once(k) for k in range(self.n)))
+        failed = [a for a in answers if isinstance(a, ModelError)]
+        readings = [a for a in answers if not isinstance(a, ModelError)]
+        if 2 * len(readings) < self.n:
+            first = failed[0]
+            raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
+        counts = Counter(r.score for r in readings)
+        values = tuple(sorted(counts))
+        distribution = ScoreDistribution(
+            values=values, probabilities=tuple(counts[v] / len(readings) for v in values)
+        )
+        scores = np.array([r.score for r in readings])
+        median = min(readings, key=lambda r: abs(r.score - float(np.median(scores))))
+        reading = entropy_reading(
+            distribution,
+            interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
+            rationale=median.rationale,
+            issues=tuple(f"{a.kind}: {a}" for a in failed),
+        )
+        return dspy.Prediction(reading=reading)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"n": self.n, "inner": self.inner.state()}

@@ -1,0 +1,127 @@
+"""Which folder a run writes to, and what is noted there so that it can be continued and compared.
+
+Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from undogmatic.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.outcome import Repeatability
+    from undogmatic.records import Judgment
+
+MANIFEST = "run.json"
+
+
+def output_folder(resume: str | None, fresh: str) -> str:
+    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`."""
+    if resume is None or resume == "null":
+        return fresh
+    if resume == "last":
+        return str(_last_unfinished(Path(fresh).parts[0]))
+    return resume
+
+
+def _last_unfinished(root: str) -> Path:
+    unfinished = []
+    for manifest in Path(root).glob(f"*/*/{MANIFEST}"):
+        if json.loads(manifest.read_text(encoding="utf-8")).get("status") != "finished":
+            unfinished.append(manifest.parent)
+    if not unfinished:
+        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished run under {root}/. Leave it out.")
+    return max(unfinished)
+
+
+class Manifest:
+    """`run.json` in a run's folder: what the run is, and whether it ended."""
+
+    def __init__(self, folder: Path, data: dict[str, Any]) -> None:
+        self.folder, self.data = folder, data
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that determines the scores."""
+        return str(self.data["identity"])
+
+    @classmethod
+    def open(cls, folder: Path, config_hash: str, dataset_digest: str, name: str) -> Manifest:
+        """Start a run in `folder`, or continue the one there if it is the same run.
+
+        Raises:
+            ConfigError: The folder holds another run, or journal and manifest do not belong together.
+        """
+        identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
+        path = folder / MANIFEST
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found.get("identity") != identity:
+                what = "the items" if found.get("dataset_digest") != dataset_digest else "the model, prompt, judge or seed"
+                raise ConfigError(
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {what} differ. "
+                    "Repeat that run's command with run.resume, or leave run.resume out to start anew."
+                )
+        elif (folder / "judgments.jsonl").exists():
+            raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out.")
+        data = {
+            "name": name,
+            "identity": identity,
+            "config_hash": config_hash,
+            "dataset_digest": dataset_digest,
+            "started": time.time(),
+            "status": "running",
+        }
+        manifest = cls(folder, data)
+        manifest._write()
+        return manifest
+
+    def close(self, status: str, **facts: Any) -> None:
+        """Note how the run ended: "finished" or "stopped"."""
+        self.data |= {"status": status, "ended": time.time(), **facts}
+        self._write()
+
+    def compare(self, frame: pd.DataFrame, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
+        """How the scores compare with the newest finished run of the same identity beside this one."""
+        from undogmatic.outcome import Repeatability
+
+        calls = sum(j.cost.calls for j in judgments)
+        cached = sum(j.cost.cached for j in judgments)
+        share = cached / (calls + cached) if calls + cached else 0.0
+        earlier = self._earlier()
+        if earlier is None:
+            return Repeatability(None, None, None, share, deterministic)
+        import pandas as pd
+
+        before = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}).set_index("item_id")["score"]
+        now = frame[frame["repeat"] == 0].set_index("item_id")["score"].round(6)
+        gap = (now - before.reindex(now.index)).abs()
+        same_missing = bool((now.isna() == before.reindex(now.index).isna()).all())
+        largest = float(gap.max()) if gap.notna().any() else 0.0
+        return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
+
+    def _earlier(self) -> Path | None:
+        root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
+        found = []
+        for path in root.rglob(MANIFEST):
+            if path.parent.resolve() == self.folder.resolve():
+                continue
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data.get("identity") == self.identity and data.get("status") == "finished":
+                found.append((data["ended"], path.parent))
+        return max(found)[1] if found else None
+
+    def _write(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f".{MANIFEST}.{os.getpid()}"
+        temporary.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
+        temporary.replace(self.folder / MANIFEST)

@@ -1,0 +1,14 @@
+"""Statistics as pure functions on arrays: nothing here reads a file, a config or global random state.
+
+paired        differences of matched pairs: tests, effect sizes, bootstrap intervals
+power         what a paired design of this size can and cannot detect
+confound      how much of a difference text length could explain
+agreement     do two or more judges, or a judge and people, say the same
+ranking       does the score separate and order texts; attacks on it
+calibration   map raw scores onto the scale; is a stated confidence honest
+distribution  a probability over levels: expectation, entropy, interval
+repeat        the same judge on the same items, twice
+checks        one wording for what an array argument must be
+
+The modules are imported by name (`from undogmatic.stats import paired`), so that none costs import time unasked.
+"""

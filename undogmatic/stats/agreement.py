@@ -1,0 +1,314 @@
+"""Do two judges, or a judge and people, say the same: association, chance-corrected agreement, bias and drift.
+
+Where a coefficient does not exist for these data (a judge gave every item the same score), the result is typed and
+says so: `estimate` is None and `note` gives the reason. It is never NaN. Too few values, or NaN, raise ValueError.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks
+
+Measurement = Literal["nominal", "ordinal", "interval"]
+_NAMES = ("a", "b")
+
+
+class Correlation(NamedTuple):
+    """`p_value` is two-sided for no association; both are None where a vector is constant, as `note` says."""
+
+    estimate: float | None
+    p_value: float | None
+    n: int
+    note: str
+
+
+class Kappa(NamedTuple):
+    """`estimate` is None, and `note` says why, where both gave every item the same one category."""
+
+    estimate: float | None
+    n: int
+    n_categories: int
+    weights: Literal["quadratic", "linear", "none"]
+    note: str
+
+
+class Alpha(NamedTuple):
+    """`n_units` counts the units with at least two ratings; the others carry no information about agreement."""
+
+    estimate: float | None
+    measurement: Measurement
+    n_raters: int
+    n_units: int
+    note: str
+
+
+class BlandAltman(NamedTuple):
+    """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on the pair mean.
+
+    `drift` and `drift_p` are None where every pair has the same mean.
+    """
+
+    bias: float
+    bias_low: float
+    bias_high: float
+    sd: float
+    lower: float
+    lower_low: float
+    lower_high: float
+    upper: float
+    upper_low: float
+    upper_high: float
+    drift: float | None
+    drift_p: float | None
+    n: int
+    level: float
+
+
+class ExactMatch(NamedTuple):
+    """`low` and `high` are Wilson's interval of the rate."""
+
+    rate: float
+    low: float
+    high: float
+    n_match: int
+    n: int
+    tolerance: float
+    level: float
+
+
+def pearson(a: ArrayLike, b: ArrayLike) -> Correlation:
+    """Pearson correlation: linear association, blind to a constant shift or a factor between the two.
+
+    Args:
+        a: Scores, shape (n,), n >= 3, any unit.
+        b: Scores of the same items, shape (n,), any unit.
+    Raises:
+        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
+    References:
+        Pearson (1895), doi:10.1098/rspl.1895.0041
+    """
+    return _correlate(stats.pearsonr, a, b)
+
+
+def spearman(a: ArrayLike, b: ArrayLike) -> Correlation:
+    """Spearman rank correlation: monotone association; ties get mean ranks.
+
+    Args:
+        a: Scores, shape (n,), n >= 3, any unit.
+        b: Scores of the same items, shape (n,), any unit.
+    Raises:
+        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
+    References:
+        Spearman (1904), doi:10.2307/1412159
+    """
+    return _correlate(stats.spearmanr, a, b)
+
+
+def kendall(a: ArrayLike, b: ArrayLike) -> Correlation:
+    """Kendall's tau-b: concordant minus discordant pairs of items, corrected for ties.
+
+    Args:
+        a: Scores, shape (n,), n >= 3, any unit.
+        b: Scores of the same items, shape (n,), any unit.
+    Raises:
+        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
+    References:
+        Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
+    """
+    return _correlate(stats.kendalltau, a, b)
+
+
+def nearest_level(scores: ArrayLike, levels: ArrayLike) -> NDArray[np.float64]:
+    """The level of the scale nearest to each score, for coefficients on categories; a tie goes to the lower level.
+
+    Args:
+        scores: Shape (n,), in score units.
+        levels: Strictly increasing, shape (k,), in score units.
+    Returns:
+        Shape (n,), values taken from `levels`.
+    Raises:
+        ValueError: If a score is NaN, or the levels do not increase strictly.
+    """
+    s, values = checks.vector(scores, "scores"), checks.vector(levels, "levels")
+    if np.any(np.diff(values) <= 0):
+        raise ValueError("`levels` must increase strictly.")
+    return np.asarray(values[np.argmin(np.abs(s[:, None] - values[None, :]), axis=1)])
+
+
+def weighted_kappa(
+    a: ArrayLike,
+    b: ArrayLike,
+    categories: ArrayLike,
+    weights: Literal["quadratic", "linear", "none"] = "quadratic",
+) -> Kappa:
+    """Cohen's kappa on ordered categories, disagreement weighted by the squared distance in categories.
+
+    The distance counts steps along `categories`, so 0, 25, 100 are one step apart; give every level of the scale,
+    used or not, for equal steps to be equal.
+
+    Args:
+        a: Category of each item, shape (n,), values taken from `categories`.
+        b: Category of the same items by the other judge, shape (n,).
+        categories: All categories in order, shape (k,), k >= 2.
+        weights: `none` counts every disagreement alike (Cohen 1960).
+    Raises:
+        ValueError: If a value is NaN or not a category, categories repeat, or the lengths differ.
+    References:
+        Cohen (1968), Weighted kappa. doi:10.1037/h0026256
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    first, second = checks.paired_vectors(a, b, _NAMES)
+    order = checks.vector(categories, "categories", minimum=2)
+    checks.option(weights, "weights", ("quadratic", "linear", "none"))
+    if np.unique(order).size != order.size:
+        raise ValueError("`categories` repeats a category.")
+    x, y = _codes(first, order, "a"), _codes(second, order, "b")
+    if np.all(x == x[0]) and np.all(y == x[0]):
+        note = f"both gave every item the category {order[x[0]]:g}; agreement by chance is certain"
+        return Kappa(None, x.size, order.size, weights, note)
+    value = cohen_kappa_score(x, y, labels=np.arange(order.size), weights=None if weights == "none" else weights)
+    return Kappa(float(value), x.size, order.size, weights, "")
+
+
+def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval") -> Alpha:
+    """Krippendorff's alpha: agreement of any number of raters, with ratings missing at will.
+
+    Missing ratings are NaN; this is the one place where NaN is an input. A unit rated once is left out. `ordinal`
+    measures distance by how many ratings lie between two values, so it depends on the ratings, not on the scale.
+
+    Args:
+        ratings: Shape (n_raters, n_units), n_raters >= 2, NaN where a rater gave none.
+        measurement: How far apart two values are.
+    Raises:
+        ValueError: If the shape is wrong, a value is infinite, or no unit has two ratings.
+    References:
+        Hayes and Krippendorff (2007), doi:10.1080/19312450709336664
+    """
+    import krippendorff
+
+    checks.option(measurement, "measurement", get_args(Measurement))
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2 or len(table) < 2:
+        raise ValueError(f"`ratings` must have shape (n_raters >= 2, n_units); its shape is {table.shape}.")
+    if np.isinf(table).any():
+        raise ValueError("`ratings` holds an infinite value.")
+    pairable = table[:, np.sum(~np.isnan(table), axis=0) >= 2]
+    if pairable.shape[1] == 0:
+        raise ValueError("`ratings` has no unit with two ratings.")
+    n_raters, n_units = pairable.shape
+    values = np.unique(pairable[~np.isnan(pairable)])
+    if values.size == 1:
+        note = f"every rating is {values[0]:g}; without variation there is no agreement to measure"
+        return Alpha(None, measurement, n_raters, n_units, note)
+    return Alpha(
+        float(krippendorff.alpha(pairable, level_of_measurement=measurement)), measurement, n_raters, n_units, ""
+    )
+
+
+def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman:
+    """Bias, limits of agreement and drift of the differences a - b.
+
+    The limits are bias -+ z(level) sd, so `level` is both the share of differences they span (1.96 sd for 95 %) and
+    the confidence level of every interval. The interval of a limit is the usual approximation with variance
+    sd^2 (1/n + z^2 / (2(n - 1))). Drift is the least-squares slope of difference on mean; a and b of different spread
+    give a slope even when neither is at fault.
+
+    Args:
+        a: Scores, shape (n,), n >= 3, in score units.
+        b: Scores of the same items, shape (n,), in the same units.
+        level: Share between the limits, and confidence level.
+    Raises:
+        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
+    References:
+        Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999), doi:10.1177/096228029900800204
+    """
+    first, second = checks.paired_vectors(a, b, _NAMES, minimum=3)
+    checks.share(level, "level")
+    d, mean = first - second, (first + second) / 2
+    n, bias, sd = d.size, float(np.mean(d)), float(np.std(d, ddof=1))
+    z, t = float(stats.norm.ppf((1 + level) / 2)), float(stats.t.ppf((1 + level) / 2, n - 1))
+    bias_reach = t * sd / np.sqrt(n)
+    limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
+    drift, drift_p = None, None
+    if not checks.is_constant(mean):
+        if sd <= 1e-10 * np.max(np.abs(mean)):
+            drift, drift_p = 0.0, 1.0
+        else:
+            line = stats.linregress(mean, d)
+            drift, drift_p = float(line.slope), float(line.pvalue)
+    lower, upper = bias - z * sd, bias + z * sd
+    return BlandAltman(
+        bias=bias,
+        bias_low=bias - bias_reach,
+        bias_high=bias + bias_reach,
+        sd=sd,
+        lower=lower,
+        lower_low=lower - limit_reach,
+        lower_high=lower + limit_reach,
+        upper=upper,
+        upper_low=upper - limit_reach,
+        upper_high=upper + limit_reach,
+        drift=drift,
+        drift_p=drift_p,
+        n=n,
+        level=level,
+    )
+
+
+def max_abs_difference(a: ArrayLike, b: ArrayLike) -> float:
+    """Largest absolute difference between two scores of one item, in score units.
+
+    Raises:
+        ValueError: If there are no pairs, NaN, or the lengths differ.
+    """
+    first, second = checks.paired_vectors(a, b, _NAMES)
+    return float(np.max(np.abs(first - second)))
+
+
+def exact_match(a: ArrayLike, b: ArrayLike, tolerance: float = 0.0, level: float = 0.95) -> ExactMatch:
+    """Share of items whose two scores differ by no more than `tolerance`.
+
+    The default is equality to the last bit. An expectation over probabilities seldom repeats to the last bit where
+    the hardware differs; give a tolerance then.
+
+    Args:
+        a: Scores, shape (n,), in score units.
+        b: Scores of the same items, shape (n,), in the same units.
+        tolerance: Largest difference that still matches, in score units.
+        level: Confidence level of the interval.
+    Raises:
+        ValueError: If there are no pairs, NaN, the lengths differ, or `tolerance` is negative.
+    References:
+        Wilson (1927), doi:10.1080/01621459.1927.10502953
+    """
+    first, second = checks.paired_vectors(a, b, _NAMES)
+    checks.share(level, "level")
+    if not tolerance >= 0:
+        raise ValueError(f"`tolerance` is {tolerance}; it must be 0 or more.")
+    n_match = int(np.sum(np.abs(first - second) <= tolerance))
+    interval = stats.binomtest(n_match, first.size).proportion_ci(confidence_level=level, method="wilson")
+    return ExactMatch(
+        n_match / first.size, float(interval.low), float(interval.high), n_match, first.size, tolerance, level
+    )
+
+
+def _correlate(coefficient: Callable[..., Any], a: ArrayLike, b: ArrayLike) -> Correlation:
+    first, second = checks.paired_vectors(a, b, _NAMES, minimum=3)
+    constant = [f"`{name}`" for name, values in zip(_NAMES, (first, second), strict=True) if checks.is_constant(values)]
+    if constant:
+        return Correlation(None, None, first.size, f"{' and '.join(constant)} constant; no correlation exists")
+    result = coefficient(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), first.size, "")
+
+
+def _codes(values: NDArray[np.float64], order: NDArray[np.float64], name: str) -> NDArray[np.intp]:
+    found = values[:, None] == order[None, :]
+    unknown = values[~found.any(axis=1)]
+    if unknown.size:
+        raise ValueError(f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}.")
+    return np.asarray(np.argmax(found, axis=1), dtype=np.intp)

@@ -1,0 +1,85 @@
+"""What an array argument must be, checked once where it enters, in one wording that names the argument."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:
+    """A one-dimensional float array of finite numbers.
+
+    Args:
+        values: Anything NumPy can turn into shape (n,).
+        name: The caller's argument name, for the message.
+        minimum: Fewest values the caller can work with.
+    Raises:
+        ValueError: Naming the argument, if it is not one-dimensional, too short, or holds NaN or infinity.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
+    if array.size < minimum:
+        raise ValueError(f"`{name}` holds {array.size} values; at least {minimum} are needed.")
+    _refuse_non_finite(array, name)
+    return array
+
+
+def paired_vectors(a: ArrayLike, b: ArrayLike, names: tuple[str, str], minimum: int = 1) -> tuple[Vector, Vector]:
+    """Two vectors of equal length; raises ValueError naming both if they differ."""
+    first, second = vector(a, names[0], minimum), vector(b, names[1], minimum)
+    if first.size != second.size:
+        raise ValueError(
+            f"`{names[0]}` holds {first.size} values and `{names[1]}` {second.size}; they are matched one to one."
+        )
+    return first, second
+
+
+def rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """An array whose first axis counts observations: shape (n,) or (n, k), finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}.")
+    _refuse_non_finite(array, name)
+    return array
+
+
+def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> NDArray[np.intp]:
+    """Group labels as codes 0..n_groups-1, in the order of first appearance; shape (length,)."""
+    listed = list(values)  # type: ignore[arg-type]
+    if len(listed) != length:
+        raise ValueError(f"`{name}` holds {len(listed)} labels for {length} values.")
+    codes: dict[object, int] = {}
+    for label in listed:
+        if label is None or label != label:  # NaN is the one label unequal to itself
+            raise ValueError(f"`{name}` holds a missing label.")
+        codes.setdefault(label, len(codes))
+    return np.array([codes[label] for label in listed], dtype=np.intp)
+
+
+def share(value: float, name: str) -> float:
+    """A number strictly between 0 and 1, such as a confidence level."""
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"`{name}` is {value}; it must lie strictly between 0 and 1.")
+    return float(value)
+
+
+def option(value: object, name: str, options: tuple[object, ...]) -> None:
+    """Refuse a word that is none of `options`, naming them; an `else` branch would otherwise take it silently."""
+    if value not in options:
+        raise ValueError(f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}.")
+
+
+def is_constant(array: Vector) -> bool:
+    """Whether all values are equal up to rounding, so that no correlation exists."""
+    return bool(np.ptp(array) <= 1e-10 * np.max(np.abs(array)))
+
+
+def _refuse_non_finite(array: NDArray[np.float64], name: str) -> None:
+    if np.isnan(array).any():
+        raise ValueError(f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures first.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` holds an infinite value.")

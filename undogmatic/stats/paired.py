@@ -1,0 +1,338 @@
+"""Differences of matched pairs: tests, effect sizes and bootstrap intervals.
+
+A difference is score A minus score B of the same item, so the sign has one meaning throughout:
+positive means A is higher.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks
+
+Alternative = Literal["two-sided", "greater", "less"]
+ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
+
+# SciPy enumerates all 2**13 sign patterns exactly within its default number of resamples.
+_MOST_PAIRS_ENUMERATED = 13
+_MOST_PAIRS_TABULATED = 50
+
+
+class WilcoxonResult(NamedTuple):
+    """`statistic` is min(R+, R-) when two-sided, else R+; `method` says which null distribution gave `p_value`."""
+
+    statistic: float
+    p_value: float
+    n_pairs: int
+    n_zero: int
+    zero_method: ZeroMethod
+    method: Literal["exact", "approx"]
+
+
+class ShareInDirection(NamedTuple):
+    """`n_ties` pairs did not differ and count as not in the direction."""
+
+    share: float
+    low: float
+    high: float
+    n_in_direction: int
+    n_ties: int
+    n_pairs: int
+    level: float
+    method: Literal["wilson", "clopper_pearson"]
+
+
+class BootstrapInterval(NamedTuple):
+    """`n_units` is what was resampled: observations, or groups; `n_undefined` resamples had no finite statistic."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    method: Literal["bca", "percentile"]
+    n_resamples: int
+    n_units: int
+    n_undefined: int
+
+
+class PermutationResult(NamedTuple):
+    """`exact` is true when every sign pattern was enumerated."""
+
+    statistic: float
+    p_value: float
+    n_pairs: int
+    n_resamples: int
+    exact: bool
+
+
+class Summary(NamedTuple):
+    """`sd` divides by n - 1 and is None for a single value; quartiles interpolate linearly."""
+
+    n: int
+    mean: float
+    median: float
+    q1: float
+    q3: float
+    iqr: float
+    sd: float | None
+    minimum: float
+    maximum: float
+
+
+def wilcoxon(
+    differences: ArrayLike, zero_method: ZeroMethod = "pratt", alternative: Alternative = "two-sided"
+) -> WilcoxonResult:
+    """Wilcoxon signed-rank test that the differences are symmetric about zero.
+
+    Zeros: `pratt` ranks them and then drops their ranks, `wilcox` drops them first, `zsplit` gives half their ranks
+    to each side. The null distribution is exact up to 50 pairs without ties or zeros, and by enumeration of all signs
+    up to 13 pairs with them; otherwise the normal approximation with tie correction and without continuity correction.
+    All differences zero is no evidence at all: p = 1.
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+        zero_method: What to do with differences of exactly zero.
+        alternative: `greater` tests whether A is higher.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN.
+    References:
+        Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
+    """
+    d = checks.vector(differences, "differences")
+    checks.option(zero_method, "zero_method", get_args(ZeroMethod))
+    n_pairs, n_zero = d.size, int(np.sum(d == 0))
+    if n_zero == n_pairs:
+        return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
+    ranked = d[d != 0] if zero_method == "wilcox" else d
+    distinct = np.unique(np.abs(ranked)).size == ranked.size and not np.any(ranked == 0)
+    method: Any = "asymptotic"
+    if distinct and ranked.size <= _MOST_PAIRS_TABULATED:
+        method = "exact"
+    elif ranked.size <= _MOST_PAIRS_ENUMERATED:
+        method = stats.PermutationMethod()
+    result = stats.wilcoxon(ranked, zero_method=zero_method, alternative=alternative, method=method)
+    kind: Literal["exact", "approx"] = "approx" if method == "asymptotic" else "exact"
+    return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, kind)
+
+
+def rank_biserial(differences: ArrayLike) -> float:
+    """Matched-pairs rank-biserial correlation of paired differences.
+
+    Zero differences are dropped before ranking (Wilcoxon's treatment), whatever the test did with them.
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+    Returns:
+        Effect size in [-1, 1]; 1 means every non-zero difference is positive.
+    Raises:
+        ValueError: If a difference is NaN, or all are zero.
+    References:
+        Kerby (2014), The simple difference formula. doi:10.2466/11.IT.3.1
+    """
+    d = checks.vector(differences, "differences")
+    d = d[d != 0]
+    if d.size == 0:
+        raise ValueError("`differences` are all zero; the rank-biserial correlation is undefined.")
+    ranks = stats.rankdata(np.abs(d))
+    return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
+
+
+def share_in_direction(
+    differences: ArrayLike,
+    direction: Literal["positive", "negative"] = "positive",
+    level: float = 0.95,
+    method: Literal["wilson", "clopper_pearson"] = "wilson",
+) -> ShareInDirection:
+    """Share of pairs whose difference has the expected sign, with a binomial interval.
+
+    Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+        direction: The expected sign.
+        level: Confidence level of the interval.
+        method: Wilson's score interval, or Clopper-Pearson, which never covers less than `level` but is wider.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or a word is none of the options.
+    References:
+        Wilson (1927), doi:10.1080/01621459.1927.10502953. Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
+    """
+    d = checks.vector(differences, "differences")
+    checks.share(level, "level")
+    checks.option(direction, "direction", ("positive", "negative"))
+    checks.option(method, "method", ("wilson", "clopper_pearson"))
+    hits = int(np.sum(d > 0 if direction == "positive" else d < 0))
+    interval = stats.binomtest(hits, d.size).proportion_ci(
+        confidence_level=level, method="wilson" if method == "wilson" else "exact"
+    )
+    return ShareInDirection(
+        share=hits / d.size,
+        low=float(interval.low),
+        high=float(interval.high),
+        n_in_direction=hits,
+        n_ties=int(np.sum(d == 0)),
+        n_pairs=d.size,
+        level=level,
+        method=method,
+    )
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Callable[[NDArray[np.float64]], float],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> BootstrapInterval:
+    """Bootstrap confidence interval of any statistic: bias-corrected and accelerated (BCa), else percentile.
+
+    What is resampled must be what was sampled. Rows stay whole, so columns stay paired; with `groups`, whole groups
+    are drawn (texts of one pair, items of one case), and a group drawn twice counts twice. BCa falls back to the
+    percentile interval, and says so in `method`, when it is undefined: the resamples all agree or all lie on one side
+    of the estimate, the statistic never changes on leaving one unit out, or some resamples have no finite statistic.
+
+    Args:
+        values: Shape (n,) or (n, k), one row per observation.
+        statistic: Maps an array like `values`, of any number of rows, to a number; NaN where it is undefined.
+        rng: The source of randomness.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        groups: Group label per row, shape (n,); None resamples rows.
+    Raises:
+        ValueError: If `values` holds NaN, there are fewer than two units to resample, the statistic of `values` is
+            not finite, or it is undefined on more than 5 % of the resamples.
+    References:
+        Efron (1987), Better bootstrap confidence intervals. doi:10.1080/01621459.1987.10478410
+        Field and Welsh (2007), Bootstrapping clustered data. doi:10.1111/j.1467-9868.2007.00593.x
+    """
+    data = checks.rows(values, "values")
+    checks.share(level, "level")
+    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
+    n_units = int(codes.max()) + 1 if codes.size else 0
+    if n_units < 2:
+        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {n_units} units; at least 2 are needed.")
+    members = [np.flatnonzero(codes == unit) for unit in range(n_units)] if groups is not None else None
+
+    def of_units(units: NDArray[Any]) -> float:
+        drawn = units.astype(np.intp)
+        index = drawn if members is None else np.concatenate([members[unit] for unit in drawn])
+        return float(statistic(data[index]))
+
+    estimate = of_units(np.arange(n_units))
+    if not np.isfinite(estimate):
+        raise ValueError("`statistic` of `values` is not finite.")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        result = stats.bootstrap(
+            (np.arange(n_units),),
+            of_units,
+            n_resamples=n_resamples,
+            confidence_level=level,
+            method="BCa",
+            vectorized=False,
+            rng=rng,
+        )
+    low, high = (float(limit) for limit in result.confidence_interval)
+    defined = result.bootstrap_distribution[np.isfinite(result.bootstrap_distribution)]
+    n_undefined = n_resamples - defined.size
+    if n_undefined > 0.05 * n_resamples:
+        raise ValueError(f"`statistic` is undefined on {n_undefined} of {n_resamples} resamples of `values`.")
+    method: Literal["bca", "percentile"] = "bca"
+    if n_undefined or not (np.isfinite(low) and np.isfinite(high)):
+        method = "percentile"
+        low, high = (float(limit) for limit in np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]))
+    return BootstrapInterval(estimate, low, high, level, method, n_resamples, n_units, n_undefined)
+
+
+def hodges_lehmann(differences: ArrayLike) -> float:
+    """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
+
+    Zeros take part, and each difference is also averaged with itself (Walsh averages). Memory grows with n_pairs
+    squared.
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN.
+    References:
+        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
+    """
+    d = checks.vector(differences, "differences")
+    first, second = np.triu_indices(d.size)
+    return float(np.median((d[first] + d[second]) / 2))
+
+
+def summary(values: ArrayLike) -> Summary:
+    """Mean, median, quartiles and spread of one group of scores.
+
+    Args:
+        values: Shape (n,), in any unit; the results are in the same unit.
+    Raises:
+        ValueError: If `values` is empty or holds NaN.
+    """
+    v = checks.vector(values, "values")
+    q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
+    sd = float(np.std(v, ddof=1)) if v.size > 1 else None
+    return Summary(v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max()))
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+    """Holm's step-down adjusted p-values, in the order given; they control the family-wise error.
+
+    Args:
+        p_values: Shape (n_tests,), each in [0, 1].
+    Raises:
+        ValueError: If a p-value is NaN or outside [0, 1].
+    References:
+        Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    p = checks.vector(p_values, "p_values")
+    if np.any((p < 0) | (p > 1)):
+        raise ValueError("`p_values` must lie in [0, 1].")
+    return np.asarray(multipletests(p, method="holm")[1], dtype=np.float64)
+
+
+def paired_permutation_test(
+    differences: ArrayLike,
+    rng: np.random.Generator,
+    statistic: Callable[[NDArray[np.float64]], float] | None = None,
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 9999,
+) -> PermutationResult:
+    """Sign-flip test: under no effect, each difference could as well have had the other sign.
+
+    The mean is tested unless `statistic` says otherwise. All 2**n_pairs sign patterns are used when that many fit in
+    `n_resamples`; otherwise a random draw of them, and the p-value counts the observed pattern, so it is never 0.
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+        rng: The source of randomness.
+        statistic: Maps differences of shape (n_pairs,) to a number; should change sign with them.
+        alternative: `greater` tests whether the statistic is above what sign flips give.
+        n_resamples: Number of random sign patterns.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN.
+    References:
+        Phipson and Smyth (2010), Permutation p-values should never be zero. doi:10.2202/1544-6115.1585
+    """
+    d = checks.vector(differences, "differences")
+    chosen = np.mean if statistic is None else statistic
+    result = stats.permutation_test(
+        (d,),
+        chosen,
+        permutation_type="samples",
+        alternative=alternative,
+        n_resamples=n_resamples,
+        vectorized=statistic is None,
+        rng=rng,
+    )
+    used = int(np.size(result.null_distribution))
+    exact = d.size < 60 and 2**d.size <= n_resamples
+    return PermutationResult(float(result.statistic), float(result.pvalue), d.size, used, exact)

@@ -1,0 +1,176 @@
+"""What a paired design can detect: power, minimum detectable effect, pairs needed.
+
+Everything starts from the noncentral t distribution of the paired t-test. For the Wilcoxon signed-rank test the
+number of pairs is multiplied by its asymptotic relative efficiency under normal differences, 3/pi = 0.955; under
+heavier tails the test does better than this says, and for no symmetric distribution worse than with 0.864.
+"""
+
+import math
+from typing import Literal, NamedTuple, get_args
+
+from scipy import optimize
+
+from undogmatic.stats import checks
+
+Test = Literal["wilcoxon", "t"]
+Sides = Literal["two-sided", "greater"]
+
+WILCOXON_EFFICIENCY = 3 / math.pi
+_LARGEST_DZ = 50.0
+
+
+class MinimumDetectableEffect(NamedTuple):
+    """`dz` is the mean difference over the sd of differences; `effect` the same in score units, if the sd is known."""
+
+    dz: float
+    effect: float | None
+    n_pairs: int
+    sd_differences: float | None
+    power: float
+    alpha: float
+    alternative: Sides
+    test: Test
+
+
+def power_at(
+    effect: float,
+    n_pairs: int,
+    sd_differences: float = 1.0,
+    alpha: float = 0.05,
+    alternative: Sides = "two-sided",
+    test: Test = "wilcoxon",
+) -> float:
+    """Probability of a significant result when the true mean difference is `effect`.
+
+    Too few pairs for any result to be significant in an exact signed-rank test give a power of 0.
+
+    Args:
+        effect: True mean difference in score units; in standard deviations while `sd_differences` is 1.
+        n_pairs: Number of pairs, at least 2.
+        sd_differences: Standard deviation of the differences, in score units.
+        alpha: Significance level.
+        alternative: `greater` looks for a positive difference only.
+        test: Which test is planned.
+    Raises:
+        ValueError: If `n_pairs` is below 2, `sd_differences` is not positive or `alpha` is outside (0, 1).
+    References:
+        Cohen (1988), Statistical power analysis, ISBN 9780805802832.
+        Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    _check_design(n_pairs, alpha)
+    checks.option(alternative, "alternative", get_args(Sides))
+    checks.option(test, "test", get_args(Test))
+    if not (math.isfinite(effect) and math.isfinite(sd_differences) and sd_differences > 0):
+        raise ValueError(f"`effect` is {effect} and `sd_differences` {sd_differences}; finite, and the sd above 0.")
+    if test == "wilcoxon" and not _can_be_significant(n_pairs, alpha, alternative):
+        return 0.0
+    pairs = n_pairs * (WILCOXON_EFFICIENCY if test == "wilcoxon" else 1.0)
+    dz = effect / sd_differences
+    if alternative == "two-sided":
+        dz = abs(dz)
+    sides = "two-sided" if alternative == "two-sided" else "larger"
+    return float(TTestPower().power(dz, pairs, alpha, alternative=sides))
+
+
+def minimum_detectable_effect(
+    n_pairs: int,
+    sd_differences: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Sides = "two-sided",
+    test: Test = "wilcoxon",
+) -> MinimumDetectableEffect:
+    """Smallest true mean difference that `n_pairs` pairs would find significant with probability `power`.
+
+    Choose `sd_differences` before looking at the result being judged; "observed power" only restates the p-value.
+
+    Args:
+        n_pairs: Number of pairs, at least 2.
+        sd_differences: Standard deviation of the differences, in score units; None leaves `effect` None.
+        power: Probability of finding it.
+        alpha: Significance level.
+        alternative: `greater` looks for a positive difference only.
+        test: Which test is planned.
+    Raises:
+        ValueError: If an argument is out of range, or no result of so few pairs can be significant.
+    References:
+        Bloom (1995), Minimum detectable effects. doi:10.1177/0193841X9501900504
+    """
+    _check_design(n_pairs, alpha)
+    _check_power(power, alpha)
+    checks.option(alternative, "alternative", get_args(Sides))
+    checks.option(test, "test", get_args(Test))
+    if test == "wilcoxon" and not _can_be_significant(n_pairs, alpha, alternative):
+        raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
+    if sd_differences is not None and not (math.isfinite(sd_differences) and sd_differences > 0):
+        raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
+
+    def shortfall(dz: float) -> float:
+        return power_at(dz, n_pairs, 1.0, alpha, alternative, test) - power
+
+    largest = 1.0
+    while shortfall(largest) < 0:
+        largest *= 2
+        if largest > _LARGEST_DZ:
+            raise ValueError(f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` = {power}.")
+    dz = float(optimize.brentq(shortfall, 0.0, largest, xtol=1e-10))
+    effect = None if sd_differences is None else dz * sd_differences
+    return MinimumDetectableEffect(dz, effect, n_pairs, sd_differences, power, alpha, alternative, test)
+
+
+def pairs_needed(
+    effect: float,
+    sd_differences: float = 1.0,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Sides = "two-sided",
+    test: Test = "wilcoxon",
+) -> int:
+    """Fewest pairs that find a true mean difference of `effect` with probability `power` or more.
+
+    Args:
+        effect: True mean difference in score units, not zero, and positive when `alternative` is `greater`.
+        sd_differences: Standard deviation of the differences, in score units.
+        power: Probability of finding it.
+        alpha: Significance level.
+        alternative: `greater` looks for a positive difference only.
+        test: Which test is planned.
+    Raises:
+        ValueError: If an argument is out of range, or ten million pairs would not do.
+    """
+    _check_power(power, alpha)
+    if effect == 0 or (alternative == "greater" and effect < 0):
+        raise ValueError(f"`effect` is {effect}; no number of pairs finds that with `alternative` = {alternative!r}.")
+
+    def enough(n_pairs: int) -> bool:
+        return power_at(effect, n_pairs, sd_differences, alpha, alternative, test) >= power
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, high * 2
+        if high > 10_000_000:
+            raise ValueError(f"`effect` is {effect}: more than ten million pairs are needed.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _check_design(n_pairs: int, alpha: float) -> None:
+    if n_pairs < 2:
+        raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
+    checks.share(alpha, "alpha")
+
+
+def _check_power(power: float, alpha: float) -> None:
+    checks.share(power, "power")
+    checks.share(alpha, "alpha")
+    if power <= alpha:
+        raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
+
+
+def _can_be_significant(n_pairs: int, alpha: float, alternative: Sides) -> bool:
+    """The smallest p-value of the signed-rank test is 2**-n_pairs on one side."""
+    return (2 if alternative == "two-sided" else 1) * 0.5**n_pairs <= alpha

@@ -1,0 +1,258 @@
+"""Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special, stats
+
+from undogmatic.stats import checks
+from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+
+AucMethod = Literal["delong", "bootstrap"]
+
+
+class Auc(NamedTuple):
+    """`auc` is P(positive > negative) + P(equal)/2; `method` says which interval was possible."""
+
+    auc: float
+    low: float
+    high: float
+    method: Literal["delong", "newcombe", "bootstrap"]
+    level: float
+    n_positive: int
+    n_negative: int
+
+
+class AttackSummary(NamedTuple):
+    """`auc` near 1 means the attack texts still score above explained ones, so the attack failed.
+
+    `mean_shift` is attack minus naked (negative: the attack lowers the score), with Welch's interval; all three are
+    None without naked texts, and the limits also where either group has a single text or no spread.
+    `success_rate` is the share of attack texts below `threshold`, with Wilson's interval.
+    """
+
+    auc: Auc
+    mean_shift: float | None
+    mean_shift_low: float | None
+    mean_shift_high: float | None
+    success_rate: float
+    success_low: float
+    success_high: float
+    threshold: float
+    threshold_rule: Literal["midpoint", "explained_95"]
+    n_attack: int
+    n_explained: int
+    n_naked: int
+    level: float
+
+
+def auc(
+    positive: ArrayLike,
+    negative: ArrayLike,
+    level: float = 0.95,
+    method: AucMethod = "delong",
+    rng: np.random.Generator | None = None,
+    n_resamples: int = 2000,
+) -> Auc:
+    """Area under the ROC curve: how often a positive text scores above a negative one, ties counting half.
+
+    `delong` builds the interval on the logit scale from DeLong's variance, so it stays within [0, 1]. That variance
+    is 0 when the groups separate perfectly, which would claim certainty from a handful of texts; then, and with a
+    single text in a group, Newcombe's score interval (his method 5) takes over and `method` says so. `bootstrap` is
+    the percentile interval over resamples within each group, and shares DeLong's fault at perfect separation.
+
+    Args:
+        positive: Scores expected to be higher, shape (n_positive,).
+        negative: Scores expected to be lower, shape (n_negative,).
+        level: Confidence level.
+        method: How the interval is made.
+        rng: The source of randomness, needed by `bootstrap` alone.
+        n_resamples: Number of resamples of `bootstrap`.
+    Raises:
+        ValueError: If a group is empty or holds NaN, or `bootstrap` has no `rng`.
+    References:
+        DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
+        Qin and Hotilovac (2008), doi:10.1177/0962280207087173, for the logit scale.
+    """
+    p, q = checks.vector(positive, "positive"), checks.vector(negative, "negative")
+    checks.share(level, "level")
+    checks.option(method, "method", get_args(AucMethod))
+    area = float(_area(p, q))
+    used: Literal["delong", "newcombe", "bootstrap"] = method
+    if method == "bootstrap":
+        if rng is None:
+            raise ValueError("`rng` is None; the bootstrap interval needs one.")
+        drawn = _area(rng.choice(p, (n_resamples, p.size)), rng.choice(q, (n_resamples, q.size)))
+        low, high = (float(limit) for limit in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
+    else:
+        error = _delong_error(p, q)
+        if error == 0 or area in (0.0, 1.0):
+            used, (low, high) = "newcombe", _newcombe(area, p.size, q.size, level)
+        else:
+            reach = stats.norm.ppf((1 + level) / 2) * error / (area * (1 - area))
+            low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
+    return Auc(area, low, high, used, level, p.size, q.size)
+
+
+def attack_summary(
+    attack_scores: ArrayLike,
+    explained_scores: ArrayLike,
+    naked_scores: ArrayLike | None = None,
+    threshold_rule: Literal["midpoint", "explained_95"] = "midpoint",
+    scale: tuple[float, float] = (0.0, 100.0),
+    level: float = 0.95,
+) -> AttackSummary:
+    """What one kind of attack achieved: texts that lean on naked authority, dressed to score like explanations.
+
+    An attack text succeeds when it scores strictly below the threshold: the middle of the scale, or the 95th
+    percentile of the explained texts (then it passes for an explanation as this judge scores them).
+
+    Args:
+        attack_scores: Shape (n_attack,), in score units, high meaning dogmatic.
+        explained_scores: Honest explanations, shape (n_explained,).
+        naked_scores: The same authority without the dressing, shape (n_naked,); need not be matched to the attacks.
+        threshold_rule: Which threshold counts as success.
+        scale: The ends of the scale, for `midpoint`.
+        level: Confidence level of every interval.
+    Raises:
+        ValueError: If a group is empty or holds NaN.
+    References:
+        Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
+    """
+    attack = checks.vector(attack_scores, "attack_scores")
+    explained = checks.vector(explained_scores, "explained_scores")
+    naked = None if naked_scores is None else checks.vector(naked_scores, "naked_scores")
+    checks.option(threshold_rule, "threshold_rule", ("midpoint", "explained_95"))
+    threshold = sum(scale) / 2 if threshold_rule == "midpoint" else float(np.percentile(explained, 95))
+    successes = int(np.sum(attack < threshold))
+    rate = stats.binomtest(successes, attack.size).proportion_ci(confidence_level=level, method="wilson")
+    shift, shift_low, shift_high = (None, None, None) if naked is None else _mean_shift(attack, naked, level)
+    return AttackSummary(
+        auc=auc(attack, explained, level),
+        mean_shift=shift,
+        mean_shift_low=shift_low,
+        mean_shift_high=shift_high,
+        success_rate=successes / attack.size,
+        success_low=float(rate.low),
+        success_high=float(rate.high),
+        threshold=threshold,
+        threshold_rule=threshold_rule,
+        n_attack=attack.size,
+        n_explained=explained.size,
+        n_naked=0 if naked is None else naked.size,
+        level=level,
+    )
+
+
+def spearman_interval(
+    x: ArrayLike,
+    y: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> BootstrapInterval:
+    """Spearman rank correlation with a bootstrap interval over items, or over groups of items.
+
+    Args:
+        x: Scores, shape (n,), n >= 3.
+        y: Human labels or other scores of the same items, shape (n,).
+        rng: The source of randomness.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n,); whole groups are resampled.
+    Raises:
+        ValueError: If `x` or `y` is constant, holds NaN, or is constant in more than 5 % of the resamples.
+    References:
+        Efron (1987), doi:10.1080/01621459.1987.10478410
+    """
+    first, second = checks.paired_vectors(x, y, ("x", "y"), minimum=3)
+    for name, values in (("x", first), ("y", second)):
+        if checks.is_constant(values):
+            raise ValueError(f"`{name}` is constant; no rank correlation exists.")
+    return bootstrap_interval(np.column_stack([first, second]), _rank_correlation, rng, level, n_resamples, groups)
+
+
+def mean_absolute_error(
+    truth: ArrayLike,
+    predicted: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> BootstrapInterval:
+    """Mean absolute error in score units, with a bootstrap interval over items, or over groups of items.
+
+    Args:
+        truth: Human labels, shape (n,), n >= 2, in score units.
+        predicted: Scores of the same items, shape (n,), in the same units.
+        rng: The source of randomness.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n,); whole groups are resampled.
+    Raises:
+        ValueError: If the lengths differ, there are fewer than two units, or NaN.
+    References:
+        Efron (1987), doi:10.1080/01621459.1987.10478410
+    """
+    first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
+    return bootstrap_interval(np.abs(first - second), _mean, rng, level, n_resamples, groups)
+
+
+def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Area along the last axis. The p-value that comes with U divides by 0 where all scores are equal; it is unused."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = stats.mannwhitneyu(positive, negative, method="asymptotic", axis=-1).statistic
+    return np.asarray(u / (positive.shape[-1] * negative.shape[-1]))
+
+
+def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+    """Standard error of the area; 0 where the variance is 0 or cannot be estimated."""
+    if min(positive.size, negative.size) < 2:
+        return 0.0
+    from statsmodels.stats.nonparametric import rank_compare_2indep
+
+    # Brunner and Munzel's variance of P(x1 > x2) is DeLong's; its test statistic divides by it, 0 or not.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.sqrt(rank_compare_2indep(positive, negative).var_prob))
+
+
+def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
+    z = float(stats.norm.ppf((1 + level) / 2))
+    balanced = (m + n) / 2 - 1
+
+    def variance(theta: float) -> float:
+        spread = 1 + balanced * (1 - theta) / (2 - theta) + balanced * theta / (1 + theta)
+        return theta * (1 - theta) * spread / (m * n)
+
+    def distance(theta: float) -> float:
+        return (theta - area) ** 2 - z**2 * variance(theta)
+
+    # distance is negative just inside the interval and positive at the ends of [0, 1]; an area at an end is its limit.
+    step = 1e-9
+    low = 0.0 if area <= step else float(optimize.brentq(distance, 0.0, area - step))
+    high = 1.0 if area >= 1 - step else float(optimize.brentq(distance, area + step, 1.0))
+    return low, high
+
+
+def _mean_shift(
+    attack: NDArray[np.float64], naked: NDArray[np.float64], level: float
+) -> tuple[float, float | None, float | None]:
+    shift = float(attack.mean() - naked.mean())
+    if min(attack.size, naked.size) < 2 or checks.is_constant(attack) or checks.is_constant(naked):
+        return shift, None, None
+    interval = stats.ttest_ind(attack, naked, equal_var=False).confidence_interval(level)
+    return shift, float(interval.low), float(interval.high)
+
+
+def _rank_correlation(columns: NDArray[np.float64]) -> float:
+    x, y = stats.rankdata(columns, axis=0).T
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(np.mean(values))
