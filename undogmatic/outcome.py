@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding
 from undogmatic.records import Item, Judgment, Rubric
 
 
@@ -69,3 +69,33 @@ class FinishedRun:
     started: float
     seconds: float
     repeatability: Repeatability
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep` read it.
+
+    Attributes:
+        name: Short name of the sweep.
+        folder: Its output folder; the jobs' folders lie in it.
+        jobs: One row per job, best first: `number`, `name`, `status` ("finished", "stopped" or "failed"), one column per
+            config key that varies, then `headline` with `low` and `high` (NaN where there is none), then further metrics.
+        choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
+        headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
+        comparisons: Paired tests between jobs, Holm-corrected: `left`, `right`, `difference`, `low`, `high`, `n`, `p`, `p_holm`.
+        agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
+        findings: Sentences; the first is the verdict.
+        failed: Jobs without a result: (job, message).
+    """
+
+    name: str
+    folder: Path
+    language: str
+    jobs: pd.DataFrame
+    choices: Sequence[str]
+    headline: str | None
+    comparisons: pd.DataFrame
+    agreement: pd.DataFrame
+    findings: Sequence[Finding] = ()
+    figures: Sequence[FigureData] = ()
+    failed: Sequence[tuple[str, str]] = ()

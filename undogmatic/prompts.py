@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from typing import Literal
 
 from pydantic import Field
@@ -63,7 +64,8 @@ class Prompt(Record):
         instructions: The task, in that language.
         anchors: Whether the rubric's anchors are shown.
         reasoning: Whether the rationale is asked for before the numbers.
-        demonstrations: Worked examples, shown in this order.
+        demonstrations: Worked examples, shown in this order unless `demo_order` is given.
+        demo_order: None, or the number of a fixed shuffle of the demonstrations.
     """
 
     id: str
@@ -72,6 +74,13 @@ class Prompt(Record):
     anchors: bool = True
     reasoning: bool = False
     demonstrations: tuple[Demonstration, ...] = ()
+    demo_order: int | None = Field(default=None, ge=0)
+
+    def shown(self) -> tuple[Demonstration, ...]:
+        """The demonstrations in the order in which the model sees them."""
+        if self.demo_order is None:
+            return self.demonstrations
+        return tuple(random.Random(self.demo_order).sample(self.demonstrations, len(self.demonstrations)))
 
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
@@ -87,7 +96,7 @@ class Prompt(Record):
                 f"(it has: {', '.join(rubric.wordings)})."
             )
         words, wording = _WORDS[self.language], rubric.wordings[self.language]
-        parts = [self.instructions.strip(), f"{wording.construct.strip()}\n{wording.question.strip()}"]
+        parts = [self.instructions.strip(), f"{wording.definition.strip()}\n{wording.question.strip()}"]
         if answer == "json":
             scale = [words["scale"].format(low=rubric.minimum, high=rubric.maximum)]
             if self.anchors:

@@ -46,7 +46,7 @@ class Level(NamedTuple):
 class Wording(Record):
     """A rubric's words in one language."""
 
-    construct: str
+    definition: str
     question: str
     anchors: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Wording(Record):
 class Rubric(Record):
     """What the score means.
 
-    `levels` are the anchor values in ascending order; `wordings` gives, per language, the construct, the question and
+    `levels` are the anchor values in ascending order; `wordings` gives, per language, the definition of the construct, the question and
     one meaning per level. `direction` says what a high score is: "higher_is_worse" or "higher_is_better".
     """
 

@@ -21,15 +21,16 @@ class TextsDataset:
 
     Args:
         path: The file; its suffix tells the format. A JSON Lines row may leave out `id`: it then gets its line number.
+        key: What the user set, for messages.
     """
 
     name = "texts"
 
-    def __init__(self, path: str) -> None:
-        self.path = existing_file(path, "dataset.path", SUFFIXES)
+    def __init__(self, path: str, key: str = "dataset.path") -> None:
+        self.path = existing_file(path, key, SUFFIXES)
         self.about = self.path.name
         if self.path.suffix not in SUFFIXES:
-            raise DataError(f"`dataset.path` is {path!r}; known formats: {', '.join(SUFFIXES)}.")
+            raise DataError(f"`{key}` is {path!r}; known formats: {', '.join(SUFFIXES)}.")
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""

@@ -22,13 +22,13 @@ class Journal:
     line being written; a torn last line is cut off when the journal is opened again.
 
     Args:
-        path: The file; it is created, or continued if it exists.
+        path: The file; it is created, or continued if it exists. None keeps the judgments in memory only.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self.done: dict[tuple[str, int], Judgment] = {}
-        if path.exists():
+        if path is not None and path.exists():
             _cut_torn_line(path)
             for judgment in read_journal(path):
                 self.done[judgment.item_id, judgment.repeat] = judgment
@@ -46,20 +46,23 @@ class Journal:
 
     def append(self, judgment: Judgment) -> None:
         """Write one judgment; a later judgment of the same item and repeat replaces an earlier one when read."""
-        assert self._file is not None, "append is for use inside `with journal`"
-        self._file.write(judgment.model_dump_json() + "\n")
-        self._file.flush()
+        if self.path is not None:
+            assert self._file is not None, "append is for use inside `with journal`"
+            self._file.write(judgment.model_dump_json() + "\n")
+            self._file.flush()
         self.done[judgment.item_id, judgment.repeat] = judgment
 
     def __enter__(self) -> Journal:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("a", encoding="utf-8")
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a", encoding="utf-8")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

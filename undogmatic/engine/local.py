@@ -78,10 +78,23 @@ class LocalEngine:
             RunStopped: A budget is full or the server is gone; the journal holds what was judged.
             ConfigError: The model cannot be used at all (wrong key, unknown model).
         """
+        return asyncio.run(self.arun(judge, model, items, provenance, journal, repeats, progress))
+
+    async def arun(
+        self,
+        judge: Judge,
+        model: Model,
+        items: Sequence[Item],
+        provenance: Provenance,
+        journal: Journal,
+        repeats: int = 1,
+        progress: Callable[[Judgment], None] | None = None,
+    ) -> list[Judgment]:
+        """`run` inside an event loop."""
         todo = deque((i, r) for r in range(repeats) for i in items if journal.settled(i.id, r) is None)
         if todo:
             with journal:
-                asyncio.run(self._run(judge, model, todo, provenance, journal, progress))
+                await self._run(judge, model, todo, provenance, journal, progress)
         return [journal.done[i.id, r] for r in range(repeats) for i in items]
 
     async def _run(

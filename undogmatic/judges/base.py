@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,14 @@ class Judge(dspy.Module):
     """
 
     name = "judge"
+
+    def forward(self, item: Item) -> dspy.Prediction:
+        """`aforward` for callers without an event loop, DSPy's optimisers among them."""
+        return asyncio.run(self.aforward(item=item))
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """Judge one item: a prediction with the field `reading`. Raises ModelError."""
+        raise NotImplementedError
 
     def readouts(self) -> Sequence[Readout]:
         """The readouts it uses, for reports on what reaches a model."""

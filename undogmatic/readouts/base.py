@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dspy
@@ -57,6 +58,10 @@ class Readout(dspy.Module):
     async def aforward(self, item: Item) -> dspy.Prediction:
         """Read one item. Raises ModelError."""
         raise NotImplementedError
+
+    def forward(self, item: Item) -> dspy.Prediction:
+        """`aforward` for callers without an event loop, DSPy's optimisers among them."""
+        return asyncio.run(self.aforward(item=item))
 
     def state(self) -> dict[str, Any]:
         """What, besides prompt and rubric, determines the answer; part of the program hash."""

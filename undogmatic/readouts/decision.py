@@ -37,11 +37,11 @@ class DecisionReadout(Readout):
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         wording = self.rubric.wordings[self.prompt.language]
-        instructions = f"{self.prompt.instructions.strip()}\n{wording.construct.strip()}\n{wording.question.strip()}"
+        instructions = f"{self.prompt.instructions.strip()}\n{wording.definition.strip()}\n{wording.question.strip()}"
         question = {"type": "score", "instructions": instructions, "criteria": list(wording.anchors)}
         state: dict[str, Any] = {"text": item.text}
         if self.prompt.demonstrations:
-            state["demos"] = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.demonstrations]
+            state["demos"] = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.shown()]
         answers = await self.client.decide(state, {self.rubric.score_field: question})
         answer = answers.get(self.rubric.score_field)
         distribution = parse_score_answer(answer, self.rubric.levels)

@@ -49,7 +49,7 @@ class LogprobsReadout(Readout):
         self.predict = dspy.Predict(signature)
         self.predict.demos = [
             dspy.Example(text=d.text, answer=str(nearest_level(d.score, rubric))).with_inputs("text")
-            for d in prompt.demonstrations
+            for d in prompt.shown()
         ]
         self.predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=self.top)
         self.adapter = PromptAdapter(self._continuation if getattr(model, "base", False) else self._messages)

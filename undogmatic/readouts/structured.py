@@ -55,7 +55,7 @@ class StructuredReadout(Readout):
         self.predict = dspy.Predict(signature)
         self.predict.demos = [
             dspy.Example(text=d.text, answer=prompt.answer(rubric, d.score, d.confidence, d.rationale)).with_inputs("text")
-            for d in prompt.demonstrations
+            for d in prompt.shown()
         ]
         self.predict.lm = language_model(
             model,

@@ -1,0 +1,35 @@
+"""Labelled texts to fit something on: the shipped development texts, or a file of the user's."""
+
+from __future__ import annotations
+
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.errors import DataError
+from undogmatic.records import Item
+
+# The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
+PAIR_GOLD = {"authority_only": 95.0, "explained_only": 4.0, "explained_cited": 17.0}
+
+
+def development_items() -> list[Item]:
+    """All development texts with gold: labelled texts, attacks, controls, and the pairs with their class centres."""
+    items = CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="development").load()
+    return [
+        item if item.label is not None else item.model_copy(update={"label": PAIR_GOLD[str(item.condition)]})
+        for item in items
+    ]
+
+
+def labelled_file(path: str) -> list[Item]:
+    """A user's texts, every one of which must have a label. Raises DataError naming the first without."""
+    items = TextsDataset(path).load()
+    for item in items:
+        if item.label is None:
+            raise DataError(f"{path}: the item {item.id!r} has no `label`; fitting needs one for every text.")
+    return items
+
+
+def development_texts() -> tuple[list[str], list[float]]:
+    """Texts and gold scores (0-100) of `development_items`."""
+    items = development_items()
+    return [item.text for item in items], [float(item.label) for item in items if item.label is not None]

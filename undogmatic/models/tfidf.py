@@ -1,0 +1,52 @@
+"""`tfidf`: the learned baseline. Ridge regression on character n-grams of the labelled development texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from undogmatic.models.base import Model
+from undogmatic.records import digest
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+
+class TfidfModel(Model):
+    """Fitted when it is first asked, on the same texts as the shipped probe, so that the two can be compared.
+
+    Args:
+        alpha: Ridge penalty.
+    """
+
+    readouts = ("rules",)
+    deterministic = True
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        from undogmatic.datasets.labels import development_texts
+
+        self.alpha = alpha
+        self._texts, self._labels = development_texts()
+        self.name = f"tfidf-{digest([self._texts, self._labels, alpha])[:12]}"
+        self._pipeline: Pipeline | None = None
+
+    def pipeline(self) -> Pipeline:
+        """The fitted scikit-learn pipeline, text -> share in [0, 1]."""
+        if self._pipeline is None:
+            self._pipeline = tfidf_ridge(self.alpha).fit(self._texts, [label / 100 for label in self._labels])
+        return self._pipeline
+
+    async def rate(self, text: str) -> tuple[float, str]:
+        """Predicted share of authority, clipped to [0, 1]."""
+        value = float(self.pipeline().predict([text])[0])
+        return min(1.0, max(0.0, value)), f"ridge on character n-grams: {value:.3f}"
+
+
+def tfidf_ridge(alpha: float) -> Pipeline:
+    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2), Ridge(alpha=alpha)
+    )
