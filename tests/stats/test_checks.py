@@ -71,7 +71,7 @@ def test_nan_is_refused_by_the_argument_that_holds_it(name: str, argument: str) 
 @pytest.mark.parametrize("argument", ["a", "b"])
 def test_unequal_lengths_name_both_arguments(argument: str) -> None:
     good = {"a": GOOD, "b": GOOD}
-    with pytest.raises(ValueError, match="`a` holds . values and `b` ."):
+    with pytest.raises(ValueError, match=r"`a` holds . values and `b` ."):
         agreement.pearson(**{**good, argument: GOOD[:-1]})
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -40,8 +40,8 @@ class TestWilcoxon:
         ranked = paired.wilcoxon(WITH_A_ZERO, zero_method="pratt")
         assert (dropped.n_pairs, dropped.n_zero, dropped.zero_method) == (10, 1, "wilcox")
         assert min(dropped.statistic, 45 - dropped.statistic) == 18
-        # Pratt ranks the zero first, so every one of the five negative ranks grows by one... of which four are here.
-        assert ranked.statistic == dropped.statistic + sum(d < 0 for d in WITH_A_ZERO)
+        # Pratt gives the zero the first rank, so each of the four negative ranks is one higher.
+        assert ranked.statistic == dropped.statistic + 4
         assert ranked.p_value != dropped.p_value
 
     @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
@@ -64,6 +64,7 @@ class TestWilcoxon:
         # Ranks 1.5, 1.5, 3 all positive: only this pattern reaches R+ = 6, one of eight.
         assert paired.wilcoxon([2.0, 2, 5], alternative="greater").p_value == pytest.approx(1 / 8)
 
+    @settings(max_examples=12)
     @given(DIFFERENCES)
     def test_swapping_the_conditions_swaps_the_one_sided_tests(self, d: np.ndarray) -> None:
         here, there = paired.wilcoxon(d, alternative="greater"), paired.wilcoxon(-d, alternative="less")
@@ -124,9 +125,9 @@ class TestBootstrap:
         assert here.method == there.method
 
     def test_the_same_seed_gives_the_same_interval(self) -> None:
-        runs = [paired.bootstrap_interval(MAIZE, np.median, np.random.default_rng(5)) for _ in range(2)]
+        runs = [paired.bootstrap_interval(MAIZE, np.mean, np.random.default_rng(5)) for _ in range(2)]
         assert runs[0] == runs[1]
-        assert runs[0] != paired.bootstrap_interval(MAIZE, np.median, np.random.default_rng(6))
+        assert runs[0] != paired.bootstrap_interval(MAIZE, np.mean, np.random.default_rng(6))
 
     def test_bca_moves_towards_the_long_tail(self) -> None:
         values = np.random.default_rng(3).exponential(size=30)
@@ -137,9 +138,10 @@ class TestBootstrap:
     def test_degenerate_data_fall_back_to_the_percentile_interval(self) -> None:
         constant = paired.bootstrap_interval(np.full(10, 7.0), np.mean, np.random.default_rng(0))
         assert (constant.low, constant.estimate, constant.high, constant.method) == (7, 7, 7, "percentile")
-        extreme = paired.bootstrap_interval(MAIZE, np.max, np.random.default_rng(0))
-        assert extreme.method == "percentile"
-        assert extreme.high == extreme.estimate == 75
+        # Leaving out any one value never changes this median, though resamples do.
+        stuck = paired.bootstrap_interval([1.0, 1, 1, 1, 9, 9], np.median, np.random.default_rng(0))
+        assert stuck.method == "percentile"
+        assert (stuck.low, stuck.estimate, stuck.high) == (1, 1, 9)
 
     def test_rare_undefined_resamples_are_left_out_and_counted(self) -> None:
         def fragile(x: np.ndarray) -> float:
@@ -220,6 +222,7 @@ class TestHolm:
         # Sorted 0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1, then made non-decreasing.
         assert paired.holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
+    @settings(max_examples=15)
     @given(hnp.arrays(np.float64, st.integers(1, 10), elements=st.floats(0, 1)))
     def test_between_the_raw_value_and_bonferroni(self, p: np.ndarray) -> None:
         adjusted = paired.holm(p)

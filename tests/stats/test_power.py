@@ -20,7 +20,7 @@ def test_cohen_and_gpower_values_of_the_paired_t_test() -> None:
 
 
 def test_the_wilcoxon_efficiency_costs_five_percent_more_pairs() -> None:
-    assert power.WILCOXON_EFFICIENCY == pytest.approx(0.955, abs=5e-4)
+    # 1/0.955, the efficiency that textbooks print.
     assert power.pairs_needed(0.2, test="wilcoxon") / power.pairs_needed(0.2, test="t") == pytest.approx(
         1.047, abs=0.01
     )
@@ -106,3 +106,11 @@ def test_an_absent_or_opposite_effect_has_no_number_of_pairs() -> None:
         power.pairs_needed(-1.0, alternative="greater")
     with pytest.raises(ValueError, match="more than ten million"):
         power.pairs_needed(1e-6)
+
+
+def test_fewest_pairs_is_where_the_exact_test_can_first_be_significant() -> None:
+    for alpha in (0.05, 0.01):
+        n = power.fewest_pairs(alpha)
+        assert stats.wilcoxon(np.arange(1.0, n + 1)).pvalue <= alpha < stats.wilcoxon(np.arange(1.0, n)).pvalue
+    assert power.fewest_pairs(0.05) == 6
+    assert power.fewest_pairs(0.05, "greater") == 5

@@ -6,14 +6,16 @@ figure data. `report/` gives them words and pictures.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, Verdict
 
 COLUMNS = (
@@ -34,11 +36,39 @@ class Judged:
     name: str = "run"
     others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Frames of other runs over the same items (by run name), for agreement between models."""
+    digest: str | None = None
+    """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
+
+    @property
+    def sign(self) -> int:
+        """+1 where a high score is the worse one, -1 where it is the better: `sign * score` rises with the fault."""
+        return 1 if self.rubric.direction == "higher_is_worse" else -1
 
     def scored(self, repeat: int | None = 0) -> pd.DataFrame:
         """The judged rows (no failures) of one repeat, or of all with None."""
         rows = self.frame[self.frame["error"].isna()]
         return rows if repeat is None else rows[rows["repeat"] == repeat]
+
+    def scores(self, *conditions: str) -> NDArray[np.float64]:
+        """Scores of the judged texts of these conditions in the first repeat, shape (n,), in score units."""
+        rows = self.scored()
+        return rows.loc[rows["condition"].isin(conditions), "score"].to_numpy(dtype=np.float64)
+
+    def conditions(self) -> list[str]:
+        """The conditions of the dataset, in order of appearance, judged or not."""
+        return [str(c) for c in self.frame["condition"].dropna().unique()]
+
+    def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
+        """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2, ...")."""
+        first = self.frame[self.frame["repeat"] == 0]
+        rows = []
+        for condition in conditions:
+            errors = first.loc[first["condition"] == condition, "error"]
+            reasons = errors.dropna().value_counts().sort_index()
+            failed = int(reasons.sum())
+            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
+            rows.append({"condition": condition, "judged": len(errors) - failed, "failed": failed, "reasons": listed})
+        return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
         """Raise DataError unless `column` is filled and holds every one of `values`."""
@@ -130,6 +160,36 @@ class Analysis(Protocol):
     A list comes back because an analysis may consist of several (`analysis=suite`).
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
+
+    def check(self, judged: Judged) -> None:
+        """Raise DataError or ConfigError if this analysis cannot read such a dataset; scores are not looked at.
+
+        It can therefore be asked before anything is judged, with `tabulate(items, [], repeats)`.
+        """
+        ...
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]: ...
+
+
+def metric_name(*parts: str) -> str:
+    """Parts joined by dots; anything a tracking server might refuse in a part becomes an underscore."""
+    return ".".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
+
+
+def failed_finding(counts: pd.DataFrame) -> list[Finding]:
+    """"n texts were not judged" with their conditions and reasons; nothing where all were. `counts`: Judged.counts."""
+    failed = counts[counts["failed"] > 0]
+    if failed.empty:
+        return []
+    where = "; ".join(f"{row.condition}: {row.reasons}" for row in failed.itertuples())
+    total = int(counts["judged"].sum() + counts["failed"].sum())
+    return [Finding("analyses.failed", {"n": int(failed["failed"].sum()), "total": total, "where": where})]
+
+
+def check_level(analysis: str, **shares: float) -> None:
+    """Raise ConfigError for a level, alpha or power outside (0, 1)."""
+    for key, value in shares.items():
+        if not 0 < value < 1:
+            raise ConfigError(f"`analysis.{key}` is {value}; in analysis={analysis} it must lie between 0 and 1.")

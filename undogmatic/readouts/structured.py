@@ -62,7 +62,10 @@ class StructuredReadout(Readout):
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
-            response_format=answer_schema(rubric, prompt.reasoning),
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True},
+            },
         )
         self.adapter = PromptAdapter(self._messages)
 

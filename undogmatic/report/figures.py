@@ -25,6 +25,438 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
 the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
 
 Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
-"authority_only" or "ab.mean_difference": `report.words.Words.name` translates them (sections `columns`, `metrics`,
-`figures.names`, then `<analysis>.names`), and what has no translation, like a model's name, stays as it is.
+"authority_only" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, `common.names`,
+`metrics`, `columns`), and what has no translation, like a model's name, stays as it is.
 """
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from undogmatic.analyses.base import FigureData
+from undogmatic.report.words import Words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 150
+# Okabe and Ito's palette, told apart with any kind of colour vision (Wong 2011, doi:10.1038/nmeth.1618).
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6b6b6b",
+)  # fmt: skip
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
+MARKERS = "osD^vPX"
+INK = "#222222"
+SCORES = ("score", "raw_score", "label", "gold")
+WIDTH = 7.2  # inches, 1080 pixels
+
+
+class Pen:
+    """What the drawing functions share: the words, the axis of scores and the look.
+
+    Args:
+        words: The report's language.
+        section: The analysis, whose own names come first.
+        scale: Ends of the rubric's scale, in score units; axes of scores run from end to end.
+    """
+
+    def __init__(self, words: Words, section: str, scale: tuple[float, float]) -> None:
+        self.words, self.section, self.scale = words, section, scale
+
+    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
+        """An empty figure of our width and an array (rows, columns) of its axes."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+        for ax in axes.flat:
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.spines[["left", "bottom"]].set_color(GREY)
+            ax.tick_params(colors=INK, labelsize=10)
+            ax.set_axisbelow(True)
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_major_formatter(_ticks(self.words))
+        return figure, axes
+
+    def axis_label(self, word: str) -> str:
+        """An axis label with its unit."""
+        wording = self.words.find(f"figures.axes.{word}")
+        if wording is None:
+            return self.words.heading(word, self.section)
+        return self.words.text(f"figures.axes.{word}", low=self.scale[0], high=self.scale[1])
+
+    def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
+        """Label the axes; an axis of scores gets the scale's ends (or `limits`)."""
+        for word, set_label, set_limits, which in (
+            (x, ax.set_xlabel, ax.set_xlim, "x"),
+            (y, ax.set_ylabel, ax.set_ylim, "y"),
+        ):
+            if word is None:
+                continue
+            set_label(self.axis_label(word), fontsize=11, color=INK)
+            ends = limits if limits is not None else self.scale if word in SCORES else None
+            if ends is not None:
+                room = 0.03 * (ends[1] - ends[0])
+                set_limits(ends[0] - room, ends[1] + room)
+            ax.grid(axis=which, color="#e3e3e3", linewidth=0.8)
+
+    def group(self, name: Any, n: int | None = None) -> str:
+        """A group's name, with its number of points below."""
+        shown = _wrap(self.words.value(str(name), self.section))
+        return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
+
+    def text(self, key: str, **values: Any) -> str:
+        """One of the wordings under `figures`."""
+        return self.words.text(f"figures.{key}", **values)
+
+    def legend(self, ax: Axes, **options: Any) -> None:
+        """A legend below the axes, out of the way of the data."""
+        count = len(ax.get_legend_handles_labels()[1])
+        if count:
+            ax.legend(
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=min(count, 3),
+                frameon=False,
+                fontsize=10,
+                **options,
+            )
+
+
+def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, float], path: Path) -> None:
+    """Draw `figure` as a PNG at `path`.
+
+    Raises:
+        ValueError: Unknown kind, or a key of `data` is missing.
+    """
+    if figure.kind not in KINDS:
+        raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
+    try:
+        drawn = KINDS[figure.kind](figure.data, Pen(words, section, scale))
+    except KeyError as error:
+        raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, dpi=DPI, format="png", facecolor="white", metadata={"Software": None})
+
+
+def caption(figure: FigureData, words: Words, section: str) -> str:
+    """What the figure shows, with the number of points, pairs or rows in it."""
+    own = f"{section}.caption_{figure.name}"
+    key = own if words.find(own) is not None else f"figures.caption_{figure.kind}"
+    plain = {k: v for k, v in figure.data.items() if isinstance(v, str | int | float)}
+    return words.text(key, **(plain | {"n": size(figure)}))
+
+
+def size(figure: FigureData) -> int:
+    """How many points, pairs, bars, rows or cells a figure shows."""
+    data = figure.data
+    if "groups" in data and isinstance(data["groups"], Mapping):
+        return sum(len(values) for values in data["groups"].values())
+    if figure.kind == "heatmap":
+        return sum(not _nan(v) for row in data["matrix"] for v in row)
+    return len(
+        data[
+            {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "gold"}.get(figure.kind, "labels")
+        ]
+    )
+
+
+def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
+    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
+    lying = len(groups) > 4
+    figure, axes = pen.figure(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
+    ax = axes[0, 0]
+    places = np.arange(len(groups))
+    colours = [PALETTE[n % len(PALETTE)] if not lying else BLUE for n in places]
+    boxes = ax.boxplot(
+        list(groups.values()),
+        positions=places,
+        widths=0.5,
+        orientation="horizontal" if lying else "vertical",
+        showfliers=False,
+        patch_artist=True,
+        medianprops={"color": INK, "linewidth": 2},
+        whiskerprops={"color": GREY},
+        capprops={"color": GREY},
+    )
+    for place, values, colour, box in zip(places, groups.values(), colours, boxes["boxes"], strict=True):
+        box.set(facecolor=colour, alpha=0.25, edgecolor=colour)
+        beside = place + _spread(values)
+        points = (values, beside) if lying else (beside, values)
+        ax.plot(*points, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
+    names = [pen.group(name, len(values)) for name, values in groups.items()]
+    if lying:
+        ax.set_yticks(places, [name.replace("\n", " ").replace(" n =", "\nn =") for name in names])
+        ax.invert_yaxis()
+        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
+    else:
+        ax.set_xticks(places, names)
+        ax.set_xlim(-0.6, len(groups) - 0.4)
+        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    return figure
+
+
+def _slope(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(5.0)
+    ax = axes[0, 0]
+    pairs = [(float(a), float(b)) for a, b in data["pairs"]]
+    looks = {
+        "falls": ([p for p in pairs if p[1] < p[0]], BLUE, "-"),
+        "rises": ([p for p in pairs if p[1] > p[0]], VERMILLION, "--"),
+        "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":"),
+    }
+    for key, (chosen, colour, style) in looks.items():
+        for n, pair in enumerate(chosen):
+            label = pen.text(key, n=len(chosen)) if n == 0 else None
+            ax.plot((0, 1), pair, style, color=colour, marker="o", markersize=4, linewidth=1.2, alpha=0.6, label=label)
+    ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
+    ax.set_xlim(-0.25, 1.25)
+    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    pen.legend(ax)
+    return figure
+
+
+def _histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
+    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
+    figure, axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
+    ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
+    bins = data["bins"]
+    if isinstance(bins, int) and ends is None:
+        everything = np.concatenate(list(groups.values()))
+        ends = (float(everything.min()), float(everything.max()))
+    edges = (
+        np.linspace(*ends, bins + 1) if isinstance(bins, int) and ends is not None else np.asarray(bins, dtype=float)
+    )
+    for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
+        ax.hist(values, bins=edges, color=PALETTE[n % len(PALETTE)], edgecolor="white", linewidth=0.8)
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
+        title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=len(values))})"
+        ax.set_title(title, fontsize=10.5, color=INK, loc="left")
+    pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
+    axes[-1, 0].grid(visible=False, axis="x")
+    figure.supylabel(pen.text("count"), fontsize=11, color=INK)
+    return figure
+
+
+def _scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(5.0)
+    ax = axes[0, 0]
+    x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
+    groups = list(data["groups"]) if data.get("groups") is not None else [None] * len(x)
+    for n, group in enumerate(dict.fromkeys(groups)):
+        own = np.array([g == group for g in groups])
+        label = (
+            None if group is None else f"{pen.group(group).replace(chr(10), ' ')} ({pen.text('n', n=int(own.sum()))})"
+        )
+        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
+        ax.plot(x[own], y[own], linestyle="", markersize=5.5, alpha=0.7, markeredgewidth=0, label=label, **look)
+    for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
+        shown = pen.words.value(str(text), pen.section)
+        ax.annotate(shown, point, xytext=(5, 4), textcoords="offset points", fontsize=9, color=INK)
+    pen.label(ax, x=data["x_label"])
+    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    if data.get("fit") is not None:
+        slope, intercept = data["fit"]
+        ends = np.array([x.min(), x.max()])
+        ax.plot(ends, intercept + slope * ends, "-", color=INK, linewidth=1.6, label=pen.text("fit"))
+    if data.get("identity"):
+        _identity(ax, pen)
+    pen.legend(ax)
+    return figure
+
+
+def _bland_altman(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(4.6)
+    ax = axes[0, 0]
+    ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
+    for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
+        value = float(data[key])
+        ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
+        place = {"xy": (1.0, value), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        ax.annotate(pen.text(key, value=value), xytext=(-4, 4), ha="right", fontsize=9.5, color=INK, **place)
+    ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
+    ax.margins(y=0.15)
+    pen.label(ax, x=data.get("x_label", "mean_of_two"), y=data.get("y_label", "difference"))
+    return figure
+
+
+def _bars(data: Mapping[str, Any], pen: Pen) -> Figure:
+    values = np.asarray(data["values"], dtype=float)
+    lying = len(values) > 5
+    figure, axes = pen.figure(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
+    ax = axes[0, 0]
+    places = np.arange(len(values))
+    names = [pen.group(name) for name in data["labels"]]
+    if lying:
+        ax.barh(places, values, color=BLUE, alpha=0.8, height=0.62)
+        ax.set_yticks(places, [name.replace("\n", " ") for name in names])
+        ax.invert_yaxis()
+        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
+    else:
+        ax.bar(places, values, color=BLUE, alpha=0.8, width=0.62)
+        ax.set_xticks(places, names)
+        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    whiskers = _whiskers(values, data)
+    if whiskers is not None:
+        ax.errorbar(
+            *((values, places) if lying else (places, values)),
+            **{"xerr" if lying else "yerr": whiskers},
+            fmt="none", ecolor=INK, elinewidth=1.4, capsize=4,
+        )  # fmt: skip
+    _reference(ax, data, pen, lying)
+    return figure
+
+
+def _forest(data: Mapping[str, Any], pen: Pen) -> Figure:
+    values = np.asarray(data["estimate"], dtype=float)
+    places = np.arange(len(values))
+    figure, axes = pen.figure(max(2.6, 0.48 * len(values) + 1.5))
+    ax = axes[0, 0]
+    ax.errorbar(
+        values,
+        places,
+        xerr=_whiskers(values, data),
+        fmt="s",
+        color=BLUE,
+        ecolor=BLUE,
+        elinewidth=1.8,
+        capsize=4,
+        markersize=7,
+    )
+    ax.set_yticks(places, [pen.group(name).replace("\n", " ") for name in data["labels"]])
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    pen.label(ax, x=data["x_label"], limits=data.get("limits"))
+    for place, value, low, high in zip(places, values, data["low"], data["high"], strict=True):
+        shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
+        ax.annotate(shown, (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=10, color=INK)
+    _reference(ax, data, pen, lying=True)
+    return figure
+
+
+def _heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
+    matrix = np.asarray(data["matrix"], dtype=float)
+    figure, axes = pen.figure(max(3.0, 0.5 * matrix.shape[0] + 1.8))
+    ax = axes[0, 0]
+    signed = bool(np.nanmin(matrix) < 0) if not np.isnan(matrix).all() else False
+    most = float(np.nanmax(np.abs(matrix))) if signed else None
+    ends = data.get("limits") or ((-most, most) if most is not None else (None, None))
+    image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=ends[0], vmax=ends[1], aspect="auto")
+    columns = [pen.group(c) for c in data["columns"]]
+    crowded = len(columns) > 5
+    ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
+    ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])
+    ax.spines[:].set_visible(False)
+    if matrix.size <= 150:
+        for (row, column), value in np.ndenumerate(matrix):
+            if not np.isnan(value):
+                shade = image.cmap(image.norm(value))
+                dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
+                written = pen.words.number(float(value), ".2f" if abs(value) < 10 else ".0f")
+                ax.text(column, row, written, ha="center", va="center", fontsize=9.5, color="white" if dark else INK)
+    bar = figure.colorbar(image, ax=ax, format=_ticks(pen.words), fraction=0.05)
+    bar.set_label(pen.axis_label(data["label"]), fontsize=10.5, color=INK)
+    return figure
+
+
+def _calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(4.2, columns=2, sharey=True)
+    for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
+        ax.plot(data[key], data["gold"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
+        ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
+        pen.label(ax, x=data.get("x_label", "score"), limits=data.get("limits"))
+        pen.label(ax, y=data.get("y_label", "label"), limits=data.get("limits"))
+        _identity(ax, pen)
+    axes[0, 1].set_ylabel("")
+    return figure
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
+    "box": _box,
+    "slope": _slope,
+    "histogram": _histogram,
+    "scatter": _scatter,
+    "bland_altman": _bland_altman,
+    "bars": _bars,
+    "forest": _forest,
+    "heatmap": _heatmap,
+    "calibration": _calibration,
+}
+
+
+def _whiskers(values: np.ndarray, data: Mapping[str, Any]) -> np.ndarray | None:
+    """Lengths of whiskers from ends of intervals; a NaN end draws none."""
+    if data.get("low") is None or data.get("high") is None:
+        return None
+    ends = np.array([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values])
+    return np.clip(np.nan_to_num(ends), 0, None)
+
+
+def _reference(ax: Axes, data: Mapping[str, Any], pen: Pen, lying: bool) -> None:
+    if data.get("reference") is None:
+        return
+    value = float(data["reference"])
+    line = ax.axvline if lying else ax.axhline
+    line(value, color=VERMILLION, linestyle="--", linewidth=1.4, label=pen.text("reference", value=value))
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=9.5, borderaxespad=0.2)
+
+
+def _identity(ax: Axes, pen: Pen) -> None:
+    low = max(ax.get_xlim()[0], ax.get_ylim()[0])
+    high = min(ax.get_xlim()[1], ax.get_ylim()[1])
+    ax.plot(
+        (low, high),
+        (low, high),
+        "--",
+        color=GREY,
+        linewidth=1.3,
+        label=pen.text("identity"),
+        scalex=False,
+        scaley=False,
+    )
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Sideways places of points, so that equal values lie beside each other; the same every time."""
+    if len(values) == 0:
+        return np.zeros(0)
+    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
+    seen: dict[int, int] = {}
+    places = np.zeros(len(values))
+    for n, value in enumerate(values):
+        row = math.floor(value / width)
+        count = seen.get(row, 0)
+        places[n] = (1 if count % 2 else -1) * ((count + 1) // 2) * 0.05
+        seen[row] = count + 1
+    return np.clip(places, -0.32, 0.32)
+
+
+def _ticks(words: Words) -> Any:
+    from matplotlib.ticker import ScalarFormatter
+
+    class Localised(ScalarFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return words.localise(super().__call__(x, pos))
+
+    return Localised(useOffset=False)
+
+
+def _wrap(text: str, width: int = 18) -> str:
+    """Break a long name over lines at its blanks. Matplotlib reads `$` as mathematics, so it is escaped."""
+    lines: list[str] = []
+    for word in text.replace("$", r"\$").split():
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
+
+def _nan(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

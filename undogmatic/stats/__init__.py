@@ -8,6 +8,7 @@ ranking       does the score separate and order texts; attacks on it
 calibration   map raw scores onto the scale; is a stated confidence honest
 distribution  a probability over levels: expectation, entropy, interval
 repeat        the same judge on the same items, twice
+proportion    a share of items with its interval
 checks        one wording for what an array argument must be
 
 The modules are imported by name (`from undogmatic.stats import paired`), so that none costs import time unasked.

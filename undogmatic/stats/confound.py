@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from undogmatic.stats import checks
 from undogmatic.stats.agreement import Correlation, pearson, spearman
@@ -200,8 +201,9 @@ def stratified_difference(
     if n_strata < 1:
         raise ValueError(f"`n_strata` is {n_strata}; at least 1 is needed.")
     checks.share(level, "level")
-    cuts = np.unique(np.quantile(size, np.linspace(0, 1, n_strata + 1)[1:-1]))
-    codes = np.unique(np.searchsorted(cuts, size, side="left"), return_inverse=True)[1]
+    # By mean rank, so that a run of equal lengths falls into one stratum without swallowing its neighbours.
+    stratum_of = np.floor(n_strata * (stats.rankdata(size) - 0.5) / size.size)
+    codes = np.unique(stratum_of, return_inverse=True)[1]
     strata = tuple(_stratum(s[codes == c], a[codes == c], size[codes == c]) for c in range(codes.max() + 1))
     kept = np.isin(codes, [c for c, stratum in enumerate(strata) if stratum.difference is not None])
     if not kept.any():

@@ -135,7 +135,7 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
     if not np.isfinite(mean) or not np.isfinite(sd) or sd < 0:
         raise ValueError(f"`mean` is {mean} and `sd` {sd}; both must be finite and `sd` not negative.")
     if mean <= values[0] or mean >= values[-1]:
-        return np.eye(values.size)[0 if mean <= values[0] else -1]
+        return np.asarray(np.eye(values.size)[0 if mean <= values[0] else -1])
     if sd < 1e-6 * float(np.min(np.diff(values))):
         above = int(np.searchsorted(values, mean, side="right"))
         share = (mean - values[above - 1]) / (values[above] - values[above - 1])

@@ -17,6 +17,7 @@ Sides = Literal["two-sided", "greater"]
 
 WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
+_WRONG_SIDE_REACH = 5.0
 
 
 class MinimumDetectableEffect(NamedTuple):
@@ -68,10 +69,14 @@ def power_at(
         return 0.0
     pairs = n_pairs * (WILCOXON_EFFICIENCY if test == "wilcoxon" else 1.0)
     dz = effect / sd_differences
-    if alternative == "two-sided":
-        dz = abs(dz)
-    sides = "two-sided" if alternative == "two-sided" else "larger"
-    return float(TTestPower().power(dz, pairs, alpha, alternative=sides))
+    if alternative == "greater":
+        return float(TTestPower().power(dz, pairs, alpha, alternative="larger"))
+    dz = abs(dz)
+    found = float(TTestPower().power(dz, pairs, alpha / 2, alternative="larger"))
+    # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and statsmodels gives NaN.
+    if dz * math.sqrt(pairs) < _WRONG_SIDE_REACH:
+        found += float(TTestPower().power(dz, pairs, alpha / 2, alternative="smaller"))
+    return min(found, 1.0)
 
 
 def minimum_detectable_effect(
@@ -156,6 +161,23 @@ def pairs_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def fewest_pairs(alpha: float = 0.05, alternative: Sides = "two-sided") -> int:
+    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way.
+
+    Args:
+        alpha: Significance level.
+        alternative: `greater` looks for a positive difference only.
+    Raises:
+        ValueError: If `alpha` is outside (0, 1).
+    """
+    checks.share(alpha, "alpha")
+    checks.option(alternative, "alternative", get_args(Sides))
+    n_pairs = 1
+    while not _can_be_significant(n_pairs, alpha, alternative):
+        n_pairs += 1
+    return n_pairs
 
 
 def _check_design(n_pairs: int, alpha: float) -> None:

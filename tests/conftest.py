@@ -1,0 +1,96 @@
+"""A fake chat model and small builders that most tests share. Nothing here touches the network or the user's cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from undogmatic.models.base import Model
+from undogmatic.models.calls import Reply
+from undogmatic.prompts import Prompt
+from undogmatic.records import Provenance, Rubric, Wording
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Every test works in its own folder with its own cache; only tests of the embedded model share the assembled file."""
+    monkeypatch.chdir(tmp_path)
+    if request.node.get_closest_marker("local_model") is None:
+        monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
+
+
+class FakeChat(Model):
+    """Answers by a function of the judged text; counts what it was asked. Goes through the gateway like any model.
+
+    Args:
+        answer: Last user message -> (text, logprobs of the first token or None).
+    """
+
+    readouts = ("structured", "logprobs", "samples")
+
+    def __init__(self, answer: Callable[[str], tuple[str, dict[str, float] | None]], base: bool = False) -> None:
+        self.name = "fake-chat"
+        self.answer, self.base = answer, base
+        self.requests: list[dict[str, Any]] = []
+
+    async def complete(self, request: Any) -> Any:
+        from dspy.lm15 import Message, Response, TextPart, Usage
+        from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
+
+        messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
+        payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}
+
+        async def send() -> Reply:
+            self.requests.append(payload)
+            text, logprobs = self.answer(messages[-1]["content"])
+            return Reply({"text": text, "logprobs": logprobs}, input_tokens=10, output_tokens=5)
+
+        reply = await self.gateway.call(self.name, payload, send)
+        tokens = None
+        if reply.data["logprobs"]:
+            top = tuple(TopLogprob(token=t, logprob=p) for t, p in reply.data["logprobs"].items())
+            best = max(top, key=lambda t: t.logprob)
+            tokens = (TokenLogprob(token=best.token, logprob=best.logprob, top=top),)
+        return Response(
+            id=None,
+            model="fake",
+            message=Message.assistant([TextPart(reply.data["text"])]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=10, output_tokens=5, total_tokens=15),
+            logprobs=tokens,
+        )
+
+
+def good_answer(score: float, confidence: float = 80, rationale: str = "porque sim") -> str:
+    """A valid structured answer."""
+    return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
+
+
+@pytest.fixture
+def rubric() -> Rubric:
+    wording = Wording(definition="what it is", question="how much?", anchors=("none", "little", "half", "much", "all"))
+    return Rubric(
+        name="toy",
+        minimum=0,
+        maximum=100,
+        levels=(0, 25, 50, 75, 100),
+        direction="higher_is_worse",
+        score_field="shame_score",
+        wordings={"pt": wording, "en": wording},
+    )
+
+
+@pytest.fixture
+def prompt() -> Prompt:
+    return Prompt(id="toy", language="en", instructions="Judge the text.")
+
+
+@pytest.fixture
+def provenance() -> Provenance:
+    return Provenance(
+        model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
+    )

@@ -1,0 +1,120 @@
+"""The shipped data keeps its promises: sizes, balance, splits, and lengths that do not give the class away."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from undogmatic.datasets.curated import CuratedDataset, make_pairs
+from undogmatic.datasets.labels import development_items
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.paths import data_folder
+from undogmatic.stats.ranking import auc
+
+FOLDER = data_folder() / "curated"
+
+
+def rows(name: str) -> list[dict]:
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_sizes_are_at_least_what_the_specification_asks() -> None:
+    theses = rows("theses.jsonl")
+    assert len(theses) >= 40
+    assert {t["court"] for t in theses} == {"STF", "STJ", "TST"}
+    assert len({t["authority_form"] for t in theses}) >= 8
+    assert len(rows("controls.jsonl")) >= 24
+    attacks = Counter(r["condition"] for r in rows("adversarial.jsonl"))
+    assert len(attacks) >= 6
+    assert attacks.total() >= 40
+    assert sum(r["split"] == "development" for r in rows("labelled.jsonl")) >= 300
+
+
+def test_the_pairs_file_is_what_the_theses_make() -> None:
+    assert rows("ab_pairs.jsonl") == make_pairs(FOLDER / "theses.jsonl")
+
+
+def test_no_precedent_and_no_text_is_in_both_splits() -> None:
+    with (FOLDER / "precedents.csv").open(encoding="utf-8") as file:
+        split = {row["precedent"]: row["split"] for row in csv.DictReader(file)}
+    texts: dict[str, set[str]] = defaultdict(set)
+    for name in ("theses.jsonl", "adversarial.jsonl", "labelled.jsonl", "controls.jsonl"):
+        for row in rows(name):
+            for precedent in row.get("precedents", [row["precedent"]] if "precedent" in row else []):
+                assert split[precedent] == row["split"], (name, row["id"])
+            for key in ("text", "authority_only", "explained_only", "explained_cited"):
+                if key in row:
+                    texts[" ".join(row[key].lower().split())].add(row["split"])
+    assert all(len(splits) == 1 for splits in texts.values())
+
+
+def test_development_texts_span_the_scale_in_every_length() -> None:
+    development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
+    for level in {r["level"] for r in development}:
+        words = [len(r["text"].split()) for r in development if r["level"] == level]
+        assert min(words) < 25, level
+        assert max(words) > 90, level
+    assert all(0 <= r["label"] <= 100 and r["reason"].strip() for r in development)
+
+
+@pytest.mark.parametrize("split", ["development", "test"])
+def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
+    labelled = [r for r in rows("labelled.jsonl") if r["split"] == split]
+    high = np.array([len(r["text"]) for r in labelled if r["label"] >= 75], dtype=float)
+    low = np.array([len(r["text"]) for r in labelled if r["label"] <= 25], dtype=float)
+    assert 0.35 <= auc(high, low).auc <= 0.65
+
+
+def test_length_matched_pairs_are_a_good_part_of_each_split() -> None:
+    pairs = rows("ab_pairs.jsonl")
+    for split in ("development", "test"):
+        matched = [p["length_matched"] for p in pairs if p["split"] == split]
+        assert np.mean(matched) >= 0.4
+
+
+def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
+    for row in rows("theses.jsonl"):
+        words = row["explained_only"].lower()
+        assert not any(w in words for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")), row["id"]
+
+
+def test_every_development_text_has_gold() -> None:
+    items = development_items()
+    assert all(item.label is not None for item in items)
+    assert len(items) > 400
+
+
+def test_a_condition_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
+        CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
+
+
+def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
+    row = rows("ab_pairs.jsonl")[0] | {"explained_only": " "}
+    path = tmp_path / "ab_pairs.jsonl"
+    path.write_text(json.dumps(rows("ab_pairs.jsonl")[1]) + "\n" + json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
+        CuratedDataset(parts=["pairs"], split="all", path=str(path)).load()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"explained_only": ""}, ":2: `explained_only` is missing or empty"),
+        ({"id": None}, ":2: `id` is missing or empty"),
+        ({}, ":2: the id "),
+        ({"id": "other", "split": "nowhere"}, "is in split 'nowhere' here"),
+    ],
+)
+def test_make_pairs_names_the_line(tmp_path: Path, change: dict, said: str) -> None:
+    thesis = rows("theses.jsonl")[0]
+    path = tmp_path / "theses.jsonl"
+    path.write_text(json.dumps(thesis) + "\n" + json.dumps(thesis | change) + "\n")
+    with pytest.raises(DataError) as caught:
+        make_pairs(path)
+    assert said in str(caught.value)

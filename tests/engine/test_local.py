@@ -1,0 +1,151 @@
+"""Journal, resume, cache, budgets and the clean stop, with a fake model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FakeChat, good_answer
+from undogmatic.engine.journal import Journal, read_journal
+from undogmatic.engine.local import LocalEngine
+from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Failure, Item, Provenance, Rubric, Verdict
+
+ITEMS = [Item(id=f"i{n}", text=f"text number {n}") for n in range(12)]
+
+
+def score_of(text: str) -> float:
+    return float(next(w for w in text.split() if w.isdigit()))
+
+
+class Bench:
+    """A judge over a fake model, and what it takes to run it."""
+
+    def __init__(self, prompt: Prompt, rubric: Rubric, provenance: Provenance, answer=None) -> None:
+        self.model = FakeChat(answer or (lambda text: (good_answer(score_of(text)), None)))
+        readout = StructuredReadout()
+        readout.bind(self.model, prompt, rubric)
+        self.judge, self.provenance = ScoreJudge(readout), provenance
+
+    def run(self, journal: Path | None, repeats: int = 1, **engine: object):
+        options = {"cache": False, "backoff": 0.0} | engine
+        return LocalEngine(**options).run(  # type: ignore[arg-type]
+            self.judge, self.model, ITEMS, self.provenance, Journal(journal), repeats
+        )
+
+
+@pytest.fixture
+def bench(prompt: Prompt, rubric: Rubric, provenance: Provenance) -> Bench:
+    return Bench(prompt, rubric, provenance)
+
+
+@pytest.mark.parametrize("concurrency", [1, 5, 100])
+def test_judgments_come_back_in_input_order(bench: Bench, tmp_path: Path, concurrency: int) -> None:
+    judgments = bench.run(tmp_path / "j.jsonl", concurrency=concurrency)
+    assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
+    assert [j.score for j in judgments] == list(range(12))
+    assert len(bench.model.requests) == 12
+
+
+def test_a_budget_stops_exactly_and_resume_asks_only_for_the_rest(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 5 and 5 calls"):
+        bench.run(path, max_calls=5, concurrency=3)
+    assert len(list(read_journal(path))) == len(bench.model.requests) == 5
+    judgments = bench.run(path)
+    assert [j.score for j in judgments] == list(range(12))
+    assert len(bench.model.requests) == 12
+
+
+def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    whole = [j.score for j in bench.run(path)]
+    data = path.read_bytes()
+    path.write_bytes(data[:-40])
+    assert [j.score for j in bench.run(path)] == whole
+    assert len(bench.model.requests) == 13
+    assert len(list(read_journal(path))) == 12
+
+
+def test_a_damaged_line_in_the_middle_is_named(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    bench.run(path)
+    lines = path.read_text().splitlines()
+    lines[3] = lines[3].replace('"item_id"', '"item_it"')
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=r"j\.jsonl:4: not a judgment"):
+        Journal(path)
+
+
+def test_repeats_are_real_calls_and_a_rerun_makes_none(bench: Bench, tmp_path: Path) -> None:
+    first = bench.run(tmp_path / "a.jsonl", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
+    assert len(bench.model.requests) == 24
+    again = bench.run(tmp_path / "b.jsonl", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
+    assert len(bench.model.requests) == 24
+    assert [(j.item_id, j.repeat, j.score) for j in again] == [(j.item_id, j.repeat, j.score) for j in first]
+    assert sum(j.cost.calls for j in again) == 0
+    assert sum(j.cost.cached for j in again) == 24
+
+
+def test_the_cache_holds_no_pickle(bench: Bench, tmp_path: Path) -> None:
+    import sqlite3
+
+    bench.run(None, cache=True, cache_dir=str(tmp_path / "c"))
+    with sqlite3.connect(tmp_path / "c" / "cache.db") as database:
+        modes = {mode for (mode,) in database.execute("select mode from Cache")}
+        settings = dict(database.execute("select key, value from Settings"))
+    database.close()
+    assert modes and 4 not in modes  # diskcache's MODE_PICKLE
+    assert settings["count"] == 12
+
+
+def test_a_failure_is_kept_with_its_raw_answer_and_is_not_a_number(
+    prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path
+) -> None:
+    def answer(text: str):
+        return ("???" if "number 4" in text or "???" in text or "again" in text else good_answer(score_of(text))), None
+
+    judgments = Bench(prompt, rubric, provenance, answer).run(tmp_path / "j.jsonl")
+    failed = judgments[4].outcome
+    assert isinstance(failed, Failure)
+    assert (failed.reason, failed.raw, judgments[4].score) == ("unparseable", "???", None)
+    assert judgments[4].cost.calls == 3
+    assert all(isinstance(j.outcome, Verdict) for j in judgments if j.item_id != "i4")
+
+
+def test_a_dead_server_stops_the_run_and_a_rerun_continues(
+    prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path
+) -> None:
+    alive = {"yes": False}
+
+    def answer(text: str):
+        if not alive["yes"] and score_of(text) >= 3:
+            raise TransportError("connection refused")
+        return good_answer(score_of(text)), None
+
+    bench = Bench(prompt, rubric, provenance, answer)
+    with pytest.raises(RunStopped, match="3 items in a row got no answer from fake-chat"):
+        bench.run(tmp_path / "j.jsonl", concurrency=1, stop_after=3)
+    alive["yes"] = True
+    judgments = bench.run(tmp_path / "j.jsonl", concurrency=1)
+    assert [j.score for j in judgments] == list(range(12))
+
+
+def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Path) -> None:
+    bench.run(tmp_path / "j.jsonl")
+    line = json.loads((tmp_path / "j.jsonl").read_text().splitlines()[0])
+    assert "text number" in line["calls"][0]["request"]["messages"][-1]["content"]
+    assert json.loads(line["calls"][0]["reply"]["text"])["shame_score"] == line["outcome"]["score"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("concurrency", 0), ("retries", -1), ("timeout", 0.0), ("max_calls", -1), ("stop_after", 0)]
+)
+def test_senseless_settings_are_named(key: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"engine.{key}"):
+        LocalEngine(**{key: value})  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import FakeChat
+from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.models.calls import Gateway
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Reading
+from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution, nearest_level
+from undogmatic.records import Item, Rubric
+
+LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
+
+
+def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> Reading:
+    readout = LogprobsReadout(**options)  # type: ignore[arg-type]
+    model.connect(Gateway())
+    readout.bind(model, prompt, rubric)
+    return asyncio.run(readout.acall(item=Item(id="a", text="linha um\nlinha dois"))).reading
+
+
+def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
+    top = [("4", math.log(0.3)), (" 4", math.log(0.2)), ("\u25810", math.log(0.25)), ("x", math.log(0.1)), ("7", math.log(0.1))]
+    distribution = level_distribution(top, LEVELS, 0.25)
+    assert distribution.probabilities == pytest.approx((1 / 3, 0, 0, 0, 2 / 3))
+    assert distribution.off_scale == pytest.approx(0.25)
+    assert distribution.expectation == pytest.approx(200 / 3)
+
+
+@pytest.mark.parametrize("token", ["04", "4.", "-4", "\u0664", "44", "", "five"])
+def test_what_only_looks_like_a_label_is_off_scale(token: str) -> None:
+    with pytest.raises(OffScaleAnswer):
+        level_distribution([(token, 0.0)], LEVELS, 0.25)
+
+
+def test_too_little_mass_names_the_share_and_the_key() -> None:
+    with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
+        level_distribution([("1", math.log(0.2)), ("no", math.log(0.8))], LEVELS, 0.25)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
+def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float]) -> None:
+    total = sum(weights)
+    distribution = level_distribution([(str(n), math.log(w / total)) for n, w in enumerate(weights)], LEVELS, 0.25)
+    assert distribution.expectation == pytest.approx(sum(v * w for v, w in zip(LEVELS, weights, strict=True)) / total)
+    assert 0 <= distribution.expectation <= 100
+    assert 0 <= distribution.confidence <= 100
+
+
+def test_confidence_comes_from_the_entropy(prompt: Prompt, rubric: Rubric) -> None:
+    uniform = {str(n): math.log(0.2) for n in range(5)}
+    reading = read(FakeChat(lambda _: ("0", uniform)), prompt, rubric)
+    assert reading.score == pytest.approx(50)
+    assert reading.confidence == pytest.approx(0, abs=1e-9)
+    assert reading.confidence_source == "entropy"
+
+
+def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) -> None:
+    model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
+    read(model, prompt, rubric)
+    asked = model.requests[0]
+    assert not asked["system"]
+    assert asked["messages"][0]["content"].endswith("Text: linha um linha dois\nLevel:")
+
+
+def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric) -> None:
+    with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
+        read(FakeChat(lambda _: ("3", None)), prompt, rubric)
+
+
+def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
+    from undogmatic.stats.calibration import fit_linear
+
+    model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
+    path = tmp_path / "c.json"
+    fitted = {"model": "fake-chat", "prompt_hash": prompt.hash(rubric), "parameters": fit_linear([40.0, 60.0], [0.0, 100.0])}
+    path.write_text(json.dumps(fitted))
+    reading = read(model, prompt, rubric, calibration=str(path))
+    assert (reading.raw_score, reading.score) == (pytest.approx(50), pytest.approx(50))
+    path.write_text(json.dumps(fitted | {"model": "another"}))
+    with pytest.raises(ConfigError, match="was fitted for model 'another'"):
+        read(model, prompt, rubric, calibration=str(path))
+    with pytest.raises(ConfigError, match="does not exist"):
+        read(model, prompt, rubric, calibration=str(tmp_path / "none.json"))
+
+
+def test_nearest_level(rubric: Rubric) -> None:
+    assert [nearest_level(s, rubric) for s in (0, 12, 13, 88, 100)] == [0, 0, 1, 4, 4]

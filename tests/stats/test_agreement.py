@@ -1,0 +1,204 @@
+"""Agreement against published examples, identities between coefficients, and typed results where none exists."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from undogmatic.stats import agreement
+
+# Hollander and Wolfe (1973), p. 187: Hunter L values and panel scores of nine lots of canned tuna.
+TUNA_L = [44.4, 45.9, 41.9, 53.3, 44.7, 44.1, 50.7, 45.2, 60.1]
+TUNA_PANEL = [2.6, 3.1, 2.5, 5.0, 3.6, 4.0, 5.2, 2.8, 3.8]
+
+# Bland and Altman (1986), table 1: peak flow, first reading of the Wright and of the mini meter, l/min.
+WRIGHT = [494.0, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
+MINI = [512.0, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+
+# Krippendorff (2011), Computing Krippendorff's alpha-reliability, section D: four observers, twelve units.
+NA = float("nan")
+OBSERVERS = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NA, NA, NA],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NA, 3],
+    [NA, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NA],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NA],
+]
+
+# The `anxiety` ratings of the R package irr, raters 1 and 2; its manual gives the squared-weights kappa as 0.297.
+ANXIETY_1 = [3.0, 3, 3, 4, 5, 5, 2, 3, 5, 2, 2, 6, 1, 5, 2, 2, 1, 2, 4, 3]
+ANXIETY_2 = [3.0, 6, 4, 6, 2, 4, 2, 4, 3, 3, 2, 3, 3, 3, 2, 2, 1, 3, 3, 4]
+
+SCORES = hnp.arrays(np.float64, (2, 12), elements=st.integers(0, 20).map(float))
+VARIED = SCORES.filter(lambda ab: bool(np.ptp(ab[0]) > 0 and np.ptp(ab[1]) > 0))
+
+
+class TestCorrelations:
+    def test_tuna(self) -> None:
+        pearson, kendall = agreement.pearson(TUNA_L, TUNA_PANEL), agreement.kendall(TUNA_L, TUNA_PANEL)
+        assert (pearson.estimate, pearson.p_value) == pytest.approx((0.5711816, 0.1081731), abs=1e-6)
+        assert (kendall.estimate, kendall.p_value) == pytest.approx((0.4444444, 0.1194389), abs=1e-6)
+        assert agreement.spearman(TUNA_L, TUNA_PANEL).estimate == pytest.approx(0.6)
+
+    @given(VARIED)
+    def test_order_of_arguments_and_direction(self, ab: np.ndarray) -> None:
+        a, b = ab
+        for coefficient in (agreement.pearson, agreement.spearman, agreement.kendall):
+            here = coefficient(a, b).estimate
+            assert here is not None
+            assert coefficient(b, a).estimate == pytest.approx(here)
+            assert coefficient(a, -b).estimate == pytest.approx(-here)
+            assert abs(here) <= 1 + 1e-12
+
+    @given(VARIED)
+    def test_ranks_ignore_a_monotone_change_and_pearson_a_linear_one(self, ab: np.ndarray) -> None:
+        a, b = ab
+        for coefficient in (agreement.spearman, agreement.kendall):
+            assert coefficient(np.exp(a / 5), b).estimate == pytest.approx(coefficient(a, b).estimate)
+        assert agreement.pearson(3 * a - 7, b).estimate == pytest.approx(agreement.pearson(a, b).estimate)
+
+    @pytest.mark.parametrize("coefficient", [agreement.pearson, agreement.spearman, agreement.kendall])
+    def test_a_constant_judge_gives_a_typed_absence(self, coefficient: object) -> None:
+        result = coefficient([0.1] * 4, [1.0, 2, 3, 4])  # type: ignore[operator]
+        assert (result.estimate, result.p_value, result.n) == (None, None, 4)
+        assert result.note == "`a` constant; no correlation exists"
+
+    def test_two_pairs_are_too_few(self) -> None:
+        with pytest.raises(ValueError, match="`a` holds 2 values; at least 3"):
+            agreement.kendall([1.0, 2], [1.0, 2])
+
+
+class TestKappa:
+    def test_irr_anxiety(self) -> None:
+        result = agreement.weighted_kappa(ANXIETY_1, ANXIETY_2, [1, 2, 3, 4, 5, 6])
+        assert result.estimate == pytest.approx(0.297, abs=5e-4)
+        assert (result.n, result.n_categories, result.weights) == (20, 6, "quadratic")
+
+    def test_cohen_1960_unweighted(self) -> None:
+        # Cohen (1960), doi:10.1177/001316446002000104, table 1: 200 patients in three categories, kappa 0.492.
+        counts = np.array([[88, 14, 18], [10, 40, 10], [2, 6, 12]])
+        a, b = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
+        result = agreement.weighted_kappa(a, b, [0, 1, 2], "none")
+        assert result.estimate == pytest.approx(0.492, abs=5e-4)
+
+    @given(VARIED)
+    def test_it_is_lins_concordance_on_equal_steps(self, ab: np.ndarray) -> None:
+        # Fleiss and Cohen (1973), doi:10.1177/001316447303300309.
+        a, b = ab
+        concordance = 2 * np.cov(a, b, ddof=0)[0, 1] / (a.var() + b.var() + (a.mean() - b.mean()) ** 2)
+        assert agreement.weighted_kappa(a, b, np.arange(21)).estimate == pytest.approx(concordance, abs=1e-9)
+
+    def test_steps_count_not_values_and_unused_levels_matter(self) -> None:
+        a, b = [0.0, 25, 100, 0], [0.0, 25, 100, 100]
+        assert agreement.weighted_kappa(a, b, [0, 25, 100]) == agreement.weighted_kappa(
+            [0, 1, 2, 0], [0, 1, 2, 2], [0, 1, 2]
+        )
+        full = agreement.weighted_kappa(a, b, [0, 25, 50, 75, 100])
+        assert full.estimate != agreement.weighted_kappa(a, b, [0, 25, 100]).estimate
+
+    def test_one_category_is_a_typed_absence_and_two_different_ones_are_no_agreement(self) -> None:
+        same = agreement.weighted_kappa([50.0, 50], [50.0, 50], [0, 50, 100])
+        assert same.estimate is None
+        assert same.note.startswith("both gave every item the category 50")
+        assert agreement.weighted_kappa([0.0, 0], [100.0, 100], [0, 50, 100]).estimate == 0
+
+    def test_what_is_no_category_is_named(self) -> None:
+        with pytest.raises(ValueError, match="`b` holds 30, which is not one of `categories`"):
+            agreement.weighted_kappa([0.0, 50], [0.0, 30], [0, 50, 100])
+        with pytest.raises(ValueError, match="`categories` repeats"):
+            agreement.weighted_kappa([0.0], [0.0], [0, 0])
+
+    def test_nearest_level_with_ties_going_down(self) -> None:
+        assert agreement.nearest_level([12.4, 12.5, 12.6, -3, 140], [0, 25, 50]).tolist() == [0, 0, 25, 0, 50]
+
+
+class TestKrippendorff:
+    @pytest.mark.parametrize(("measurement", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+    def test_four_observers(self, measurement: agreement.Measurement, value: float) -> None:
+        result = agreement.krippendorff_alpha(OBSERVERS, measurement)
+        assert result.estimate == pytest.approx(value, abs=5e-4)
+        # Unit 12 has a single rating.
+        assert (result.n_raters, result.n_units) == (4, 11)
+
+    @given(VARIED, st.permutations(range(12)))
+    def test_raters_and_units_have_no_order(self, ab: np.ndarray, order: list[int]) -> None:
+        here = agreement.krippendorff_alpha(ab).estimate
+        assert agreement.krippendorff_alpha(ab[::-1][:, order]).estimate == pytest.approx(here)
+        assert agreement.krippendorff_alpha(10 * ab + 3).estimate == pytest.approx(here)
+
+    @given(VARIED)
+    def test_ordinal_ignores_a_monotone_change(self, ab: np.ndarray) -> None:
+        here = agreement.krippendorff_alpha(ab, "ordinal").estimate
+        assert agreement.krippendorff_alpha(ab**3, "ordinal").estimate == pytest.approx(here)
+
+    def test_perfect_and_absent(self) -> None:
+        assert agreement.krippendorff_alpha([[1.0, 2, 3], [1.0, 2, 3]]).estimate == pytest.approx(1)
+        constant = agreement.krippendorff_alpha([[5.0, 5], [5.0, NA]])
+        assert constant.estimate is None
+        assert constant.note.startswith("every rating is 5")
+
+    def test_shapes_without_agreement_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="`ratings` has no unit with two ratings"):
+            agreement.krippendorff_alpha([[1.0, NA], [NA, 2.0]])
+        with pytest.raises(ValueError, match="`ratings` must have shape"):
+            agreement.krippendorff_alpha([1.0, 2.0])
+
+
+class TestBlandAltman:
+    def test_peak_flow(self) -> None:
+        result = agreement.bland_altman(WRIGHT, MINI)
+        assert result.bias == pytest.approx(-2.1, abs=0.05)
+        assert result.sd == pytest.approx(38.8, abs=0.05)
+        assert (result.bias_low, result.bias_high) == pytest.approx((-22.0, 17.8), abs=0.1)
+        # The paper rounds 1.96 to 2 for its limits of -79.7 and 75.5, and 1.71 sd/sqrt(n) to sqrt(3) for their errors.
+        assert (result.lower, result.upper) == pytest.approx((-79.7, 75.5), abs=1.7)
+        assert (result.lower_low, result.lower_high) == pytest.approx((-114.3, -45.1), abs=2.0)
+
+    @given(SCORES)
+    def test_swapping_mirrors_everything(self, ab: np.ndarray) -> None:
+        here, there = agreement.bland_altman(ab[0], ab[1]), agreement.bland_altman(ab[1], ab[0])
+        assert (here.bias, here.lower, here.upper) == pytest.approx((-there.bias, -there.upper, -there.lower))
+        assert (here.bias_low, here.upper_high) == pytest.approx((-there.bias_high, -there.lower_low))
+        if here.drift is not None and there.drift is not None:
+            assert here.drift == pytest.approx(-there.drift)
+
+    def test_a_pure_shift_is_bias_and_a_pure_stretch_is_drift(self) -> None:
+        b = np.linspace(0, 100, 11)
+        shift = agreement.bland_altman(b + 4, b)
+        assert (shift.bias, shift.sd, shift.drift, shift.drift_p) == pytest.approx((4, 0, 0, 1), abs=1e-9)
+        stretch = agreement.bland_altman(50 + 1.5 * (b - 50), b)
+        # Difference 0.5 (b - 50) on mean 50 + 1.25 (b - 50).
+        assert (stretch.bias, stretch.drift) == pytest.approx((0, 0.4))
+        assert stretch.drift_p is not None
+        assert stretch.drift_p < 1e-6
+
+    def test_constant_means_have_no_drift(self) -> None:
+        assert agreement.bland_altman([1.0, 2, 3], [3.0, 2, 1]).drift is None
+        assert agreement.bland_altman([0.0] * 3, [0.0] * 3).drift_p is None
+
+    def test_limits_hold_their_share_and_their_interval_the_limit(self) -> None:
+        rng = np.random.default_rng(9)
+        inside = []
+        for _ in range(400):
+            a = rng.normal(50, 20, size=40)
+            result = agreement.bland_altman(a + rng.normal(3, 5, size=40), a)
+            inside.append(result.upper_low <= 3 + 1.959964 * 5 <= result.upper_high)
+        assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
+
+
+class TestMatches:
+    def test_tolerance_is_inclusive(self) -> None:
+        a, b = [1.0, 2, 3, 4], [1.0, 2.5, 4, 0]
+        assert agreement.exact_match(a, b).rate == 0.25
+        assert agreement.exact_match(a, b, tolerance=1).n_match == 3
+        assert agreement.max_abs_difference(a, b) == 4
+
+    def test_interval_of_a_perfect_rate_is_no_certainty(self) -> None:
+        # Wilson's lower limit for n of n is n / (n + z^2).
+        result = agreement.exact_match([1.0] * 10, [1.0] * 10)
+        assert (result.rate, result.high) == (1, 1)
+        assert result.low == pytest.approx(10 / (10 + 1.959964**2))
+
+    def test_a_negative_tolerance_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="`tolerance` is -1"):
+            agreement.exact_match([1.0], [1.0], tolerance=-1)

@@ -1,0 +1,161 @@
+"""Length confound: what controlling for length recovers, and where it must admit that it cannot."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from undogmatic.stats import confound
+
+
+def _pairs(rng: np.random.Generator, effect: float, per_log: float, n: int = 40) -> tuple[np.ndarray, ...]:
+    """Pairs whose score is `effect` for condition a plus `per_log` per unit of log length plus uneven noise."""
+    length_b = rng.lognormal(5, 0.4, n)
+    length_a = length_b * rng.lognormal(-0.5, 0.5, n)
+    noise = rng.normal(0, 3 + 3 * np.abs(np.log(length_a / length_b)))
+    base = rng.normal(50, 10, n)
+    return base + effect + per_log * np.log(length_a) + noise, base + per_log * np.log(length_b), length_a, length_b
+
+
+class TestControlledDifference:
+    def test_without_noise_it_recovers_both_parts(self) -> None:
+        length_a, length_b = np.array([10.0, 20, 40, 80, 90]), np.array([100.0, 30, 20, 95, 70])
+        score_b = np.full(5, 20.0)
+        result = confound.controlled_difference(
+            score_b + 30 - 8 * np.log(length_a / length_b), score_b, length_a, length_b
+        )
+        assert (result.intercept, result.slope, result.r_squared) == pytest.approx((30, -8, 1))
+        assert result.raw_difference > 30
+        assert (result.extrapolated, result.n_pairs) == (False, 5)
+
+    def test_a_difference_that_is_only_length_vanishes(self) -> None:
+        rng = np.random.default_rng(31)
+        results = [confound.controlled_difference(*_pairs(rng, 0, -20)) for _ in range(300)]
+        assert np.mean([r.raw_difference for r in results]) == pytest.approx(10, abs=0.5)
+        assert np.mean([r.low <= 0 <= r.high for r in results]) == pytest.approx(0.95, abs=0.03)
+
+    def test_a_real_difference_survives_with_the_stated_coverage(self) -> None:
+        rng = np.random.default_rng(32)
+        results = [confound.controlled_difference(*_pairs(rng, 25, -10)) for _ in range(300)]
+        assert np.mean([r.low <= 25 <= r.high for r in results]) == pytest.approx(0.95, abs=0.03)
+        assert np.mean([r.slope_low <= -10 <= r.slope_high for r in results]) == pytest.approx(0.95, abs=0.03)
+
+    @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))
+    def test_the_unit_of_length_does_not_matter_and_a_shift_of_scores_does(
+        self, seed: int, unit: float, shift: float
+    ) -> None:
+        a, b, length_a, length_b = _pairs(np.random.default_rng(seed), 10, -5, n=12)
+        here = confound.controlled_difference(a, b, length_a, length_b)
+        there = confound.controlled_difference(a + shift, b, unit * length_a, unit * length_b)
+        expected = (here.intercept + shift, here.low + shift, here.high + shift, here.slope)
+        assert (there.intercept, there.low, there.high, there.slope) == pytest.approx(expected, abs=1e-6)
+
+    @given(st.integers(0, 500))
+    def test_swapping_the_conditions_mirrors_the_interval(self, seed: int) -> None:
+        a, b, length_a, length_b = _pairs(np.random.default_rng(seed), 10, -5, n=12)
+        here = confound.controlled_difference(a, b, length_a, length_b)
+        there = confound.controlled_difference(b, a, length_b, length_a)
+        assert (there.low, there.high) == pytest.approx((-here.high, -here.low))
+        assert (there.slope, there.extrapolated) == (pytest.approx(here.slope), here.extrapolated)
+
+    def test_it_says_when_no_pair_is_near_equal_length(self) -> None:
+        a, b, _, length_b = _pairs(np.random.default_rng(33), 10, -5)
+        always_shorter = length_b * np.random.default_rng(34).uniform(0.1, 0.6, length_b.size)
+        result = confound.controlled_difference(a, b, always_shorter, length_b)
+        assert result.extrapolated
+        assert result.log_ratio_high < 0
+
+    def test_where_length_and_condition_are_one_it_refuses(self) -> None:
+        scores, lengths = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40])
+        with pytest.raises(ValueError, match="the same in every pair"):
+            confound.controlled_difference(scores, scores[::-1], 2 * lengths, lengths)
+        with pytest.raises(ValueError, match="one pair alone fixes the slope"):
+            confound.controlled_difference(scores, scores[::-1], [10.0, 20, 30, 80], lengths)
+        with pytest.raises(ValueError, match="`lengths_b` holds a length of 0"):
+            confound.controlled_difference(scores, scores[::-1], lengths, [0.0, 1, 2, 3])
+
+
+class TestStratifiedDifference:
+    def test_hand_computed(self) -> None:
+        # Short: a 60, 70 and b 50, difference 15, weight 2/3. Long: a 30 and b 10, 20, 30, difference 10, weight 3/4.
+        scores = [60.0, 70, 50, 30, 10, 20, 30]
+        is_a = np.array([True, True, False, True, False, False, False])
+        result = confound.stratified_difference(scores, is_a, [10.0, 10, 10, 99, 99, 99, 99], n_strata=2)
+        assert [stratum.difference for stratum in result.strata] == pytest.approx([15, 10])
+        assert result.difference == pytest.approx((15 * 2 / 3 + 10 * 3 / 4) / (2 / 3 + 3 / 4))
+        assert (result.n_used, result.n_dropped) == (7, 0)
+
+    def test_strata_with_one_condition_drop_out_and_are_counted(self) -> None:
+        rng = np.random.default_rng(35)
+        lengths = np.r_[np.arange(1.0, 11), np.arange(100.0, 120), np.arange(1000.0, 1010)]
+        is_a = np.r_[np.ones(10, bool), np.arange(20) % 2 == 0, np.zeros(10, bool)]
+        result = confound.stratified_difference(rng.normal(50, 5, 40) + 20 * is_a, is_a, lengths, n_strata=4)
+        assert [s.difference is None for s in result.strata] == [True, False, False, True]
+        assert (result.n_used, result.n_dropped) == (20, 20)
+        assert (result.strata[0].shortest, result.strata[0].longest) == (1, 10)
+        assert result.low < 20 < result.high
+
+    def test_a_difference_that_is_only_length_shrinks_and_a_real_one_stays(self) -> None:
+        rng = np.random.default_rng(36)
+        is_a = np.arange(400) % 2 == 0
+        lengths = rng.lognormal(np.where(is_a, 4.6, 5.0), 0.5)
+        only_length = confound.stratified_difference(-20 * np.log(lengths), is_a, lengths, n_strata=10)
+        raw = -20 * (np.log(lengths[is_a]).mean() - np.log(lengths[~is_a]).mean())
+        assert abs(only_length.difference) < 0.15 * raw
+        both = confound.stratified_difference(15 * is_a - 20 * np.log(lengths), is_a, lengths, n_strata=10)
+        assert both.difference == pytest.approx(only_length.difference + 15)
+
+    def test_texts_of_a_pair_are_related(self) -> None:
+        rng = np.random.default_rng(37)
+        pair = np.repeat(np.arange(60), 2)
+        is_a = np.tile([True, False], 60)
+        lengths = rng.uniform(50, 100, 120)
+        scores = 10 * is_a + rng.normal(0, 20, 60)[pair] + rng.normal(0, 2, 120)
+        alone = confound.stratified_difference(scores, is_a, lengths, n_strata=2)
+        paired = confound.stratified_difference(scores, is_a, lengths, n_strata=2, groups=pair)
+        assert paired.difference == alone.difference
+        assert paired.high - paired.low < 0.8 * (alone.high - alone.low)
+
+    def test_coverage(self) -> None:
+        rng = np.random.default_rng(38)
+        is_a, hits = np.arange(60) % 2 == 0, 0
+        for _ in range(300):
+            lengths = rng.integers(1, 4, 60).astype(float)
+            scores = 5 * is_a - 10 * lengths + rng.normal(0, np.where(is_a, 2, 6))
+            result = confound.stratified_difference(scores, is_a, lengths, n_strata=3)
+            hits += result.low <= 5 <= result.high
+        assert hits / 300 == pytest.approx(0.95, abs=0.03)
+
+    def test_without_overlap_it_refuses(self) -> None:
+        is_a = np.array([True, True, False, False])
+        with pytest.raises(ValueError, match="no stratum holds both conditions"):
+            confound.stratified_difference([1.0, 2, 3, 4], is_a, [1.0, 2, 10, 20], n_strata=2)
+        with pytest.raises(ValueError, match="too few texts share a stratum"):
+            confound.stratified_difference([1.0, 2], np.array([True, False]), [5.0, 5], n_strata=1)
+        with pytest.raises(ValueError, match="`is_a` must hold 2 booleans"):
+            confound.stratified_difference([1.0, 2], [1, 0], [5.0, 6])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="fewer than 3 groups"):
+            confound.stratified_difference(np.arange(8.0), np.tile(is_a, 2), np.ones(8), groups=[0, 1] * 4)
+
+
+def test_length_alone_as_a_judge() -> None:
+    result = confound.length_auc([10.0, 20, 30], [25.0, 100, 200])
+    assert result.auc == pytest.approx(1 / 9)
+    assert confound.length_auc([5.0, 6], [5.0, 6]).auc == 0.5
+
+
+def test_length_statistics_name_the_condition_at_fault() -> None:
+    table = confound.length_summary({"authority_only": [10.0, 20], "explained_only": [100.0, 300]})
+    assert (table["authority_only"].median, table["explained_only"].mean) == (15, 200)
+    with pytest.raises(ValueError, match="`hybrid` holds a length of -1"):
+        confound.length_summary({"hybrid": [-1.0]})
+
+
+def test_score_against_length() -> None:
+    lengths = np.array([10.0, 20, 40, 80, 160])
+    result = confound.length_correlation(100 - 10 * np.log(lengths), lengths)
+    assert result.spearman.estimate == pytest.approx(-1)
+    assert result.pearson_log.estimate == pytest.approx(-1)
+    assert result.pearson.estimate is not None
+    assert -1 < result.pearson.estimate < -0.8
+    assert confound.length_correlation([5.0, 5, 5], [1.0, 2, 3]).pearson.estimate is None

@@ -1,0 +1,161 @@
+"""AUC and its intervals, attacks, and rank correlation and error with intervals."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from undogmatic.stats import ranking
+
+GROUP = hnp.arrays(np.float64, st.integers(2, 15), elements=st.integers(0, 20).map(float))
+
+# Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747, table I: five ratings of 58 normal, 51 abnormal images.
+NORMAL = np.repeat([1.0, 2, 3, 4, 5], [33, 6, 6, 11, 2])
+ABNORMAL = np.repeat([1.0, 2, 3, 4, 5], [3, 2, 2, 11, 33])
+
+
+class TestAuc:
+    def test_hanley_and_mcneil(self) -> None:
+        result = ranking.auc(ABNORMAL, NORMAL)
+        assert result.auc == pytest.approx(0.893, abs=5e-4)
+        assert (result.method, result.n_positive, result.n_negative) == ("delong", 51, 58)
+        # The paper's standard error is 0.032; the interval is on the logit scale, so a little longer below.
+        assert (result.high - result.low) / (2 * 1.96) == pytest.approx(0.032, abs=0.003)
+        assert result.auc - result.low > result.high - result.auc
+
+    def test_delongs_variance_by_hand(self) -> None:
+        # Positives 2, 4 and negatives 1, 3: placements (1/2, 1) and (1, 1/2), AUC 3/4,
+        # each variance 1/8, so the error is sqrt(1/16 + 1/16).
+        result = ranking.auc([2.0, 4], [1.0, 3])
+        reach = 1.959964 * np.sqrt(1 / 8) / (3 / 16)
+        assert result.auc == 0.75
+        assert np.log(result.high / (1 - result.high)) == pytest.approx(np.log(3) + reach, abs=1e-5)
+
+    @given(GROUP, GROUP)
+    def test_it_is_the_area_scikit_learn_finds(self, p: np.ndarray, q: np.ndarray) -> None:
+        label = np.r_[np.ones(p.size), np.zeros(q.size)]
+        assert ranking.auc(p, q).auc == pytest.approx(roc_auc_score(label, np.r_[p, q]))
+
+    @given(GROUP, GROUP)
+    def test_swapping_the_groups_mirrors_the_interval(self, p: np.ndarray, q: np.ndarray) -> None:
+        here, there = ranking.auc(p, q), ranking.auc(q, p)
+        assert (here.auc, here.low, here.high) == pytest.approx((1 - there.auc, 1 - there.high, 1 - there.low))
+        assert here.method == there.method
+        assert 0 <= here.low <= here.auc <= here.high <= 1
+
+    @given(GROUP, GROUP)
+    def test_only_the_order_matters(self, p: np.ndarray, q: np.ndarray) -> None:
+        assert ranking.auc(np.exp(p / 4), np.exp(q / 4)) == ranking.auc(p, q)
+
+    def test_perfect_separation_is_not_certainty(self) -> None:
+        few, many = ranking.auc([8.0, 9], [1.0, 2]), ranking.auc(np.arange(50.0) + 100, np.arange(50.0))
+        assert (few.auc, few.high, few.method) == (1, 1, "newcombe")
+        assert few.low < 0.6
+        assert 0.90 < many.low < 0.97
+
+    def test_one_text_or_no_variation_still_has_an_interval(self) -> None:
+        single = ranking.auc([3.0], [1.0, 2, 4, 5])
+        assert (single.method, single.auc) == ("newcombe", 0.5)
+        assert single.low < 0.2
+        assert single.high > 0.8
+        tied = ranking.auc([5.0, 5], [5.0, 5, 5])
+        assert (tied.auc, tied.method) == (0.5, "newcombe")
+        assert tied.low < 0.5 < tied.high
+
+    @pytest.mark.parametrize("shift", [0.0, 1.2])
+    def test_coverage(self, shift: float) -> None:
+        rng = np.random.default_rng(21)
+        truth = stats.norm.cdf(shift / np.sqrt(2))
+        results = [ranking.auc(rng.normal(shift, 1, 20), rng.normal(0, 1, 25)) for _ in range(600)]
+        assert np.mean([r.low <= truth <= r.high for r in results]) == pytest.approx(0.95, abs=0.025)
+
+    def test_coverage_where_separation_is_often_perfect(self) -> None:
+        rng = np.random.default_rng(22)
+        truth = stats.norm.cdf(3 / np.sqrt(2))
+        results = [ranking.auc(rng.normal(3, 1, 10), rng.normal(0, 1, 10)) for _ in range(600)]
+        assert np.mean([r.method == "newcombe" for r in results]) > 0.2
+        assert np.mean([r.low <= truth <= r.high for r in results]) >= 0.93
+
+    def test_the_bootstrap_agrees_with_delong_and_needs_a_source(self) -> None:
+        by_delong = ranking.auc(ABNORMAL, NORMAL)
+        drawn = ranking.auc(ABNORMAL, NORMAL, method="bootstrap", rng=np.random.default_rng(3))
+        assert drawn.method == "bootstrap"
+        assert (drawn.low, drawn.high) == pytest.approx((by_delong.low, by_delong.high), abs=0.02)
+        with pytest.raises(ValueError, match="`rng` is None"):
+            ranking.auc(ABNORMAL, NORMAL, method="bootstrap")
+
+
+class TestAttackSummary:
+    def test_hand_computed(self) -> None:
+        result = ranking.attack_summary([20.0, 40, 60, 80], [10.0, 20, 30], [85.0, 90, 95])
+        assert result.auc.auc == pytest.approx((1.5 + 3 + 3 + 3) / 12)
+        assert result.mean_shift == pytest.approx(50 - 90)
+        assert (result.threshold, result.success_rate) == (50, 0.5)
+        assert (result.n_attack, result.n_explained, result.n_naked) == (4, 3, 3)
+
+    def test_the_two_thresholds(self) -> None:
+        attack, explained = [20.0, 40, 50, 60], np.linspace(0, 30, 101)
+        assert ranking.attack_summary(attack, explained).success_rate == 0.5
+        strict = ranking.attack_summary(attack, explained, threshold_rule="explained_95")
+        assert (strict.threshold, strict.success_rate) == (pytest.approx(28.5), 0.25)
+        assert ranking.attack_summary([2.0, 4], [1.0], scale=(1, 5)).threshold == 3
+
+    def test_welchs_interval_of_the_shift(self) -> None:
+        rng = np.random.default_rng(5)
+        hits = 0
+        for _ in range(300):
+            result = ranking.attack_summary(rng.normal(60, 15, 12), [0.0, 1], rng.normal(80, 5, 20))
+            assert result.mean_shift_low is not None
+            assert result.mean_shift_high is not None
+            hits += result.mean_shift_low <= -20 <= result.mean_shift_high
+        assert hits / 300 == pytest.approx(0.95, abs=0.03)
+
+    def test_without_naked_texts_there_is_no_shift_and_one_text_has_no_interval(self) -> None:
+        alone = ranking.attack_summary([20.0], [10.0])
+        assert (alone.mean_shift, alone.mean_shift_low, alone.n_naked) == (None, None, 0)
+        single = ranking.attack_summary([20.0], [10.0], [90.0, 95])
+        assert (single.mean_shift, single.mean_shift_low, single.mean_shift_high) == (-72.5, None, None)
+
+
+class TestSpearmanInterval:
+    def test_it_holds_scipys_estimate_and_mirrors(self) -> None:
+        rng = np.random.default_rng(6)
+        x = rng.normal(size=40)
+        y = x + rng.normal(size=40)
+        here = ranking.spearman_interval(x, y, np.random.default_rng(1))
+        there = ranking.spearman_interval(x, -y, np.random.default_rng(1))
+        assert here.estimate == pytest.approx(stats.spearmanr(x, y).statistic)
+        assert -1 <= here.low < here.estimate < here.high <= 1
+        assert (there.low, there.high) == pytest.approx((-here.high, -here.low))
+
+    def test_coverage(self) -> None:
+        rng = np.random.default_rng(7)
+        # Spearman's rho of a bivariate normal with correlation r is (6/pi) arcsin(r/2).
+        truth, hits = 6 / np.pi * np.arcsin(0.6 / 2), 0
+        for _ in range(150):
+            x, y = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=60).T
+            result = ranking.spearman_interval(x, y, rng, n_resamples=199)
+            hits += result.low <= truth <= result.high
+        assert 0.90 <= hits / 150 <= 0.98
+
+    def test_a_constant_has_no_order(self) -> None:
+        with pytest.raises(ValueError, match="`y` is constant"):
+            ranking.spearman_interval([1.0, 2, 3], [5.0, 5, 5], np.random.default_rng(0))
+
+
+class TestMeanAbsoluteError:
+    def test_hand_computed_and_symmetric(self) -> None:
+        truth, predicted = [10.0, 20, 30, 40], [12.0, 16, 30, 50]
+        here = ranking.mean_absolute_error(truth, predicted, np.random.default_rng(2))
+        assert here.estimate == 4
+        assert 0 <= here.low < 4 < here.high <= 10
+        assert ranking.mean_absolute_error(predicted, truth, np.random.default_rng(2)) == here
+
+    def test_groups_are_the_units(self) -> None:
+        result = ranking.mean_absolute_error(
+            np.zeros(6), [1.0, 1, 2, 2, 6, 6], np.random.default_rng(2), groups=list("aabbcc")
+        )
+        assert (result.n_units, result.estimate) == (3, 3)

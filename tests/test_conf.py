@@ -1,0 +1,79 @@
+"""Every file under conf/ composes, passes the schema and names only what may be built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from undogmatic.config import NODES, build, resolve, settings
+from undogmatic.paths import conf_folder
+from undogmatic.prompts import Prompt
+from undogmatic.records import Rubric
+
+FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yaml")
+CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in NODES]
+EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
+REQUIRED = {"dataset=texts": ["dataset.path=x.jsonl"], "model=openai_compatible": ["model.api_base=http://x/v1", "model.name=m"]}
+
+
+def composed(*overrides: str) -> dict[str, Any]:
+    with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
+        config = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+    assert isinstance(config, dict)
+    return config  # type: ignore[return-value]
+
+
+def targets(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        here = [node["_target_"]] if "_target_" in node else []
+        return here + [t for value in node.values() for t in targets(value)]
+    return [t for value in node for t in targets(value)] if isinstance(node, list) else []
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_choice_composes_into_the_schema(choice: str) -> None:
+    config = composed(choice, *REQUIRED.get(choice, []))
+    assert settings(config).seed == 0
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_composes_into_the_schema(name: str) -> None:
+    assert settings(composed(f"experiment={name}")).seed == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_every_target_is_allowed_and_exists(path: Path) -> None:
+    found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    for target in found:
+        if target != "auto":
+            assert resolve(target, path.parent.name).__name__ == target.rsplit(".", 1)[1]
+    assert found or path.parent.name in ("experiment", "optimizer")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_every_file_starts_with_a_comment_that_says_what_it_is(path: Path) -> None:
+    first = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")][0]
+    assert first.startswith("# ")
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parent.name == "prompt"], ids=lambda p: p.stem)
+def test_a_prompts_id_is_its_file_name_and_its_hash_is_its_own(path: Path) -> None:
+    rubric = build(composed()["rubric"], "rubric")
+    assert isinstance(rubric, Rubric)
+    prompts = {p.stem: build(composed(f"prompt={p.stem}")["prompt"], "prompt") for p in FILES if p.parent.name == "prompt"}
+    prompt = prompts[path.stem]
+    assert isinstance(prompt, Prompt)
+    assert prompt.id == path.stem
+    hashes = [p.hash(rubric) for p in prompts.values()]
+    assert hashes.count(prompt.hash(rubric)) == 1
+
+
+def test_prompts_come_in_portuguese_and_english_with_and_without_demonstrations() -> None:
+    names = {p.stem for p in FILES if p.parent.name == "prompt"}
+    assert {"anchored_pt", "anchored_en", "demos_pt", "demos_en"} <= names

@@ -1,0 +1,88 @@
+"""Matched pairs: the rows of a run arranged so that the texts of one pair stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.analyses.base import Judged
+from undogmatic.errors import DataError
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs by condition: `sides[condition]` has one row per pair id (index), all sides in the same order.
+
+    A side that the judge failed on is there, with a NaN score; a condition that a pair may lack (the hybrid) has no row
+    for it.
+    """
+
+    sides: dict[str, pd.DataFrame]
+
+    def complete(self, *conditions: str) -> pd.Index:
+        """Ids of the pairs that have a score in every one of `conditions`."""
+        kept = None
+        for condition in conditions:
+            side = self.sides[condition]
+            scored = side.index[side["score"].notna()]
+            kept = scored if kept is None else kept[kept.isin(scored)]
+        assert kept is not None
+        return kept
+
+    def column(self, condition: str, column: str, ids: pd.Index) -> NDArray[np.float64]:
+        """One column of one side for the pairs `ids`, shape (n_pairs,)."""
+        return self.sides[condition].loc[ids, column].to_numpy(dtype=np.float64)
+
+    def scores(self, condition: str, ids: pd.Index) -> NDArray[np.float64]:
+        """Scores of one side for the pairs `ids`, shape (n_pairs,), in score units."""
+        return self.column(condition, "score", ids)
+
+
+def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
+    """Arrange the first repeat by pair.
+
+    Args:
+        judged: The run; rows of other conditions are ignored.
+        needed: Conditions that every pair must have.
+        optional: Conditions that a pair may have.
+    Raises:
+        DataError: A pair lacks a needed condition or has one twice, or a text of such a condition has no pair id.
+    """
+    first = judged.frame[judged.frame["repeat"] == 0]
+    rows = first[first["condition"].isin([*needed, *optional])]
+    alone = rows[rows["pair_id"].isna()]
+    if len(alone):
+        raise DataError(
+            f"{_listed(alone['item_id'])}: no `pair`, though {_are(len(alone))} {', '.join(alone['condition'].unique())}. "
+            "Give the texts of one pair the same `pair`."
+        )
+    twice = rows[rows.duplicated(["pair_id", "condition"], keep=False)]
+    if len(twice):
+        pair, condition = twice.iloc[0][["pair_id", "condition"]]
+        raise DataError(f"pair {pair!r} has {condition} more than once; a pair has one text per condition.")
+    ids = rows["pair_id"].drop_duplicates()
+    sides = {c: rows[rows["condition"] == c].set_index("pair_id") for c in [*needed, *optional]}
+    for condition in needed:
+        missing = ids[~ids.isin(sides[condition].index)]
+        if len(missing):
+            raise DataError(
+                f"pair {_listed(missing)}: no text with condition {condition}; every pair needs {' and '.join(needed)}. "
+                "Add the text or take the pair out (`run.limit` may have cut it off)."
+            )
+    order = pd.Index(ids)
+    return Pairs({c: side.loc[order[order.isin(side.index)]] for c, side in sides.items()})
+
+
+def _listed(ids: pd.Series) -> str:
+    named = ", ".join(repr(str(i)) for i in ids[:_MOST_NAMED])
+    return named + (f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else "")
+
+
+def _are(n: int) -> str:
+    return "the condition is" if n == 1 else "the conditions are"

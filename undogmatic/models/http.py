@@ -1,0 +1,228 @@
+"""One JSON request over aiohttp, and what every kind of bad reply means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json, to_json
+
+from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
+from undogmatic.models.calls import Retryable
+from undogmatic.models.keys import Secret
+
+if TYPE_CHECKING:
+    import aiohttp
+
+RAW_LIMIT = 4000  # characters of a bad body that are kept
+_RETRIED = (408, 409, 425, 429)
+_REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "moderation", "flagged")
+_TOO_LONG = ("context_length_exceeded", "maximum context length", "prompt is too long", "context_too_large")
+_HINTS = {
+    "temperature": "A reasoning model that fixes its own sampling: set model.sampling=false.",
+    "top_p": "A model that fixes its own sampling: set model.sampling=false.",
+    "logprobs": "This model gives no log-probabilities: use readout=structured.",
+    "max_completion_tokens": "Set model.max_tokens_field=max_completion_tokens.",
+    "max_tokens": "Set model.max_tokens_field (max_tokens or max_completion_tokens).",
+    "response_format": "This server cannot enforce a schema: set model.json_mode=object or off.",
+    "json_schema": "This server cannot enforce a schema: set model.json_mode=object or off.",
+    "output_config": "This model cannot enforce a schema: set model.json_mode=off.",
+}
+
+
+class JsonClient:
+    """Posts JSON to one URL, with one keep-alive session per event loop.
+
+    Args:
+        url: Where to post.
+        headers: Sent with every request; the key is in one of them.
+        secret: The key, for messages and scrubbing.
+        about: How messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1".
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], secret: Secret | None, about: str) -> None:
+        self.url, self.about, self._secret = url, about, secret
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._proxy = _proxy(url)
+
+    async def post(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that came back with a good status.
+
+        Raises:
+            Retryable: 408, 409, 425, 429, 5xx; no connection, or one that broke.
+            ConfigError: The key, the name, the address or the request is wrong for this server.
+            RefusedAnswer: The provider's filter stopped the request.
+            UnparseableAnswer: A good status with a body that is not a JSON object, or a text too long for the model.
+        """
+        import aiohttp
+
+        try:
+            async with self._session().post(
+                self.url, data=to_json(payload), allow_redirects=False, proxy=self._proxy
+            ) as reply:
+                status, headers, body = reply.status, reply.headers, await reply.read()
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise ConfigError(
+                f"{self.about}: its certificate is not trusted ({error.certificate_error}). "
+                "Set SSL_CERT_FILE to your certificate bundle, or correct model.api_base."
+            ) from None
+        except aiohttp.ClientConnectorError as error:
+            raise Retryable(
+                f"cannot connect to {self.about} ({error.os_error.strerror or error.os_error}). "
+                "Start the server, check the network, or correct model.api_base"
+            ) from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
+        text = body.decode("utf-8", errors="replace")
+        if self._secret is not None:
+            text = self._secret.scrub(text)
+        if status != 200:
+            self._fault(status, headers, text)
+        try:
+            data = from_json(text)
+        except ValueError as error:
+            raise UnparseableAnswer(f"{self.about} sent a body that is not JSON ({error})", text[:RAW_LIMIT]) from None
+        if not isinstance(data, dict):
+            raise UnparseableAnswer(f"{self.about} sent a JSON {type(data).__name__}, not an object", text[:RAW_LIMIT])
+        return data
+
+    def embedded_fault(self, data: dict[str, Any]) -> None:
+        """Raise what an error object inside a good reply stands for; routers send those."""
+        error = data.get("error")
+        if error is None:
+            return
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+        self._fault(status, {}, json.dumps(data, ensure_ascii=False))
+
+    async def close(self) -> None:
+        """Close the session of the running loop; sessions of loops that ended are dropped."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
+        for loop in [loop for loop in self._sessions if loop.is_closed()]:
+            del self._sessions[loop]
+
+    def _session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        session = self._sessions.get(loop)
+        if session is None or session.closed:
+            import aiohttp
+
+            session = self._sessions[loop] = aiohttp.ClientSession(
+                # The engine bounds what is in flight; the time limit of an attempt is the gateway's.
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return session
+
+    def _fault(self, status: int, headers: Mapping[str, str], text: str) -> None:
+        message = server_message(text)
+        said = f"{self.about} answered {status}" + (f": {message}" if message else "")
+        if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
+            raise RefusedAnswer(f"the provider's filter stopped the request ({message})", text[:RAW_LIMIT])
+        if status == 429 and "insufficient_quota" in text:
+            raise ConfigError(f"{said}\nThe account has no quota left; add credit, or choose another model=.")
+        if status in _RETRIED or status >= 500:
+            raise Retryable(said, retry_after(headers))
+        if status == 413 or any(phrase in text for phrase in _TOO_LONG):
+            raise UnparseableAnswer(f"the text is too long for the model ({message})", text[:RAW_LIMIT])
+        raise ConfigError(f"{said}\n{self._advice(status, text)}")
+
+    def _advice(self, status: int, text: str) -> str:
+        if status in (401, 403):
+            if self._secret is None:
+                return "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
+            return f"The key in {self._secret.variable} was not accepted; set a valid one in the environment or .env."
+        if status == 402:
+            return "The account has no credit left; add some, or choose another model=."
+        if status == 404:
+            return "Check model.name and model.api_base: the server knows no such model or address."
+        if 300 <= status < 400:
+            return "The server redirects; set model.api_base to the final address."
+        return next((hint for word, hint in _HINTS.items() if word in text), "Check model.name and the readout's options.")
+
+
+def server_message(text: str) -> str:
+    """The human part of an error body, in the order in which servers are known to spell it; at most 300 characters."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return "" if text.lstrip().startswith("<") else text.strip()[:300]
+    return _message(body)[:300]
+
+
+def _message(body: Any) -> str:
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "; ".join(filter(None, (_located(entry) for entry in body[:3])))
+    if isinstance(body, dict):
+        for key in ("error", "message", "detail", "msg", "errors"):
+            if body.get(key):
+                return _message(body[key])
+    return ""
+
+
+def _located(entry: Any) -> str:
+    if isinstance(entry, dict) and isinstance(entry.get("loc"), list):
+        return f"{'.'.join(map(str, entry['loc']))}: {entry.get('msg', '')}"
+    return _message(entry)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks to wait: `retry-after-ms`, else `Retry-After` as seconds or as an HTTP date."""
+    for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            try:
+                moment = parsedate_to_datetime(value)
+            except ValueError:
+                continue
+            aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            seconds = (aware - datetime.now(UTC)).total_seconds()
+        if seconds == seconds and seconds < float("inf"):
+            return max(0.0, seconds)
+    return None
+
+
+def checked_base(api_base: str) -> str:
+    """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address.
+
+    A password or a key in the address is refused, because the address is part of the model's name in every report.
+    """
+    parts = urlsplit(api_base)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ConfigError(
+            f"`model.api_base` (host {parts.hostname!r}) carries a user, password or query; it is written into reports. "
+            "Put the key in the environment and name it with model.key_env=NAME."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"`model.api_base` is {api_base!r}; it must be an address such as http://localhost:8000/v1.")
+    return api_base.rstrip("/")
+
+
+def is_local(url: str) -> bool:
+    """Whether `url` is on this machine."""
+    return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for `url`; looked up once, because aiohttp would do it for every request."""
+    parts = urlsplit(url)
+    if is_local(url) or urllib.request.proxy_bypass(parts.netloc):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)

@@ -1,0 +1,74 @@
+"""What a call costs: configured prices, or the price list that comes with litellm, read as a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from undogmatic.errors import ConfigError
+from undogmatic.records import Record
+
+_PRICE_LIST = "model_prices_and_context_window_backup.json"
+
+
+class Price(Record):
+    """USD per million tokens. Both numbers, or neither: then the price list is asked."""
+
+    input: float | None = Field(default=None, ge=0)
+    output: float | None = Field(default=None, ge=0)
+
+    @property
+    def known(self) -> bool:
+        """Whether a call can be priced."""
+        return self.input is not None and self.output is not None
+
+    def usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Price of one call in USD, or None where unknown. Discounts for cached input are not applied."""
+        if self.input is None or self.output is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
+    """The configured price, else the listed one, else an unknown price.
+
+    Args:
+        configured: `model.price`, or None.
+        provider: The list's name for the provider, e.g. "openai"; None for a server that is on no list.
+        name: The model's name at the provider.
+    Raises:
+        ConfigError: Only one of the two prices is given.
+    """
+    if configured is not None and (configured.input is None) != (configured.output is None):
+        missing = "input" if configured.input is None else "output"
+        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
+    if configured is not None and configured.known:
+        return configured
+    if provider is None:
+        return Price()
+    listed = _price_list()
+    for key in (f"{provider}/{name}", name):
+        entry = listed.get(key)
+        if isinstance(entry, dict) and str(entry.get("litellm_provider", "")).startswith(provider):
+            cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+            if cost_in is not None and cost_out is not None:
+                return Price(input=cost_in * 1e6, output=cost_out * 1e6)
+    return Price()
+
+
+@cache
+def _price_list() -> dict[str, Any]:
+    """litellm's list; the package itself is not imported (5 s, and it asks the network)."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return {}
+    file = Path(spec.origin).parent / _PRICE_LIST
+    if not file.is_file():
+        return {}
+    listed: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return listed

@@ -1,0 +1,251 @@
+"""Words and numbers in the language of the report: findings, labels, decimal signs, intervals and p-values."""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from undogmatic.analyses.base import Finding
+
+NOTHING = "—"
+TEXTS = Path(__file__).resolve().parent / "texts"
+# Control characters and the marks that reverse the direction of writing: judged text may use them to disguise itself.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+class MissingWording(LookupError):
+    """A finding has no wording in this language, or its wording uses a value that the finding lacks."""
+
+
+@functools.cache
+def _texts(language: str) -> Mapping[str, Any]:
+    import yaml
+
+    loaded: Mapping[str, Any] = yaml.safe_load((TEXTS / f"{language}.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters replaced by a visible mark; line breaks and tabs stay."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def missing(value: Any) -> bool:
+    """Whether a cell or value is empty: None, NaN or NaT."""
+    return value is None or (isinstance(value, numbers.Real) and math.isnan(value)) or str(value) in ("NaT", "<NA>")
+
+
+class Words:
+    """The wordings of one language (`texts/<language>.yaml`) and how it writes numbers.
+
+    Args:
+        language: "en" or "pt".
+        strict: Raise `MissingWording` instead of showing a finding without wording by its key and values. Tests are
+            strict; a report is not, because it is written after hours of judging.
+    """
+
+    def __init__(self, language: str, strict: bool = False) -> None:
+        self.language, self.strict = language, strict
+        self.texts = _texts(language)
+
+    def find(self, key: str) -> str | None:
+        """The wording under a dotted key (`ab.verdict_supported` -> texts["ab"]["verdict_supported"]), or None."""
+        node: Any = self.texts
+        parts = key.split(".")
+        for n, part in enumerate(parts):
+            if not isinstance(node, Mapping):
+                return None
+            rest = ".".join(parts[n:])
+            if rest in node:
+                node = node[rest]
+                break
+            node = node.get(part)
+        return node if isinstance(node, str) else None
+
+    def text(self, key: str, **values: Any) -> str:
+        """One of the report's own wordings. Raises MissingWording."""
+        wording = self.find(key)
+        if wording is None:
+            raise MissingWording(f"report/texts/{self.language}.yaml has no `{key}`")
+        return self._format(key, wording, values)
+
+    def say(self, finding: Finding) -> str:
+        """A finding as a sentence; without wording it is shown by its key and values (`strict`: MissingWording)."""
+        try:
+            return self.text(finding.key, **finding.values)
+        except MissingWording:
+            if self.strict:
+                raise
+            values = ", ".join(f"{k} = {self.number(v)}" for k, v in finding.values.items())
+            return f"[{finding.key}] {values}".rstrip()
+
+    def name(self, word: str, section: str | None = None) -> str:
+        """A condition, metric or column inside a sentence; what has no translation stays as it is, visibly."""
+        word = str(word)
+        return self._value(word, section) or self.metric(word) or self.find(f"columns.{word}") or visible(word)
+
+    def heading(self, word: str, section: str | None = None) -> str:
+        """A table's column or an axis: like `name`, with the columns' own words first."""
+        own = self.find(f"{section}.names.{word}") if section is not None else None
+        return own or self.find(f"columns.{word}") or self.name(str(word), section)
+
+    def value(self, word: str, section: str | None = None) -> str:
+        """A cell or group in words: `<section>.names`, then `common.names`; a model's or judge's name stays as it is.
+
+        "attack:hedges" is its parts joined by a colon.
+        """
+        return self._value(str(word), section) or visible(str(word))
+
+    def metric(self, word: str) -> str | None:
+        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None.
+
+        "ab.mean.authority_only" is the label of its longest known beginning and the name of the rest.
+        """
+        analysis, _, rest = word.partition(".")
+        found = self.find(f"metrics.{word}")
+        if found is None and rest:
+            found = self.find(f"{analysis}.metrics.{rest}")
+        if found is None and rest:
+            head, _, tail = word.rpartition(".")
+            known = self.metric(head)
+            found = f"{known}, {self.name(tail, analysis)}" if known is not None else None
+        return found
+
+    def _value(self, word: str, section: str | None) -> str | None:
+        for key in ([f"{section}.names"] if section is not None else []) + ["common.names"]:
+            if (found := self.find(f"{key}.{word}")) is not None:
+                return found
+        head, colon, tail = word.partition(":")
+        if colon and (known := self.find(f"common.names.{head}")) is not None:
+            return f"{known}: {self.value(tail, section)}"
+        return None
+
+    def number(self, value: Any, spec: str = "") -> str:
+        """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN are "—"."""
+        if missing(value):
+            return NOTHING
+        if isinstance(value, str):
+            return visible(value)
+        if isinstance(value, bool):
+            return self.text("common.yes" if value else "common.no")
+        if isinstance(value, numbers.Real):
+            return self._real(float(value), spec, whole=isinstance(value, numbers.Integral))
+        if isinstance(value, Mapping):
+            return ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
+        if isinstance(value, Iterable):
+            return self._several(list(value), spec)
+        return visible(str(value))
+
+    def cell(self, column: str, value: Any, section: str | None = None) -> str:
+        """A table's cell or a metric's value, written as its column's name suggests (p-values, shares, counts)."""
+        if isinstance(value, str):
+            return self.name(value, section) if column == "metric" else self.value(value, section)
+        if missing(value) or not isinstance(value, numbers.Real):
+            return self.number(value)
+        return self.number(value, spec_for(column, float(value)))
+
+    def p(self, value: float, bare: bool = False) -> str:
+        """A p-value: "p < 0.001", "p = 0.032"; `bare` leaves "p = " out."""
+        if missing(value):
+            return NOTHING
+        if value < 0.001:
+            return f"{'' if bare else 'p '}< {self.localise('0.001')}"
+        return f"{'' if bare else 'p = '}{self.localise(f'{value:.3f}')}"
+
+    def duration(self, seconds: float) -> str:
+        """Seconds, or minutes and hours when there are many."""
+        if missing(seconds):
+            return NOTHING
+        if seconds < 90:
+            return f"{self.number(seconds, '.1f')} s"
+        if seconds < 5400:
+            return f"{self.number(seconds / 60, '.1f')} min"
+        return f"{self.number(seconds / 3600, '.1f')} h"
+
+    def _format(self, key: str, wording: str, values: Mapping[str, Any]) -> str:
+        try:
+            return _Formatter(self, key.partition(".")[0]).vformat(wording, (), values)
+        except KeyError as error:
+            raise MissingWording(
+                f"`{key}` in report/texts/{self.language}.yaml uses {error}, which is not given (given: {', '.join(values)})"
+            ) from None
+
+    def _several(self, values: Sequence[Any], spec: str) -> str:
+        if len(values) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in values):
+            if all(missing(v) for v in values):
+                return NOTHING
+            return f"[{self.number(values[0], spec)}{self.text('common.interval_separator')}{self.number(values[1], spec)}]"
+        return ", ".join(self.number(v, spec) for v in values)
+
+    def _real(self, value: float, spec: str, whole: bool) -> str:
+        if spec == "p":
+            return self.p(value)
+        if spec == "bare_p":
+            return self.p(value, bare=True)
+        if math.isinf(value):
+            return "−∞" if value < 0 else "∞"
+        if spec in ("", "g"):
+            spec = "d" if whole or (value.is_integer() and abs(value) >= 10) else _significant(value)
+        if spec.endswith("d"):
+            spec = spec[:-1] + (",.0f" if abs(value) >= 10000 else ".0f")
+        return self.localise(format(value, spec))
+
+    def localise(self, written: str) -> str:
+        """A number written by Python in the language's signs: a true minus, a decimal comma in Portuguese."""
+        if written.startswith("-") and not re.search(r"[1-9]", written):
+            written = written[1:]  # a rounded -0.0 is 0.0
+        written = written.replace("-", "−")
+        if self.language == "pt":
+            written = written.translate(str.maketrans(",.", ".,"))
+        return written
+
+
+def spec_for(column: str, value: float) -> str:
+    """How a column or metric is written, judged by its name: p-values, shares, counts, scores."""
+    last = column.rpartition(".")[2]
+    if last == "p" or last.startswith(("p_", "pvalue")):
+        return "bare_p"
+    if "share" in last or last.endswith(("_rate", "coverage")) or last.startswith(("success", "exact_match")):
+        return ".0%"
+    if last == "usd":
+        return ".4f"
+    if last in ("n", "judged", "failed", "calls", "calls_cached", "number") or last.startswith("n_"):
+        return "d"
+    if last in ("score", "raw_score", "label", "gold", "mean", "median", "confidence", "seconds"):
+        return ".1f"
+    return "" if value.is_integer() and abs(value) < 1e15 else _significant(value)
+
+
+def _significant(value: float) -> str:
+    size = abs(value)
+    if size >= 100:
+        return ".0f"
+    if size >= 10:
+        return ".1f"
+    if size >= 0.01 or size == 0:
+        return ".2f" if size >= 1 else ".3f"
+    return ".1e"
+
+
+class _Formatter(string.Formatter):
+    """`str.format` with our specs. Values cannot be looked into (`{x.attr}`, `{x[0]}`): wordings name plain values."""
+
+    def __init__(self, words: Words, section: str) -> None:
+        self.words, self.section = words, section
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        return kwargs[field_name], field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "name":
+            return ", ".join(self.words.name(v, self.section) for v in ([value] if isinstance(value, str) else value))
+        if "|" in format_spec:
+            one, _, many = format_spec.partition("|")
+            return one if value == 1 else many
+        return self.words.number(value, format_spec)
