@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
@@ -136,12 +137,17 @@ class Budget:
 class Gateway:
     """Every call of a run goes through one of these.
 
+    A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all.
+
     Args:
         cache: Where finished calls are kept, or None for no cache.
         budget: Limits on calls and money.
         timeout: Seconds for one attempt.
         retries: Further attempts after a retryable fault.
-        backoff: Seconds before the first retry; doubles each time, at most `max_backoff`. A longer `Retry-After` wins.
+        backoff: Seconds before the first retry; doubles each time, at most `max_backoff`, less up to a quarter at
+            random. A longer `Retry-After` wins.
+        max_backoff: See `backoff`.
+        max_wait: A server that asks to wait longer than so many seconds is given up at once.
     """
 
     def __init__(
@@ -152,10 +158,12 @@ class Gateway:
         retries: int = 4,
         backoff: float = 0.5,
         max_backoff: float = 30.0,
+        max_wait: float = 300.0,
     ) -> None:
         self.cache, self.budget = cache, budget or Budget()
         self.timeout, self.retries = timeout, retries
-        self.backoff, self.max_backoff = backoff, max_backoff
+        self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
+        self._held_until = 0.0  # on time.monotonic's clock
 
     async def call(self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]]) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries.
@@ -176,8 +184,10 @@ class Gateway:
             return reply
         clock = time.perf_counter()
         for attempt in range(1, self.retries + 2):
+            while (held := self._held_until - time.monotonic()) > 0:
+                await asyncio.sleep(held)
             self.budget.take()
-            wait: float | None = None
+            wait = 0.0
             try:
                 reply = await asyncio.wait_for(send(), self.timeout)
             except TimeoutError:
@@ -186,7 +196,7 @@ class Gateway:
                     "engine.concurrency"
                 )
             except Retryable as fault:
-                error, wait = TransportError(f"{fault} ({attempt} attempt(s))"), fault.after
+                error, wait = TransportError(f"{fault} ({attempt} attempt(s))"), fault.after or 0.0
             except ModelError as fault:
                 self._note(self._failed(model, request, fault, started, clock, attempt))
                 raise
@@ -208,11 +218,14 @@ class Gateway:
                     self.cache.put(key, reply._asdict())
                 self.budget.spend(reply.usd)
                 return reply
-            if attempt > self.retries:
+            if wait > self.max_wait:
+                error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
+            if attempt > self.retries or wait > self.max_wait:
                 self._note(self._failed(model, request, error, started, clock, attempt))
                 raise error
+            self._held_until = max(self._held_until, time.monotonic() + wait)
             delay = min(self.backoff * 2 ** (attempt - 1), self.max_backoff)
-            await asyncio.sleep(max(delay, wait or 0.0))
+            await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
         raise AssertionError("the loop returns or raises")
 
     @staticmethod
@@ -224,6 +237,8 @@ class Gateway:
             request=request,
             reply=fault.raw,
             error=f"{fault.kind}: {fault}",
+            # An error status is not billed; what an attempt without an answer cost, only the provider knows.
+            usd=0.0 if isinstance(fault, TransportError) else None,
             started=started,
             seconds=time.perf_counter() - clock,
             attempts=attempts,

@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RAW_LIMIT = 4000  # characters of a bad body that are kept
 _RETRIED = (408, 409, 425, 429)
-_REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "moderation", "flagged")
+_REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "prompt is too long", "context_too_large")
 _HINTS = {
     "temperature": "A reasoning model that fixes its own sampling: set model.sampling=false.",
@@ -83,7 +83,7 @@ class JsonClient:
         text = body.decode("utf-8", errors="replace")
         if self._secret is not None:
             text = self._secret.scrub(text)
-        if status != 200:
+        if not 200 <= status < 300:
             self._fault(status, headers, text)
         try:
             data = from_json(text)
@@ -125,7 +125,7 @@ class JsonClient:
             )
         return session
 
-    def _fault(self, status: int, headers: Mapping[str, str], text: str) -> None:
+    def _fault(self, status: int, headers: Mapping[str, str], text: str) -> NoReturn:
         message = server_message(text)
         said = f"{self.about} answered {status}" + (f": {message}" if message else "")
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
@@ -134,7 +134,7 @@ class JsonClient:
             raise ConfigError(f"{said}\nThe account has no quota left; add credit, or choose another model=.")
         if status in _RETRIED or status >= 500:
             raise Retryable(said, retry_after(headers))
-        if status == 413 or any(phrase in text for phrase in _TOO_LONG):
+        if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", text[:RAW_LIMIT])
         raise ConfigError(f"{said}\n{self._advice(status, text)}")
 

@@ -20,11 +20,17 @@ Messages = list[dict[str, Any]]
 class _Sync:
     """DSPy wants a synchronous engine beside the asynchronous one; optimisers use it."""
 
-    def __init__(self, model: Chats) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
 
     def complete(self, request: Request) -> Response:
-        return asyncio.run(self.model.complete(request))
+        async def once() -> Response:
+            try:
+                return await self.model.complete(request)
+            finally:
+                await self.model.close()  # connections belong to this call's event loop
+
+        return asyncio.run(once())
 
 
 class _Async:

@@ -84,13 +84,13 @@ class StructuredReadout(Readout):
         previous: str | None = None
         failure: ModelError | None = None
         for _ in range(self.retries + 1):
-            prediction = await ask(
-                self.predict, self.adapter, text=item.text, previous=previous, problem=str(failure) if failure else None
-            )
             try:
+                prediction = await ask(
+                    self.predict, self.adapter, text=item.text, previous=previous, problem=str(failure) if failure else None
+                )
                 return dspy.Prediction(reading=parse_answer(prediction.answer, self.rubric))
             except (UnparseableAnswer, OffScaleAnswer) as error:
-                failure, previous = error, prediction.answer
+                failure, previous = error, error.raw
         assert failure is not None
         raise failure
 

@@ -21,8 +21,9 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
     heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
     calibration   raw: list[float], calibrated: list[float], gold: list[float] (one per item), x_label?, y_label?
 
-`low` and `high` are ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the ends of
-the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
+`low` and `high` are ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the
+ends of the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed
+items out.
 
 Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
 "authority_only" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, `common.names`,
@@ -39,94 +40,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undogmatic.analyses.base import FigureData
+from undogmatic.report.pen import BLUE, DPI, GREY, INK, MARKERS, PALETTE, SCORES, VERMILLION, Pen, plain, ticks
 from undogmatic.report.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-DPI = 150
-# Okabe and Ito's palette, told apart with any kind of colour vision (Wong 2011, doi:10.1038/nmeth.1618).
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6b6b6b",
-)  # fmt: skip
-PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
-MARKERS = "osD^vPX"
-INK = "#222222"
-SCORES = ("score", "raw_score", "label", "gold")
-WIDTH = 7.2  # inches, 1080 pixels
-
-
-class Pen:
-    """What the drawing functions share: the words, the axis of scores and the look.
-
-    Args:
-        words: The report's language.
-        section: The analysis, whose own names come first.
-        scale: Ends of the rubric's scale, in score units; axes of scores run from end to end.
-    """
-
-    def __init__(self, words: Words, section: str, scale: tuple[float, float]) -> None:
-        self.words, self.section, self.scale = words, section, scale
-
-    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
-        """An empty figure of our width and an array (rows, columns) of its axes."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, **options)
-        for ax in axes.flat:
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.spines[["left", "bottom"]].set_color(GREY)
-            ax.tick_params(colors=INK, labelsize=10)
-            ax.set_axisbelow(True)
-            for axis in (ax.xaxis, ax.yaxis):
-                axis.set_major_formatter(_ticks(self.words))
-        return figure, axes
-
-    def axis_label(self, word: str) -> str:
-        """An axis label with its unit."""
-        wording = self.words.find(f"figures.axes.{word}")
-        if wording is None:
-            return self.words.heading(word, self.section)
-        return self.words.text(f"figures.axes.{word}", low=self.scale[0], high=self.scale[1])
-
-    def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
-        """Label the axes; an axis of scores gets the scale's ends (or `limits`)."""
-        for word, set_label, set_limits, which in (
-            (x, ax.set_xlabel, ax.set_xlim, "x"),
-            (y, ax.set_ylabel, ax.set_ylim, "y"),
-        ):
-            if word is None:
-                continue
-            set_label(self.axis_label(word), fontsize=11, color=INK)
-            ends = limits if limits is not None else self.scale if word in SCORES else None
-            if ends is not None:
-                room = 0.03 * (ends[1] - ends[0])
-                set_limits(ends[0] - room, ends[1] + room)
-            ax.grid(axis=which, color="#e3e3e3", linewidth=0.8)
-
-    def group(self, name: Any, n: int | None = None) -> str:
-        """A group's name, with its number of points below."""
-        shown = _wrap(self.words.value(str(name), self.section))
-        return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
-
-    def text(self, key: str, **values: Any) -> str:
-        """One of the wordings under `figures`."""
-        return self.words.text(f"figures.{key}", **values)
-
-    def legend(self, ax: Axes, **options: Any) -> None:
-        """A legend below the axes, out of the way of the data."""
-        count = len(ax.get_legend_handles_labels()[1])
-        if count:
-            ax.legend(
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.16),
-                ncols=min(count, 3),
-                frameon=False,
-                fontsize=10,
-                **options,
-            )
 
 
 def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, float], path: Path) -> None:
@@ -226,18 +145,17 @@ def _histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     figure, axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
-    bins = data["bins"]
-    if isinstance(bins, int) and ends is None:
+    if isinstance(data["bins"], int):
         everything = np.concatenate(list(groups.values()))
-        ends = (float(everything.min()), float(everything.max()))
-    edges = (
-        np.linspace(*ends, bins + 1) if isinstance(bins, int) and ends is not None else np.asarray(bins, dtype=float)
-    )
+        low, high = ends if ends is not None else (everything.min(), everything.max())
+        edges = np.linspace(float(low), float(high), data["bins"] + 1)
+    else:
+        edges = np.asarray(data["bins"], dtype=float)
     for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
         ax.hist(values, bins=edges, color=PALETTE[n % len(PALETTE)], edgecolor="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
-        title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=len(values))})"
+        title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=len(values))})"
         ax.set_title(title, fontsize=10.5, color=INK, loc="left")
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
     axes[-1, 0].grid(visible=False, axis="x")
@@ -258,7 +176,8 @@ def _scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
         look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
         ax.plot(x[own], y[own], linestyle="", markersize=5.5, alpha=0.7, markeredgewidth=0, label=label, **look)
     for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
-        shown = pen.words.value(str(text), pen.section)
+        shown = plain(pen.words.value(str(text), pen.section))
+        ax.margins(x=0.12, y=0.1)
         ax.annotate(shown, point, xytext=(5, 4), textcoords="offset points", fontsize=9, color=INK)
     pen.label(ax, x=data["x_label"])
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
@@ -354,13 +273,14 @@ def _heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])
     ax.spines[:].set_visible(False)
     if matrix.size <= 150:
+        decimals = ".2f" if np.nanmax(np.abs(matrix), initial=0) < 10 else ".0f"
         for (row, column), value in np.ndenumerate(matrix):
             if not np.isnan(value):
                 shade = image.cmap(image.norm(value))
                 dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
-                written = pen.words.number(float(value), ".2f" if abs(value) < 10 else ".0f")
+                written = pen.words.number(float(value), decimals)
                 ax.text(column, row, written, ha="center", va="center", fontsize=9.5, color="white" if dark else INK)
-    bar = figure.colorbar(image, ax=ax, format=_ticks(pen.words), fraction=0.05)
+    bar = figure.colorbar(image, ax=ax, format=ticks(pen.words), fraction=0.05)
     bar.set_label(pen.axis_label(data["label"]), fontsize=10.5, color=INK)
     return figure
 
@@ -395,7 +315,7 @@ def _whiskers(values: np.ndarray, data: Mapping[str, Any]) -> np.ndarray | None:
     if data.get("low") is None or data.get("high") is None:
         return None
     ends = np.array([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values])
-    return np.clip(np.nan_to_num(ends), 0, None)
+    return np.clip(ends, 0, None)
 
 
 def _reference(ax: Axes, data: Mapping[str, Any], pen: Pen, lying: bool) -> None:
@@ -435,27 +355,6 @@ def _spread(values: np.ndarray) -> np.ndarray:
         places[n] = (1 if count % 2 else -1) * ((count + 1) // 2) * 0.05
         seen[row] = count + 1
     return np.clip(places, -0.32, 0.32)
-
-
-def _ticks(words: Words) -> Any:
-    from matplotlib.ticker import ScalarFormatter
-
-    class Localised(ScalarFormatter):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return words.localise(super().__call__(x, pos))
-
-    return Localised(useOffset=False)
-
-
-def _wrap(text: str, width: int = 18) -> str:
-    """Break a long name over lines at its blanks. Matplotlib reads `$` as mathematics, so it is escaped."""
-    lines: list[str] = []
-    for word in text.replace("$", r"\$").split():
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return "\n".join(lines)
 
 
 def _nan(value: Any) -> bool:

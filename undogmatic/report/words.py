@@ -129,18 +129,18 @@ class Words:
     def number(self, value: Any, spec: str = "") -> str:
         """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN are "—"."""
         if missing(value):
-            return NOTHING
-        if isinstance(value, str):
-            return visible(value)
-        if isinstance(value, bool):
-            return self.text("common.yes" if value else "common.no")
-        if isinstance(value, numbers.Real):
-            return self._real(float(value), spec, whole=isinstance(value, numbers.Integral))
-        if isinstance(value, Mapping):
-            return ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
-        if isinstance(value, Iterable):
-            return self._several(list(value), spec)
-        return visible(str(value))
+            written = NOTHING
+        elif isinstance(value, bool):
+            written = self.text("common.yes" if value else "common.no")
+        elif isinstance(value, numbers.Real):
+            written = self._real(float(value), spec, whole=isinstance(value, numbers.Integral))
+        elif isinstance(value, Mapping):
+            written = ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
+        elif isinstance(value, Iterable) and not isinstance(value, str):
+            written = self._several(list(value), spec)
+        else:
+            written = str(value)
+        return visible(written)
 
     def cell(self, column: str, value: Any, section: str | None = None) -> str:
         """A table's cell or a metric's value, written as its column's name suggests (p-values, shares, counts)."""
@@ -172,15 +172,17 @@ class Words:
         try:
             return _Formatter(self, key.partition(".")[0]).vformat(wording, (), values)
         except KeyError as error:
+            given = ", ".join(values)
             raise MissingWording(
-                f"`{key}` in report/texts/{self.language}.yaml uses {error}, which is not given (given: {', '.join(values)})"
+                f"`{key}` in report/texts/{self.language}.yaml uses {error}, which is not given (given: {given})"
             ) from None
 
     def _several(self, values: Sequence[Any], spec: str) -> str:
         if len(values) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in values):
             if all(missing(v) for v in values):
                 return NOTHING
-            return f"[{self.number(values[0], spec)}{self.text('common.interval_separator')}{self.number(values[1], spec)}]"
+            low, high = (self.number(v, spec) for v in values)
+            return f"[{low}{self.text('common.interval_separator')}{high}]"
         return ", ".join(self.number(v, spec) for v in values)
 
     def _real(self, value: float, spec: str, whole: bool) -> str:
@@ -190,7 +192,7 @@ class Words:
             return self.p(value, bare=True)
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
-        if spec in ("", "g"):
+        if spec == "":
             spec = "d" if whole or (value.is_integer() and abs(value) >= 10) else _significant(value)
         if spec.endswith("d"):
             spec = spec[:-1] + (",.0f" if abs(value) >= 10000 else ".0f")

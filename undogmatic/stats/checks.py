@@ -54,7 +54,7 @@ def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> NDAr
         raise ValueError(f"`{name}` holds {len(listed)} labels for {length} values.")
     codes: dict[object, int] = {}
     for label in listed:
-        if label is None or label != label:  # NaN is the one label unequal to itself
+        if label is None or (isinstance(label, (float, np.floating)) and np.isnan(label)):
             raise ValueError(f"`{name}` holds a missing label.")
         codes.setdefault(label, len(codes))
     return np.array([codes[label] for label in listed], dtype=np.intp)

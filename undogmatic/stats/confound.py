@@ -172,6 +172,7 @@ def stratified_difference(
     lengths: ArrayLike,
     n_strata: int = 5,
     groups: Sequence[object] | ArrayLike | None = None,
+    *,
     level: float = 0.95,
 ) -> StratifiedDifference:
     """The difference of conditions among texts of about the same length.

@@ -187,6 +187,7 @@ def bootstrap_interval(
     rng: np.random.Generator,
     level: float = 0.95,
     n_resamples: int = 2000,
+    *,
     groups: Sequence[object] | ArrayLike | None = None,
 ) -> BootstrapInterval:
     """Bootstrap confidence interval of any statistic: bias-corrected and accelerated (BCa), else percentile.

@@ -39,6 +39,7 @@ def power_at(
     sd_differences: float = 1.0,
     alpha: float = 0.05,
     alternative: Sides = "two-sided",
+    *,
     test: Test = "wilcoxon",
 ) -> float:
     """Probability of a significant result when the true mean difference is `effect`.
@@ -85,6 +86,7 @@ def minimum_detectable_effect(
     power: float = 0.8,
     alpha: float = 0.05,
     alternative: Sides = "two-sided",
+    *,
     test: Test = "wilcoxon",
 ) -> MinimumDetectableEffect:
     """Smallest true mean difference that `n_pairs` pairs would find significant with probability `power`.
@@ -113,7 +115,7 @@ def minimum_detectable_effect(
         raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
 
     def shortfall(dz: float) -> float:
-        return power_at(dz, n_pairs, 1.0, alpha, alternative, test) - power
+        return power_at(dz, n_pairs, 1.0, alpha, alternative, test=test) - power
 
     largest = 1.0
     while shortfall(largest) < 0:
@@ -131,6 +133,7 @@ def pairs_needed(
     power: float = 0.8,
     alpha: float = 0.05,
     alternative: Sides = "two-sided",
+    *,
     test: Test = "wilcoxon",
 ) -> int:
     """Fewest pairs that find a true mean difference of `effect` with probability `power` or more.
@@ -150,7 +153,7 @@ def pairs_needed(
         raise ValueError(f"`effect` is {effect}; no number of pairs finds that with `alternative` = {alternative!r}.")
 
     def enough(n_pairs: int) -> bool:
-        return power_at(effect, n_pairs, sd_differences, alpha, alternative, test) >= power
+        return power_at(effect, n_pairs, sd_differences, alpha, alternative, test=test) >= power
 
     low, high = 1, 2
     while not enough(high):

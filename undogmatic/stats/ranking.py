@@ -54,6 +54,7 @@ def auc(
     level: float = 0.95,
     method: AucMethod = "delong",
     rng: np.random.Generator | None = None,
+    *,
     n_resamples: int = 2000,
 ) -> Auc:
     """Area under the ROC curve: how often a positive text scores above a negative one, ties counting half.
@@ -96,7 +97,7 @@ def auc(
     return Auc(area, low, high, used, level, p.size, q.size)
 
 
-def attack_summary(
+def attack_summary(  # noqa: PLR0917
     attack_scores: ArrayLike,
     explained_scores: ArrayLike,
     naked_scores: ArrayLike | None = None,
@@ -152,6 +153,7 @@ def spearman_interval(
     rng: np.random.Generator,
     level: float = 0.95,
     n_resamples: int = 2000,
+    *,
     groups: Sequence[object] | ArrayLike | None = None,
 ) -> BootstrapInterval:
     """Spearman rank correlation with a bootstrap interval over items, or over groups of items.
@@ -172,7 +174,9 @@ def spearman_interval(
     for name, values in (("x", first), ("y", second)):
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
-    return bootstrap_interval(np.column_stack([first, second]), _rank_correlation, rng, level, n_resamples, groups)
+    return bootstrap_interval(
+        np.column_stack([first, second]), _rank_correlation, rng, level, n_resamples, groups=groups
+    )
 
 
 def mean_absolute_error(
@@ -181,6 +185,7 @@ def mean_absolute_error(
     rng: np.random.Generator,
     level: float = 0.95,
     n_resamples: int = 2000,
+    *,
     groups: Sequence[object] | ArrayLike | None = None,
 ) -> BootstrapInterval:
     """Mean absolute error in score units, with a bootstrap interval over items, or over groups of items.
@@ -198,7 +203,7 @@ def mean_absolute_error(
         Efron (1987), doi:10.1080/01621459.1987.10478410
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return bootstrap_interval(np.abs(first - second), _mean, rng, level, n_resamples, groups)
+    return bootstrap_interval(np.abs(first - second), _mean, rng, level, n_resamples, groups=groups)
 
 
 def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:

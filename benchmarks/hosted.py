@@ -1,0 +1,143 @@
+"""How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
+
+    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--profile FILE]
+
+A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
+posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
+judge -> local engine -> journal with the raw calls, cache on, in a fresh folder. Printed are both rates, their ratio
+(medians), and the ceiling `in_flight / latency`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from omegaconf import OmegaConf
+
+from undogmatic.config import build
+from undogmatic.engine.journal import Journal
+from undogmatic.engine.local import LocalEngine
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.models.hosted import ChatModel
+from undogmatic.paths import conf_folder
+from undogmatic.records import Item, Provenance, Verdict
+
+TEXT = (
+    "Nos termos do Tema {n} da repercussão geral, a pretensão não prospera, porque a verba tem natureza "
+    "indenizatória e não integra a base de cálculo da contribuição, salvo se paga com habitualidade. "
+)
+
+
+def items(count: int, salt: str) -> list[Item]:
+    """Texts of 200 to 1,000 characters, all different."""
+    return [Item(id=str(n), text=f"{salt}-{n}: " + TEXT.format(n=n) * (1 + n % 5)) for n in range(count)]
+
+
+def component(group: str, name: str, **parts: Any) -> Any:
+    """One shipped config, built."""
+    node: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / group / f"{name}.yaml"))
+    return build(node, group, **parts)
+
+
+async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> float:
+    """Calls per second of a plain client."""
+    queue = list(payloads)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def work() -> None:
+            while queue:
+                async with session.post(f"{url}/chat/completions", json=queue.pop()) as reply:
+                    (await reply.json())["choices"][0]["message"]["content"]
+
+        clock = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(in_flight)))
+        return len(payloads) / (time.perf_counter() - clock)
+
+
+def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> float:
+    """Judgments per second of the whole path, journal and cache included."""
+    model = ChatModel("stub", url)
+    rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
+    readout = component("readout", "structured")
+    readout.bind(model, prompt, rubric)
+    judge = ScoreJudge(readout)
+    provenance = Provenance(
+        model=model.name,
+        readout=readout.name,
+        prompt=prompt.id,
+        prompt_hash=prompt.hash(rubric),
+        program_hash="0" * 64,
+        config_hash="0" * 64,
+    )
+    engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
+    clock = time.perf_counter()
+    judgments = engine.run(judge, model, todo, provenance, Journal(folder / "judgments.jsonl"))
+    rate = len(todo) / (time.perf_counter() - clock)
+    assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
+    return rate
+
+
+def payloads_of(todo: list[Item], folder: Path) -> list[dict[str, Any]]:
+    """What the pipeline posts for these items, so that the bare client posts the same."""
+    import json
+
+    lines = (folder / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["calls"][0]["request"] for line in lines[: len(todo)]]
+
+
+def main() -> None:
+    """Run the rounds and print the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=1500)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--profile", default=None, help="write cProfile statistics of one pipeline round to this file")
+    options = parser.parse_args()
+
+    command = [sys.executable, "-m", "tests.stub_server", "--latency", str(options.latency)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        try:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+            warm = items(2 * options.in_flight, "warm")
+            pipeline(url, warm, options.in_flight, Path(folder) / "warm")
+            if options.profile:
+                profiler = cProfile.Profile()
+                profiler.enable()
+                pipeline(url, items(options.items, "profile"), options.in_flight, Path(folder) / "profile")
+                profiler.disable()
+                profiler.dump_stats(options.profile)
+                return
+            plain, whole = [], []
+            for n in range(options.rounds):
+                todo = items(options.items, f"round {n}")
+                whole.append(pipeline(url, todo, options.in_flight, Path(folder) / str(n)))
+                payloads = payloads_of(todo, Path(folder) / str(n))
+                plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
+                print(f"round {n + 1}: bare client {plain[-1]:.0f}/s, pipeline {whole[-1]:.0f}/s")
+            ratio = statistics.median(whole) / statistics.median(plain)
+            print(
+                f"median of {options.rounds}: bare client {statistics.median(plain):.0f}/s, "
+                f"pipeline {statistics.median(whole):.0f}/s, ratio {ratio:.2f} "
+                f"(ceiling {options.in_flight / options.latency:.0f}/s)"
+            )
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+"""A local server that speaks the wire formats of hosted models and misbehaves on demand, for tests and benchmarks.
+
+The judged text decides what happens: every marker in `FAULTS` that occurs in a request's last user message makes the
+server misbehave in that way, `times` times per text (then it answers). Answers are a function of the text alone.
+
+    with StubServer() as stub:
+        stub.url            # http://127.0.0.1:PORT
+        stub.requests       # what was received, in order
+        stub.faults = {"busy": Fault("429", times=2)}
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import math
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import TracebackType
+from typing import Any
+
+from aiohttp import web
+
+KEY = "sk-stub-0123456789abcdef"
+
+
+@dataclass
+class Fault:
+    """One misbehaviour.
+
+    Attributes:
+        kind: See `StubServer._misbehave` and `_spoiled`.
+        times: How often per text, or None for always.
+        after: Seconds for `Retry-After`, hanging and slow bodies.
+        status: The status of kind "status".
+        body: The body of kind "status" and "body".
+    """
+
+    kind: str
+    times: int | None = 1
+    after: float = 0.02
+    status: int = 500
+    body: str = ""
+
+
+@dataclass
+class Received:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    text: str
+
+
+def score_of(text: str) -> int:
+    """The stub's score of a text: 0-100 in steps of 5, from its hash."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 21 * 5
+
+
+@dataclass
+class StubServer:
+    """Runs in a thread of its own between `__enter__` and `__exit__`.
+
+    Attributes:
+        latency: Seconds before every answer.
+        faults: Marker in the text -> how to misbehave.
+        key: The key it accepts, or None for any.
+        resolved: The name it gives as the model that answered.
+        bias, sharpness: Planted truth of its decision answers: shift in levels, and how peaked they are.
+    """
+
+    latency: float = 0.0
+    faults: dict[str, Fault] = field(default_factory=dict)
+    key: str | None = None
+    resolved: str = "stub-1.0"
+    bias: float = 0.0
+    sharpness: float = 2.0
+    port: int = 0
+    requests: list[Received] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._in_flight = self.most_in_flight = 0
+
+    @property
+    def url(self) -> str:
+        """The origin."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def texts(self) -> Counter[str]:
+        """How often each text was asked about."""
+        return Counter(r.text for r in self.requests)
+
+    def __enter__(self) -> StubServer:
+        self._loop = asyncio.new_event_loop()
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread.start()
+        assert ready.wait(10), "the stub server did not start"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _run(self, ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        runner = self._loop.run_until_complete(self.start())
+        ready.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    async def start(self) -> web.AppRunner:
+        """Listen on `port`, or on a free one."""
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/{tail:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port)
+        await site.start()
+        assert site._server is not None
+        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        return runner
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        text = _judged_text(body)
+        self.requests.append(Received(request.path_qs, dict(request.headers), body, text))
+        self._in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        try:
+            sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+            sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
+            if self.key is not None and sent != self.key:
+                return _error(401, f"Incorrect API key provided: {sent}.")
+            fault = self._due(text)
+            if fault is not None:
+                response = await self._misbehave(fault, request)
+                if response is not None:
+                    return response
+            await asyncio.sleep(self.latency)
+            answer = self._answer(request.path, body, text, fault)
+            return web.json_response(answer)
+        finally:
+            self._in_flight -= 1
+
+    def _due(self, text: str) -> Fault | None:
+        for marker, fault in self.faults.items():
+            if marker in text:
+                self._seen[marker, text] += 1
+                if fault.times is None or self._seen[marker, text] <= fault.times:
+                    return fault
+        return None
+
+    async def _misbehave(self, fault: Fault, request: web.Request) -> web.StreamResponse | None:
+        """The faulty response, or None for a fault inside an otherwise good answer."""
+        match fault.kind:
+            case "429":
+                return _error(429, "Rate limit reached", {"Retry-After": f"{fault.after:g}"})
+            case "429-ms":
+                return _error(429, "Rate limit reached", {"retry-after-ms": f"{fault.after * 1000:g}"})
+            case "429-date":
+                moment = datetime.now(UTC) + timedelta(seconds=fault.after)
+                return _error(429, "Rate limit reached", {"Retry-After": format_datetime(moment, usegmt=True)})
+            case "status":
+                return web.Response(status=fault.status, text=fault.body, content_type="application/json")
+            case "html":
+                return web.Response(status=502, text="<html><h1>Bad gateway</h1></html>", content_type="text/html")
+            case "body":
+                return web.Response(text=fault.body, content_type="application/json")
+            case "hang":
+                await asyncio.sleep(fault.after)
+                return None
+            case "reset":
+                assert request.transport is not None
+                request.transport.abort()
+                return web.Response()
+            case "slow-body":
+                response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+                await response.prepare(request)
+                await response.write(b'{"choices": [')
+                await asyncio.sleep(fault.after)
+                return response
+            case _:
+                return None
+
+    def _answer(self, path: str, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+        if path.endswith("/messages"):
+            return self._anthropic(body, text, fault)
+        if "questions" in body:
+            return self._decision(body, text, fault)
+        return self._chat(body, text, fault)
+
+    def _chat(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+        content, reason, refusal = _spoiled(fault, _json_answer(body, text))
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": {"role": "assistant", "content": content, "refusal": refusal},
+            "finish_reason": reason,
+        }
+        if body.get("logprobs"):
+            choice["message"]["content"], choice["finish_reason"] = str(level_of(text)), "length"
+            choice["logprobs"] = {"content": [_level_logprobs(text, body.get("top_logprobs", 0))]}
+        return {
+            "id": "chatcmpl-stub",
+            "object": "chat.completion",
+            "model": self.resolved,
+            "choices": [choice],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        }
+
+    def _anthropic(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+        content, reason, refusal = _spoiled(fault, _json_answer(body, text))
+        stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reason]
+        if refusal is not None:
+            content, stop = refusal, "refusal"
+        return {
+            "id": "msg_stub",
+            "type": "message",
+            "role": "assistant",
+            "model": self.resolved,
+            "content": [{"type": "text", "text": content}] if content else [],
+            "stop_reason": stop,
+            "usage": {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20},
+        }
+
+    def _decision(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+        answers: dict[str, Any] = {
+            name: self._decided(question, text) for name, question in body["questions"].items()
+        }
+        kind = fault.kind if fault is not None else None
+        name = next(iter(answers))
+        match kind:
+            case "missing-id":
+                del answers[name]
+            case "wrong-type":
+                answers[name] = {"type": "noul", "noul": 0.5}
+            case "unknown-type":
+                answers["extra"] = {"type": "box", "boxes": [[0, 0, 1, 1]]}
+            case "nan":
+                answers[name]["probabilities"]["0"] = math.nan
+            case "probabilities-off":
+                assert fault is not None
+                answers[name]["probabilities"]["0"] += fault.after
+            case "inconsistent":
+                answers[name]["score"] = len(answers[name]["probabilities"]) + 1
+            case _:
+                pass
+        reply: dict[str, Any] = {"model": self.resolved, "answers": answers}
+        if kind != "no-usage":
+            reply["usage"] = {"input_tokens": 120, "output_tokens": 12}
+        return {"result": reply, "success": True, "errors": [], "messages": []} if kind == "envelope" else reply
+
+    def _decided(self, question: dict[str, Any], text: str) -> dict[str, Any]:
+        if question["type"] == "noul":
+            return {"type": "noul", "noul": score_of(text) / 100}
+        labels = list(question["criteria"])
+        target = score_of(text) / 100 * (len(labels) - 1) + self.bias
+        weights = [math.exp(-self.sharpness * abs(k - target)) for k in range(len(labels))]
+        shares = [w / math.fsum(weights) for w in weights]
+        if question["type"] == "choice":
+            best = max(range(len(labels)), key=shares.__getitem__)
+            chances = dict(zip(labels, shares, strict=True))
+            return {"type": "choice", "choice": labels[best], "confidence": shares[best], "probabilities": chances}
+        return {
+            "type": "score",
+            "score": math.fsum(k * p for k, p in enumerate(shares)),
+            "confidence": max(shares),
+            "legend": {str(k): label for k, label in enumerate(labels)},
+            "probabilities": {str(k): p for k, p in enumerate(shares)},
+        }
+
+
+def level_of(text: str) -> int:
+    """The stub's level 0-4 of a text, for log-probability answers."""
+    return round(score_of(text) / 25)
+
+
+def _level_logprobs(text: str, top: int) -> dict[str, Any]:
+    likely = level_of(text)
+    chances = {str(k): 0.6 if k == likely else 0.1 for k in range(5)}
+    ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:top]
+    return {
+        "token": str(likely),
+        "logprob": math.log(0.6),
+        "bytes": [48 + likely],
+        "top_logprobs": [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked],
+    }
+
+
+def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | None]:
+    """(content, finish reason, refusal) with the fault inside."""
+    answer = json.loads(content)
+    score = next(iter(answer))
+    match fault.kind if fault is not None else None:
+        case "truncated":
+            return content[: len(content) // 2], "length", None
+        case "cut-json":
+            return content[: len(content) // 2], "stop", None
+        case "wrong-fields":
+            return json.dumps({"nota": 5}), "stop", None
+        case "off-scale":
+            return json.dumps(answer | {score: 140}), "stop", None
+        case "prose":
+            return "I would say about 70 of 100.", "stop", None
+        case "refusal":
+            return None, "stop", "I cannot judge this text."
+        case "content-filter":
+            return "", "content_filter", None
+        case "empty":
+            return "", "stop", None
+        case _:
+            return content, "stop", None
+
+
+def _json_answer(body: dict[str, Any], text: str) -> str:
+    form = body.get("response_format", {}).get("json_schema", body.get("output_config", {}).get("format", {}))
+    numbers = [k for k, v in form.get("schema", {}).get("properties", {}).items() if v.get("type") == "number"]
+    score = next((name for name in numbers if name != "confidence"), "shame_score")
+    return json.dumps({score: score_of(text), "confidence": 80, "rationale": "Stub."})
+
+
+def _judged_text(body: dict[str, Any]) -> str:
+    """What is judged: the first user message after the system prompt that the fences enclose, or the decision state."""
+    if "state" in body:
+        state = body["state"]
+        return str(state.get("text") or json.dumps(state, ensure_ascii=False)) if isinstance(state, dict) else str(state)
+    fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
+    fenced = [c for c in fenced if c.startswith("<<")] or fenced
+    last = str(fenced[-1]) if fenced else ""
+    return "\n".join(last.split("\n")[1:-1]) if last.startswith("<<") else last
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    body = {"error": {"message": message, "type": "stub_error", "code": None}}
+    return web.json_response(body, status=status, headers=headers)
+
+
+async def _serve(latency: float, port: int) -> None:
+    server = StubServer(latency=latency, port=port)
+    await server.start()
+    print(server.port, flush=True)
+    while True:
+        await asyncio.sleep(3600)
+        server.requests.clear()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Serve until killed; the port is printed on the first line.")
+    parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    asyncio.run(_serve(options.latency, options.port))

@@ -1,0 +1,395 @@
+"""Logging to MLflow: what arrives, what never does, and what a user is told when nothing can."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from undogmatic.analyses.base import AnalysisResult, tabulate
+from undogmatic.errors import ConfigError
+from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.tracking import MlflowTracker, NoTracker
+from undogmatic.tracking.hide import redact_judgment, redacted, scrub
+from undogmatic.tracking.tracker import PARENT
+
+SECRET_TEXT = "o texto que ninguém de fora deve ler"
+
+pytestmark = [
+    # MLflow's own queries use an option that SQLAlchemy 2.1 deprecates.
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated"),
+]
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh MLflow database; making one takes seconds, copying it none."""
+    from undogmatic.tracking.store import prepare_environment
+
+    prepare_environment()
+    from mlflow import MlflowClient
+
+    file = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}", f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture
+def client(migrated: Path, tmp_path: Path) -> Any:
+    """A client on the local store of the test's folder."""
+    from mlflow import MlflowClient
+
+    from undogmatic.tracking.store import default_uri
+
+    (tmp_path / "mlruns").mkdir()
+    shutil.copy(migrated, tmp_path / "mlruns")
+    return MlflowClient(default_uri(), default_uri())
+
+
+@pytest.fixture
+def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable[..., FinishedRun]:
+    """A finished run of `n` items, the last of which failed, with its files on disk."""
+
+    def make(n: int = 3, folder: str = "outputs/run", **changes: Any) -> FinishedRun:
+        items = [Item(id=f"item-{k}", text=f"{SECRET_TEXT} {k}", condition="explained_only") for k in range(n)]
+        judgments = []
+        for k, item in enumerate(items):
+            call = Call(
+                model="fake-chat",
+                request={"messages": [{"role": "user", "content": item.text}], "max_tokens": 5},
+                reply={"text": f"sobre {item.text}", "vector": [0.5] * 640},
+                input_tokens=10,
+                output_tokens=5,
+                usd=0.001,
+                started=1_800_000_000.0 + k,
+                seconds=0.25,
+                cached=k == 0,
+            )
+            outcome: Verdict | Failure = Verdict(score=10.0 * k, confidence=80, rationale=f"porque {item.text}")
+            if k == n - 1:
+                outcome = Failure(reason="unparseable", message=f"not JSON: {item.text}", raw=item.text)
+            judgments.append(
+                Judgment(
+                    item_id=item.id,
+                    judge="score",
+                    outcome=outcome,
+                    cost=Cost(calls=1, usd=0.001, seconds=0.3),
+                    provenance=provenance,
+                    calls=(call,),
+                )
+            )
+        place = tmp_path / folder
+        (place / "figures").mkdir(parents=True)
+        (place / "figures" / "ab_scores.png").write_bytes(b"png")
+        (place / "report.html").write_text(f"<p>{SECRET_TEXT}</p>", encoding="utf-8")
+        (place / "judgments.jsonl").write_text(SECRET_TEXT, encoding="utf-8")
+        (place / "scores.csv").write_text("item_id,score\n", encoding="utf-8")
+        values: dict[str, Any] = {
+            "name": "fake-run",
+            "folder": place,
+            "language": "en",
+            "config": {"seed": 0, "model": {"api_key": "sk-123", "max_tokens": 400, "notes": "x" * 9000}, "empty": None},
+            "choices": {"model": "fake", "dataset": "pairs"},
+            "identity": "i" * 64,
+            "rubric": rubric,
+            "items": items,
+            "judgments": judgments,
+            "frame": tabulate(items, judgments, 1),
+            "results": [AnalysisResult("ab", {"ab.share": 0.9})],
+            "metrics": {"judged": float(n - 1), "ab.share": 0.9},
+            "prompt_id": "toy",
+            "prompt_hash": "h" * 64,
+            "prompt_text": 'Judge the text. {"shame_score": 0-100}',
+            "uses_prompt": True,
+            "model_name": "fake-chat",
+            "dataset_digest": "d" * 64,
+            "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},
+            "started": 1_800_000_000.0,
+            "seconds": 12.0,
+            "repeatability": Repeatability(None, None, None, 0.0, True),
+        }
+        return FinishedRun(**(values | changes))
+
+    return make
+
+
+def only_run(client: Any) -> Any:
+    experiment = client.get_experiment_by_name("undogmatic")
+    runs = client.search_runs([experiment.experiment_id])
+    assert len(runs) == 1
+    return runs[0]
+
+
+def traces_of(client: Any, run_id: str) -> list[Any]:
+    experiment = client.get_experiment_by_name("undogmatic").experiment_id
+    return list(client.search_traces(locations=[experiment], run_id=run_id, max_results=500))
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+class TestLog:
+    def test_a_run_arrives_whole(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+        said = MlflowTracker().log(finished())
+        run = only_run(client)
+        assert run.info.run_id in said
+        assert said.startswith("undogmatic ui")
+        assert (run.info.run_name, run.info.status) == ("fake-run", "FINISHED")
+        assert run.info.end_time - run.info.start_time == 12_000
+        assert run.data.metrics == {"judged": 2.0, "ab.share": 0.9}
+        assert run.data.params["model"] == "fake"
+        assert run.data.params["seed"] == "0"
+        assert run.data.params["empty"] == "null"
+        assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
+        assert run.data.tags["undogmatic.dataset_digest"] == "d" * 64
+        files = {file.path for file in client.list_artifacts(run.info.run_id)}
+        assert files >= {"report.html", "scores.csv", "judgments.jsonl", "judgments.json", "config.yaml", "figures"}
+        (data,) = run.inputs.dataset_inputs
+        assert (data.dataset.name, data.dataset.digest) == ("pairs", "d" * 36)
+
+    def test_the_table_has_a_row_per_judgment_with_text_and_reason(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        MlflowTracker().log(finished())
+        path = client.download_artifacts(only_run(client).info.run_id, "judgments.json")
+        table = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+        assert [row["item_id"] for row in rows] == ["item-0", "item-1", "item-2"]
+        assert rows[1]["score"] == 10.0
+        assert rows[1]["text"] == f"{SECRET_TEXT} 1"
+        assert (rows[2]["score"], rows[2]["error"]) == (None, "unparseable")
+
+    def test_long_values_are_cut_visibly_and_secrets_are_hidden(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        MlflowTracker().log(finished())
+        params = only_run(client).data.params
+        assert len(params["model.notes"]) == 6000
+        assert params["model.notes"].endswith("[cut: 9000 characters]")
+        assert params["model.api_key"] == "***"
+        assert params["model.max_tokens"] == "400"
+        assert b"sk-123" not in everything_in(Path("mlruns"))
+
+    def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        run = finished()
+        MlflowTracker().log(run)
+        first = only_run(client).info.run_id
+        trace = traces_of(client, first)[0].info.trace_id
+        client.set_trace_tag(trace, "reviewed", "by a person")
+        MlflowTracker().log(run)
+        second = only_run(client).info.run_id
+        assert second != first
+        again = traces_of(client, second)
+        assert len(again) == 3
+        assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
+
+    def test_jobs_of_a_sweep_point_to_their_parent(
+        self, finished: Callable[..., FinishedRun], client: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(PARENT, "the-parent")
+        MlflowTracker().log(finished())
+        assert only_run(client).data.tags["mlflow.parentRunId"] == "the-parent"
+
+
+class TestTraces:
+    def test_each_judgment_has_a_trace_with_its_calls_as_they_were(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        MlflowTracker().log(finished())
+        run = only_run(client)
+        assert run.data.tags["undogmatic.traces"] == "3 of 3"
+        traces = {t.info.tags["item"]: t for t in traces_of(client, run.info.run_id)}
+        judged, failed = traces["item-1"], traces["item-2"]
+        assert judged.info.tags["score"] == "10.0"
+        assert judged.info.request_time == 1_800_000_001_000
+        root, call = judged.data.spans
+        assert root.inputs["text"] == f"{SECRET_TEXT} 1"
+        assert root.outputs["score"] == 10.0
+        assert call.parent_id == root.span_id
+        assert call.inputs["messages"][0]["content"] == f"{SECRET_TEXT} 1"
+        assert call.outputs["vector"] == "[640 numbers, in judgments.jsonl]"
+        assert call.end_time_ns - call.start_time_ns == 250_000_000
+        assert failed.info.state == "ERROR"
+        assert failed.info.tags["error"] == "unparseable"
+        assert traces["item-0"].info.tags["cached"] == "True"
+
+    def test_failures_come_first_where_not_all_are_traced(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        MlflowTracker(traces=2).log(finished(5))
+        run = only_run(client)
+        assert run.data.tags["undogmatic.traces"] == "2 of 5"
+        assert {t.info.tags["item"] for t in traces_of(client, run.info.run_id)} == {"item-4", "item-0"}
+
+    def test_none_are_written_where_none_are_wanted(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+        MlflowTracker(traces=0).log(finished())
+        run = only_run(client)
+        assert run.data.tags["undogmatic.traces"] == "0 of 3"
+        assert traces_of(client, run.info.run_id) == []
+
+
+class TestPrompts:
+    def test_one_version_per_content(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+        MlflowTracker().log(finished(folder="a"))
+        MlflowTracker().log(finished(folder="b"))
+        MlflowTracker().log(finished(folder="c", prompt_text="Judge otherwise."))
+        assert client.get_prompt_version("toy-toy", 1).template == 'Judge the text. {"shame_score": 0-100}'
+        assert client.get_prompt_version("toy-toy", 2).template == "Judge otherwise."
+        experiment = client.get_experiment_by_name("undogmatic").experiment_id
+        linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
+        assert linked == ["toy-toy, version 2", "toy-toy, version 1", "toy-toy, version 1"]
+
+    def test_a_prompt_that_no_model_saw_is_not_registered(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        MlflowTracker().log(finished(uses_prompt=False))
+        assert list(client.search_prompts()) == []
+        assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
+
+
+class TestRedact:
+    def test_no_text_leaves(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+        MlflowTracker(redact=True).log(finished())
+        stored = everything_in(Path("mlruns"))
+        assert SECRET_TEXT.encode() not in stored
+        assert json.dumps(SECRET_TEXT)[1:-1].encode() not in stored
+        assert redacted(f"{SECRET_TEXT} 1").encode() in stored
+        run = only_run(client)
+        assert {"report.html", "report.md"}.isdisjoint(f.path for f in client.list_artifacts(run.info.run_id))
+        assert len(traces_of(client, run.info.run_id)) == 3
+
+    def test_scores_and_structure_stay(self, finished: Callable[..., FinishedRun]) -> None:
+        judgment = finished().judgments[1]
+        hidden = redact_judgment(judgment)
+        assert hidden.score == judgment.score
+        assert hidden.calls[0].request["messages"][0]["role"] == "user"
+        assert SECRET_TEXT not in hidden.model_dump_json()
+
+
+def test_scrub_hides_texts_under_secret_keys_and_credentials_in_addresses() -> None:
+    config = {
+        "uri": "postgresql://user:pass@host/db",
+        "model": {"API_KEY": "a", "max_tokens": 3, "headers": [{"token": "b"}], "password": ""},
+    }
+    assert scrub(config) == {
+        "uri": "postgresql://***@host/db",
+        "model": {"API_KEY": "***", "max_tokens": 3, "headers": [{"token": "***"}], "password": ""},
+    }
+
+
+class TestSweep:
+    def test_the_parent_holds_the_report_and_the_best_jobs_numbers(self, client: Any, tmp_path: Path) -> None:
+        tracker = MlflowTracker()
+        parent = tracker.open_sweep("model=a,b", tmp_path, {"model": "a,b"})
+        (tmp_path / "report.md").write_text("# sweep", encoding="utf-8")
+        jobs = pd.DataFrame(
+            {
+                "number": [1, 0],
+                "status": ["finished", "failed"],
+                "model": ["b", "a"],
+                "headline": [0.9, None],
+                "low": [0.8, None],
+                "high": [1.0, None],
+            }
+        )
+        nothing = pd.DataFrame()
+        result = SweepResult(
+            "s", tmp_path, "en", jobs, ("model",), "ab.share", nothing, nothing, failed=[("0", "no server")]
+        )
+        said = tracker.close_sweep(parent, "FAILED", result)
+        run = only_run(client)
+        assert said is not None
+        assert parent in said
+        assert run.info.status == "FAILED"
+        assert run.data.params == {"model": "a,b"}
+        assert run.data.metrics == {
+            "sweep.jobs": 2,
+            "sweep.failed": 1,
+            "best.ab.share": 0.9,
+            "best.ab.share_low": 0.8,
+            "best.ab.share_high": 1.0,
+        }
+        assert {f.path for f in client.list_artifacts(parent)} == {"report.md", "jobs.json"}
+
+    def test_an_interrupted_sweep_goes_on_with_its_parent(self, client: Any, tmp_path: Path) -> None:
+        tracker = MlflowTracker()
+        parent = tracker.open_sweep("s", tmp_path, {})
+        tracker.close_sweep(parent, "KILLED")
+        assert tracker.open_sweep("s", tmp_path, {}, parent) == parent
+        assert only_run(client).info.status == "RUNNING"
+        client.delete_run(parent)
+        assert tracker.open_sweep("s", tmp_path, {}, parent) != parent
+
+
+class TestErrors:
+    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(self) -> None:
+        for uri in ("./mlruns", "file:///tmp/mlruns", "htp://host"):
+            with pytest.raises(ConfigError, match="`tracking.uri` is"):
+                MlflowTracker(uri=uri)
+        with pytest.raises(ConfigError, match="`tracking.traces` is -1"):
+            MlflowTracker(traces=-1)
+
+    def test_a_broken_database_says_where_the_results_are(self, finished: Callable[..., FinishedRun]) -> None:
+        Path("broken.db").write_bytes(b"this is not a database" * 100)
+        run = finished()
+        with pytest.raises(ConfigError) as error:
+            MlflowTracker(uri="sqlite:///broken.db").log(run)
+        assert "not a database" in str(error.value)
+        assert f"run.resume={run.folder}" in str(error.value)
+
+    def test_an_unreachable_server_is_given_up_without_its_password(
+        self, finished: Callable[..., FinishedRun], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        with pytest.raises(ConfigError) as error:
+            MlflowTracker(uri="http://user:sesame@127.0.0.1:9/").log(finished())
+        assert "tracking=none" in str(error.value)
+        assert "sesame" not in str(error.value)
+
+    def test_a_deleted_experiment_is_named(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+        MlflowTracker().log(finished())
+        client.delete_experiment(client.get_experiment_by_name("undogmatic").experiment_id)
+        with pytest.raises(ConfigError, match="was deleted in MLflow"):
+            MlflowTracker().log(finished(folder="other"))
+
+
+def test_no_tracker_does_nothing(finished: Callable[..., FinishedRun], tmp_path: Path) -> None:
+    tracker = NoTracker()
+    assert tracker.log(finished()) is None
+    assert tracker.open_sweep("s", tmp_path, {}) is None
+    assert tracker.close_sweep(None, "FINISHED") is None
+    assert not Path("mlruns").exists()
+
+
+def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        """
+        from pathlib import Path
+        from undogmatic.tracking import MlflowTracker
+        print(MlflowTracker().open_sweep("s", Path("."), {"a": "b"}))
+        """
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    ended = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, ended
+    assert len({out for out, _ in ended}) == 4
+
+
+def test_importing_the_package_does_not_import_mlflow() -> None:
+    program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

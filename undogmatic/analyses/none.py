@@ -1,0 +1,61 @@
+"""No analysis: what was scored, in numbers, and nothing concluded from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, failed_finding
+from undogmatic.stats import paired
+
+_QUANTILES = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class NoAnalysis:
+    """Count, mean, quantiles and failures of all texts and of each condition (first repeat), and a histogram."""
+
+    name: ClassVar[str] = "none"
+
+    def check(self, judged: Judged) -> None:
+        """Any dataset will do."""
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result without headline."""
+        first = judged.frame[judged.frame["repeat"] == 0]
+        scores = judged.scored()["score"].to_numpy(dtype=np.float64)
+        # Texts without condition are one group of their own; with them alone the total says it all.
+        named = first.assign(condition=first["condition"].where(first["condition"].notna(), "all"))
+        everything = Judged(named, judged.rubric)
+        conditions = everything.conditions()
+        groups = {c: everything.scores(c) for c in conditions}
+        counts = everything.counts(conditions)
+        failed = int(counts["failed"].sum())
+        metrics: dict[str, float] = {"none.judged": scores.size, "none.failed": failed}
+        rows = []
+        for label, values, n_failed in [
+            ("total", scores, failed),
+            *((str(r.condition), groups[str(r.condition)], int(r.failed)) for r in counts.itertuples()),
+        ]:
+            if values.size and not (label == "all" and len(conditions) == 1):
+                rows.append(_row(label, values, n_failed))
+        findings = failed_finding(counts)
+        if scores.size:
+            s = paired.summary(scores)
+            metrics |= {"none.mean": s.mean, "none.median": s.median, "none.q1": s.q1, "none.q3": s.q3}
+            values_said = {"n": s.n, "mean": s.mean, "median": s.median, "quartiles": (s.q1, s.q3)}
+            findings.insert(0, Finding("none.summary", values_said))
+        figures, missing = plots.distributions(judged.rubric, groups, kinds=("histogram",))
+        tables = {"scores": pd.DataFrame(rows)} if rows else {}
+        return [AnalysisResult(self.name, metrics, tables, findings + missing, figures)]
+
+
+def _row(label: str, values: np.ndarray, failed: int) -> dict[str, object]:
+    p5, p95 = (float(q) for q in np.quantile(values, _QUANTILES))
+    s = paired.summary(values)
+    spread = {"minimum": s.minimum, "p5": p5, "q1": s.q1, "median": s.median, "q3": s.q3, "p95": p95}
+    return {"condition": label, "n": s.n, "mean": s.mean, "sd": s.sd, **spread, "maximum": s.maximum, "failed": failed}

@@ -1,0 +1,51 @@
+"""Figure data that several analyses share, and when there is too little to draw. Nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.records import Rubric
+
+FEWEST = 3
+"""Fewest points, pairs or scores per group for which a picture says more than the numbers."""
+
+_BINS = 20
+
+
+def limits(rubric: Rubric) -> tuple[float, float]:
+    """The ends of the axis of scores."""
+    return rubric.minimum, rubric.maximum
+
+
+def interval(name: str, estimate: float, low: float, high: float) -> dict[str, float]:
+    """The three metrics of an estimate with its interval: name, name_low, name_high."""
+    return {name: estimate, f"{name}_low": low, f"{name}_high": high}
+
+
+def too_few(figure: str, present: int, needed: int = FEWEST) -> Finding:
+    """A figure was left out: `present` of the `needed` points, pairs or scores."""
+    return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
+
+
+def distributions(
+    rubric: Rubric, groups: Mapping[str, NDArray[np.float64]], kinds: tuple[str, ...] = ("box", "histogram")
+) -> tuple[list[FigureData], list[Finding]]:
+    """Box plot and histogram of scores by group, without the groups that are too small; a finding names what is not drawn."""
+    drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST}
+    if not drawn:
+        present = max((scores.size for scores in groups.values()), default=0)
+        return [], [too_few(kind, present) for kind in kinds]
+    edges = np.linspace(rubric.minimum, rubric.maximum, _BINS + 1).tolist()
+    data = {
+        "box": {"groups": drawn, "y_label": "score", "limits": limits(rubric)},
+        "histogram": {"groups": drawn, "bins": edges, "x_label": "score", "limits": limits(rubric)},
+    }
+    findings = []
+    small = [name for name in groups if name not in drawn]
+    if small:
+        findings.append(Finding("analyses.groups_not_drawn", {"groups": small, "needed": FEWEST}))
+    return [FigureData(kind, kind, data[kind]) for kind in kinds], findings

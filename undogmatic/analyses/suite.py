@@ -1,0 +1,65 @@
+"""All that the dataset allows: the paired experiment, controls, attacks and gold labels in one run."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.adversarial import AdversarialAnalysis
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged
+from undogmatic.analyses.controls import ControlsAnalysis
+from undogmatic.analyses.labelled import LabelledAnalysis
+from undogmatic.errors import DataError
+
+
+@dataclass(frozen=True)
+class SuiteAnalysis:
+    """Runs each analysis whose conditions the dataset has, and says which were left out and why.
+
+    Args:
+        ab, controls, adversarial, labelled: The analyses; each can be set as if it were run alone
+            (`analysis.ab.alpha=0.01`).
+    """
+
+    name: ClassVar[str] = "suite"
+    ab: AbAnalysis
+    controls: ControlsAnalysis
+    adversarial: AdversarialAnalysis
+    labelled: LabelledAnalysis
+
+    def check(self, judged: Judged) -> None:
+        """Raises DataError if the dataset suits none of the analyses."""
+        _, left_out = self._divide(judged)
+        if len(left_out) == len(self._all()):
+            reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
+            raise DataError(
+                f"analysis=suite: the dataset suits none of its analyses.{reasons}\nanalysis=none describes the scores."
+            )
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """The suite's own result (what was run, what left out), then one per analysis."""
+        self.check(judged)
+        runnable, left_out = self._divide(judged)
+        findings = [Finding("suite.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
+        findings.insert(0, Finding("suite.run", {"analyses": [a.name for a in runnable]}))
+        own = AnalysisResult(self.name, {"suite.run": len(runnable), "suite.left_out": len(left_out)}, findings=findings)
+        # Each starts from the same state, so that its intervals are those of a run with this analysis alone.
+        return [own, *(result for a in runnable for result in a(judged, copy.deepcopy(rng)))]
+
+    def _all(self) -> list[Analysis]:
+        return [self.ab, self.controls, self.adversarial, self.labelled]
+
+    def _divide(self, judged: Judged) -> tuple[list[Analysis], dict[str, str]]:
+        runnable, left_out = [], {}
+        for analysis in self._all():
+            try:
+                analysis.check(judged)
+            except DataError as error:
+                left_out[analysis.name] = str(error)
+            else:
+                runnable.append(analysis)
+        return runnable, left_out

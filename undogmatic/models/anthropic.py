@@ -1,0 +1,127 @@
+"""Claude, through Anthropic's own Messages API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from undogmatic.errors import RefusedAnswer, UnparseableAnswer
+from undogmatic.models.hosted import (
+    HostedModel,
+    Tokens,
+    count,
+    given,
+    make_response,
+    plain_text,
+    system_text,
+    wire_role,
+)
+from undogmatic.models.http import RAW_LIMIT
+from undogmatic.models.keys import Secret
+from undogmatic.models.prices import Price
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+API_VERSION = "2023-06-01"
+_DEFAULT_MAX_TOKENS = 1024  # the API requires a number; DSPy's request may leave it out
+_UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")
+
+
+class AnthropicModel(HostedModel):
+    """`POST {api_base}/v1/messages`. It gives no log-probabilities.
+
+    Args:
+        name: The model, e.g. claude-sonnet-4-5.
+        api_base: Address without the version.
+        key_env: Environment variable with the key.
+        price: USD per million tokens, or None to look it up.
+        json_mode: "schema" (the server enforces it; bounds on numbers are left out, it takes none) or "off".
+        sampling: Whether the temperature is sent; some models refuse it.
+        extra: Further fields of the request body.
+    """
+
+    readouts = ("structured", "samples")
+
+    def __init__(
+        self,
+        name: str,
+        api_base: str = "https://api.anthropic.com",
+        key_env: str | None = "ANTHROPIC_API_KEY",
+        price: Price | None = None,
+        json_mode: Literal["schema", "off"] = "schema",
+        sampling: bool = True,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        options: dict[str, Any] = {}
+        if json_mode != "schema":
+            options["json_mode"] = json_mode
+        if not sampling:
+            options["sampling"] = False
+        if extra:
+            options["extra"] = extra
+        super().__init__(name, api_base, key_env, price, "anthropic", options)
+        self._json_mode, self._sampling, self._extra = json_mode, sampling, extra or {}
+
+    async def complete(self, request: Request) -> Response:
+        """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
+        data = await self.exchange(self._payload(request))
+        text = "".join(block.get("text", "") for block in data["content"] if block.get("type") == "text")
+        reason = data.get("stop_reason")
+        if reason == "refusal":
+            raise RefusedAnswer(f"the model declined{f': {text[:200]}' if text else ''}", text or None)
+        if reason in ("max_tokens", "model_context_window_exceeded"):
+            raise UnparseableAnswer("the answer was truncated at max_tokens; raise readout.max_tokens", text or None)
+        if not text:
+            raise UnparseableAnswer("the answer is empty")
+        return make_response(data, self.model_name, text, self._tokens(data))
+
+    def _url(self, base: str) -> str:
+        return f"{base}/v1/messages"
+
+    def _headers(self, secret: Secret | None) -> dict[str, str]:
+        version = {"anthropic-version": API_VERSION}
+        return version | {"x-api-key": secret.reveal()} if secret is not None else version
+
+    def _payload(self, request: Request) -> dict[str, Any]:
+        config = request.config
+        turns = [{"role": wire_role(m.role), "content": plain_text(m.parts)} for m in request.messages]
+        system = [system_text(request)] if request.system is not None else []
+        system += [turn["content"] for turn in turns if turn["role"] == "system"]
+        payload: dict[str, Any] = {
+            "model": self.model_name,
+            "max_tokens": config.max_tokens if config.max_tokens is not None else _DEFAULT_MAX_TOKENS,
+            "messages": [turn for turn in turns if turn["role"] != "system"],
+        }
+        if system:
+            payload["system"] = "\n\n".join(system)
+        if self._sampling:
+            # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
+            payload |= given(temperature=config.temperature, top_p=config.top_p if config.top_p != 1 else None)
+        if config.stop:
+            payload["stop_sequences"] = list(config.stop)
+        form = config.response_format
+        if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
+            payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
+        return payload | (config.extensions or {}) | self._extra
+
+    def _check(self, data: dict[str, Any]) -> None:
+        content = data.get("content")
+        if isinstance(content, list) and all(isinstance(block, dict) for block in content):
+            return
+        self._client.embedded_fault(data)
+        raise UnparseableAnswer("the reply has no `content`", repr(data)[:RAW_LIMIT])
+
+    def _tokens(self, data: dict[str, Any]) -> Tokens:
+        usage = data.get("usage")
+        if not isinstance(usage, dict) or count(usage.get("input_tokens")) is None:
+            return Tokens(None, None)
+        cached = [count(usage.get(key)) or 0 for key in ("cache_read_input_tokens", "cache_creation_input_tokens")]
+        return Tokens((count(usage.get("input_tokens")) or 0) + sum(cached), count(usage.get("output_tokens")))
+
+
+def _without_bounds(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {k: _without_bounds(v) for k, v in schema.items() if k not in _UNSUPPORTED_KEYWORDS}
+    if isinstance(schema, list):
+        return [_without_bounds(entry) for entry in schema]
+    return schema

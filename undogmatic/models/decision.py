@@ -1,0 +1,117 @@
+"""Decision models: typed questions in, probabilities out (System One, `POST /v1/systemone`)."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from typing import Any
+
+from undogmatic.errors import UnparseableAnswer
+from undogmatic.models.hosted import HostedModel, Tokens, count
+from undogmatic.models.http import RAW_LIMIT, checked_base, is_local
+from undogmatic.models.keys import setting
+from undogmatic.models.prices import Price
+
+_RESULT_FIELD = {"score": "score", "choice": "choice", "noul": "noul"}
+
+
+class DecisionModel(HostedModel):
+    """A System One server. It serves our decision readout, and DSPy's `Predict` as a decision-request client.
+
+    Answers to questions that were not asked, and answer types we do not know, are kept in the journal and left alone.
+
+    Args:
+        name: The model or an alias; the reply's own `model` (in the journal) is what the alias stood for.
+        api_base: The server's origin, without /v1.
+        endpoint: Path of the endpoint; "" where `api_base` is already the full address (Cloudflare).
+        key_env: Environment variable with the key; on this machine an unset one means no key.
+        price: USD per million tokens, or None where unknown.
+    """
+
+    readouts = ("decision",)
+    deterministic = True
+    supports_decision_requests = True
+
+    def __init__(
+        self,
+        name: str = "jev-latest",
+        api_base: str = "https://api.typesafe.ai",
+        endpoint: str = "/v1/systemone",
+        key_env: str | None = "TYPESAFE_API_KEY",
+        price: Price | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
+            key_env = None
+        super().__init__(name, api_base, key_env, price, None, {"endpoint": endpoint} if endpoint != "/v1/systemone" else None)
+        self.resolved: set[str] = set()
+
+    async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """Ask typed questions about `state` (text, object or array).
+
+        Returns:
+            One answer per question, in the order of the questions.
+        Raises:
+            UnparseableAnswer: An answer is missing or of another type than its question.
+        """
+        data = _unwrapped(await self.exchange({"model": self.model_name, "state": state, "questions": questions}))
+        if isinstance(data.get("model"), str):
+            self.resolved.add(data["model"])
+        answers = data["answers"]
+        for name, question in questions.items():
+            answer, wanted = answers.get(name), question["type"]
+            if not isinstance(answer, dict):
+                raise UnparseableAnswer(f"no answer to {name!r} came back", _raw(data))
+            if answer.get("type") != wanted or answer.get(_RESULT_FIELD.get(wanted, wanted)) is None:
+                raise UnparseableAnswer(
+                    f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", _raw(data)
+                )
+        return {name: answers[name] for name in questions}
+
+    async def acall(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """What DSPy's `Predict` calls when this model is its `lm`."""
+        return copy.deepcopy(await self.decide(state, questions))  # DSPy edits the answers; the journal keeps them
+
+    def __call__(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """`acall` for synchronous programs, e.g. optimisers. Not for use inside a running event loop."""
+
+        async def once() -> dict[str, Any]:
+            try:
+                return await self.acall(state, questions)
+            finally:
+                await self.close()
+
+        return asyncio.run(once())
+
+    def _url(self, base: str) -> str:
+        return base + self._endpoint
+
+    def _check(self, data: dict[str, Any]) -> None:
+        inner = _unwrapped(data)
+        if data.get("success") is False:
+            self._client.embedded_fault({"error": data.get("errors")})
+        if not isinstance(inner.get("answers"), dict):
+            self._client.embedded_fault(inner)
+            raise UnparseableAnswer("the reply has no `answers`", _raw(data))
+
+    def _tokens(self, data: dict[str, Any]) -> Tokens:
+        usage = _unwrapped(data).get("usage")
+        if not isinstance(usage, dict):
+            return Tokens(None, None)
+        cost = usage.get("cost")
+        return Tokens(
+            count(usage.get("input_tokens")),
+            count(usage.get("output_tokens")),
+            float(cost) if isinstance(cost, int | float) else None,
+        )
+
+
+def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
+    """The body inside Cloudflare's envelope, or the body itself."""
+    inner = data.get("result")
+    return inner if isinstance(inner, dict) and "answers" not in data else data
+
+
+def _raw(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False)[:RAW_LIMIT]

@@ -1,0 +1,82 @@
+"""`undogmatic calibrate`: fit the map from a model's raw scores to the rubric's scale, on labelled development texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Item, Judgment, Verdict, digest
+
+Method = Literal["linear", "isotonic", "platt"]
+LEAST = 20
+
+
+def calibrate_from_config(data: str | None, method: Method, out: Path, overrides: Sequence[str]) -> str:
+    """Judge labelled texts with the composed config, fit a calibration and write it.
+
+    Returns:
+        A summary for the terminal: error before and after, by cross-validation.
+    Raises:
+        ConfigError: The composed readout is not `logprobs`, or already calibrated.
+        DataError: Too few labelled texts were judged.
+    """
+    from undogmatic.api import compose_config, judge_items
+    from undogmatic.datasets.labels import development_items, labelled_file
+
+    config = compose_config(overrides)
+    if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
+        raise ConfigError("a calibration is for the log-probability readout: add readout=logprobs.")
+    if config["readout"].get("calibration") is not None:
+        raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
+    items = development_items() if data is None else labelled_file(data)
+    judgments = judge_items(items, overrides)
+    fitted, summary = fit(items, judgments, method)
+    out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
+
+
+def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) -> tuple[dict[str, Any], str]:
+    """Judged labelled items -> the calibration as plain data, and a line on what it gains.
+
+    The gain is measured by 5-fold cross-validation, with texts about the same precedent (metadata or pair) together.
+    """
+    from undogmatic.stats import calibration as calibrators
+
+    rows = [(i, j) for i, j in zip(items, judgments, strict=True) if isinstance(j.outcome, Verdict)]
+    if len(rows) < LEAST:
+        raise DataError(f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.")
+    raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
+    gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
+    fitters = {
+        "linear": lambda x, y: calibrators.fit_linear(x, y),
+        "isotonic": lambda x, y: calibrators.fit_isotonic(x, y),
+        "platt": lambda x, y: calibrators.fit_platt(x, y / 100.0),
+    }
+    fitter = fitters[method]
+    folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i, _ in rows])
+    held_out = np.empty_like(raw)
+    for fold in range(5):
+        inside = folds == fold
+        if inside.any():
+            held_out[inside] = calibrators.apply(fitter(raw[~inside], gold[~inside]), raw[inside])
+    before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
+    where = rows[0][1].provenance
+    data = {
+        "model": where.model,
+        "prompt": where.prompt,
+        "prompt_hash": where.prompt_hash,
+        "readout": where.readout,
+        "method": method,
+        "labels": digest([[i.id, i.text, i.label] for i, _ in rows]),
+        "n": len(rows),
+        "mean_absolute_error": {"raw": before, "cross_validated": after},
+        "parameters": fitter(raw, gold),
+    }
+    return data, (
+        f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, {after:.1f} calibrated (cross-validated)"
+    )

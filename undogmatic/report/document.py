@@ -1,0 +1,167 @@
+"""A report as a list of blocks, and its two renderings. Every text in a block is plain text and is escaped here.
+
+Judged texts, raw answers and error messages are hostile data: nothing in them may become markup, a link, a picture or a
+script, in Markdown or in HTML.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from undogmatic.report.words import visible
+
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Level 2 or 3; the title is level 1."""
+
+    text: str
+    level: int = 2
+    kind: str = "heading"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """`tone` is "plain", "verdict", "alert" or "small"."""
+
+    text: str
+    tone: str = "plain"
+    kind: str = "paragraph"
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+    kind: str = "bullets"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells are written already; `numeric` says per column whether it is aligned to the right.
+
+    Without `headers` the first column names the rows.
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Sequence[bool] = ()
+    caption: str | None = None
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG; `path` is where it lies, `link` how the Markdown file names it."""
+
+    path: Path
+    link: str
+    caption: str
+    kind: str = "picture"
+
+    @property
+    def data(self) -> str:
+        """The picture as a data URI."""
+        return "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Somebody else's text, with a line above it that says whose, and a line below."""
+
+    about: str
+    text: str
+    below: str | None = None
+    kind: str = "quote"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text shown letter by letter: a command, a prompt."""
+
+    text: str
+    kind: str = "code"
+
+
+Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report: title, the line below it and the blocks in reading order."""
+
+    language: str
+    title: str
+    lead: str
+    blocks: list[Block] = field(default_factory=list)
+    foot: str = ""
+
+
+def save(document: Document, folder: Path) -> None:
+    """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, escape in (("report.md", markdown), ("report.html", html)):
+        (folder / name).write_text(_render(f"{name}.jinja", document, escape), encoding="utf-8")
+
+
+def markdown(text: str) -> str:
+    """Plain text as inline Markdown on one line: no character of it is markup, no address in it becomes a link."""
+    line = " ".join(visible(text).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = re.sub(r"([\\`*_\[\]{}|~$^])", r"\\\1", line)
+    line = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line)
+    line = line.replace("@", "&#64;")
+    return re.sub(r"^(\d+)([.)])|^([-+#=!:])", lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", line)
+
+
+def html(text: str) -> str:
+    """Plain text as HTML, fit for attributes too."""
+    import html as standard
+
+    return standard.escape(visible(text), quote=True)
+
+
+def fence(text: str) -> str:
+    """A Markdown fence longer than any run of backticks in `text`."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(  # noqa: S701 - every text passes `escape`, which differs by format
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_only_escaped,
+    )
+    environment.filters |= {"e": lambda text: _Escaped(escape(text)), "fence": lambda t: _Escaped(fence(t))}
+    environment.filters |= {"raw": lambda text: _Escaped(visible(text)), "url": _url}
+    return environment.get_template(template).render(document=document)
+
+
+class _Escaped(str):
+    """Text that may be written as it is."""
+
+
+def _url(text: str) -> _Escaped:
+    from urllib.parse import quote
+
+    return _Escaped(text if text.startswith("data:image/png;base64,") else quote(text))
+
+
+def _only_escaped(value: object) -> object:
+    """A text that a template would write without an escaping filter is our mistake, and it must not pass."""
+    if isinstance(value, str) and not isinstance(value, _Escaped):
+        raise TypeError(f"a template writes {value[:60]!r} without a filter")
+    return value

@@ -1,0 +1,123 @@
+"""What all figures share: palette, size, type, axis labels in the report's language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from undogmatic.report.words import Words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 150
+# Okabe and Ito's palette, told apart with any kind of colour vision (Wong 2011, doi:10.1038/nmeth.1618).
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6b6b6b",
+)  # fmt: skip
+PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
+MARKERS = "osD^vPX"
+INK = "#222222"
+SCORES = ("score", "raw_score", "label", "gold")
+WIDTH = 7.2  # inches, 1080 pixels
+
+
+class Pen:
+    """What the drawing functions share: the words, the axis of scores and the look.
+
+    Args:
+        words: The report's language.
+        section: The analysis, whose own names come first.
+        scale: Ends of the rubric's scale, in score units; axes of scores run from end to end.
+    """
+
+    def __init__(self, words: Words, section: str, scale: tuple[float, float]) -> None:
+        self.words, self.section, self.scale = words, section, scale
+
+    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
+        """An empty figure of our width and an array (rows, columns) of its axes."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+        for ax in axes.flat:
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.spines[["left", "bottom"]].set_color(GREY)
+            ax.tick_params(colors=INK, labelsize=10)
+            ax.set_axisbelow(True)
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_major_formatter(ticks(self.words))
+        return figure, axes
+
+    def axis_label(self, word: str) -> str:
+        """An axis label with its unit."""
+        wording = self.words.find(f"figures.axes.{word}")
+        if wording is None:
+            return self.words.heading(word, self.section)
+        return self.words.text(f"figures.axes.{word}", low=self.scale[0], high=self.scale[1])
+
+    def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
+        """Label the axes; an axis of scores gets the scale's ends (or `limits`)."""
+        for word, set_label, set_limits, axis in (
+            (x, ax.set_xlabel, ax.set_xlim, ax.xaxis),
+            (y, ax.set_ylabel, ax.set_ylim, ax.yaxis),
+        ):
+            if word is None:
+                continue
+            set_label(self.axis_label(word), fontsize=11, color=INK)
+            ends = limits if limits is not None else self.scale if word in SCORES else None
+            if ends is not None:
+                room = 0.03 * (ends[1] - ends[0])
+                set_limits(ends[0] - room, ends[1] + room)
+            axis.grid(color="#e3e3e3", linewidth=0.8)
+
+    def group(self, name: Any, n: int | None = None) -> str:
+        """A group's name, with its number of points below."""
+        shown = wrap(self.words.value(str(name), self.section))
+        return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
+
+    def text(self, key: str, **values: Any) -> str:
+        """One of the wordings under `figures`."""
+        return self.words.text(f"figures.{key}", **values)
+
+    def legend(self, ax: Axes, **options: Any) -> None:
+        """A legend below the axes, out of the way of the data."""
+        count = len(ax.get_legend_handles_labels()[1])
+        if count:
+            ax.legend(
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=min(count, 3),
+                frameon=False,
+                fontsize=10,
+                **options,
+            )
+
+
+def ticks(words: Words) -> Any:
+    """A formatter of tick labels in the language's signs."""
+    from matplotlib.ticker import ScalarFormatter
+
+    class Localised(ScalarFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return words.localise(super().__call__(x, pos))
+
+    return Localised(useOffset=False)
+
+
+def plain(text: str) -> str:
+    """The text for drawing: Matplotlib reads `$...$` as mathematics, so the sign is escaped."""
+    return text.replace("$", r"\$")
+
+
+def wrap(text: str, width: int = 18) -> str:
+    """Break a long name over lines at its blanks."""
+    lines: list[str] = []
+    for word in plain(text).split():
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
