@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from omegaconf import OmegaConf
@@ -49,8 +49,23 @@ def component(group: str, name: str, **parts: Any) -> Any:
     return build(node, group, **parts)
 
 
-async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> float:
-    """Calls per second of a plain client."""
+class Pace(NamedTuple):
+    """Calls per second, and processor milliseconds per call in this process (which other load does not distort)."""
+
+    rate: float
+    cpu: float
+
+    @classmethod
+    def since(cls, clock: float, processor: float, calls: int) -> Pace:
+        """From the clocks' readings at the start."""
+        return cls(calls / (time.perf_counter() - clock), (time.process_time() - processor) * 1e3 / calls)
+
+    def __str__(self) -> str:
+        return f"{self.rate:.0f}/s ({self.cpu:.2f} ms CPU)"
+
+
+async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> Pace:
+    """A plain client."""
     queue = list(payloads)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
@@ -59,13 +74,13 @@ async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> floa
                 async with session.post(f"{url}/chat/completions", json=queue.pop()) as reply:
                     (await reply.json())["choices"][0]["message"]["content"]
 
-        clock = time.perf_counter()
+        clock, processor = time.perf_counter(), time.process_time()
         await asyncio.gather(*(work() for _ in range(in_flight)))
-        return len(payloads) / (time.perf_counter() - clock)
+        return Pace.since(clock, processor, len(payloads))
 
 
-def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> float:
-    """Judgments per second of the whole path, journal and cache included."""
+def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
+    """The whole path, journal and cache included."""
     model = ChatModel("stub", url)
     rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
     readout = component("readout", "structured")
@@ -80,11 +95,11 @@ def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> float:
         config_hash="0" * 64,
     )
     engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
-    clock = time.perf_counter()
+    clock, processor = time.perf_counter(), time.process_time()
     judgments = engine.run(judge, model, todo, provenance, Journal(folder / "judgments.jsonl"))
-    rate = len(todo) / (time.perf_counter() - clock)
+    pace = Pace.since(clock, processor, len(todo))
     assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
-    return rate
+    return pace
 
 
 def payloads_of(todo: list[Item], folder: Path) -> list[dict[str, Any]]:
@@ -128,12 +143,11 @@ def main() -> None:
                 whole.append(pipeline(url, todo, options.in_flight, Path(folder) / str(n)))
                 payloads = payloads_of(todo, Path(folder) / str(n))
                 plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
-                print(f"round {n + 1}: bare client {plain[-1]:.0f}/s, pipeline {whole[-1]:.0f}/s")
-            ratio = statistics.median(whole) / statistics.median(plain)
+                print(f"round {n + 1}: bare client {plain[-1]}, pipeline {whole[-1]}", flush=True)
+            client, ours = (Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, whole))
             print(
-                f"median of {options.rounds}: bare client {statistics.median(plain):.0f}/s, "
-                f"pipeline {statistics.median(whole):.0f}/s, ratio {ratio:.2f} "
-                f"(ceiling {options.in_flight / options.latency:.0f}/s)"
+                f"median of {options.rounds}: bare client {client}, pipeline {ours}, "
+                f"ratio {ours.rate / client.rate:.2f} (ceiling {options.in_flight / options.latency:.0f}/s)"
             )
         finally:
             server.terminate()

@@ -117,6 +117,10 @@ class StubServer:
         ready.set()
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         self._loop.close()
 
     async def start(self) -> web.AppRunner:
@@ -234,9 +238,7 @@ class StubServer:
         }
 
     def _decision(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
-        answers: dict[str, Any] = {
-            name: self._decided(question, text) for name, question in body["questions"].items()
-        }
+        answers: dict[str, Any] = {name: self._decided(question, text) for name, question in body["questions"].items()}
         kind = fault.kind if fault is not None else None
         name = next(iter(answers))
         match kind:
@@ -333,7 +335,8 @@ def _judged_text(body: dict[str, Any]) -> str:
     """What is judged: the first user message after the system prompt that the fences enclose, or the decision state."""
     if "state" in body:
         state = body["state"]
-        return str(state.get("text") or json.dumps(state, ensure_ascii=False)) if isinstance(state, dict) else str(state)
+        inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}  # DSPy nests its inputs
+        return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
     fenced = [c for c in fenced if c.startswith("<<")] or fenced
     last = str(fenced[-1]) if fenced else ""

@@ -78,14 +78,17 @@ class SweepResult:
     Attributes:
         name: Short name of the sweep.
         folder: Its output folder; the jobs' folders lie in it.
-        jobs: One row per job, best first: `number`, `name`, `status` ("finished", "stopped" or "failed"), one column per
-            config key that varies, then `headline` with `low` and `high` (NaN where there is none), then further metrics.
+        jobs: One row per job, best first: `number`, `name`, `status` ("finished", "stopped" or "failed"), one column
+            per config key that varies, then `headline` with `low` and `high` (NaN where there is none), then further
+            metrics under their own names.
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
-        comparisons: Paired tests between jobs, Holm-corrected: `left`, `right`, `difference`, `low`, `high`, `n`, `p`, `p_holm`.
+        comparisons: Paired tests between jobs, Holm-corrected: `left`, `right`, `difference`, `low`, `high`, `n`, `p`,
+            `p_holm`.
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
         findings: Sentences; the first is the verdict.
         failed: Jobs without a result: (job, message).
+        scale: Ends of the rubric's scale, for axes of scores.
     """
 
     name: str
@@ -99,3 +102,4 @@ class SweepResult:
     findings: Sequence[Finding] = ()
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()
+    scale: tuple[float, float] = (0.0, 100.0)

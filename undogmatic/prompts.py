@@ -119,8 +119,11 @@ class Prompt(Record):
         """What to say after an answer that could not be read."""
         return _WORDS[self.language]["retry"].format(reason=reason)
 
-    def completion(self, rubric: Rubric, demonstrations: tuple[tuple[str, int], ...], text: str) -> str:
+    def completion(self, rubric: Rubric, demonstrations: tuple[tuple[str, int], ...], text: str) -> tuple[str, str]:
         """A plain continuation prompt for base models; it ends where the level's digit is to follow.
+
+        Returns:
+            The beginning, which is the same for every text, and the end with the judged text.
 
         Args:
             rubric: Gives the wording.
@@ -132,8 +135,8 @@ class Prompt(Record):
         if self.anchors:
             head += [f"{n} = {level.meaning}" for n, level in enumerate(rubric.anchors(self.language))]
         shots = [f"{words['text']}: {' '.join(t.split())}\n{words['answer']}:{n}" for t, n in demonstrations]
-        shots.append(f"{words['text']}: {' '.join(text.split())}\n{words['answer']}:")
-        return "\n".join(head) + "\n\n" + "\n\n".join(shots)
+        shots.append(f"{words['text']}:")
+        return "\n".join(head) + "\n\n" + "\n\n".join(shots), f" {' '.join(text.split())}\n{words['answer']}:"
 
     def answer(self, rubric: Rubric, score: float, confidence: float, rationale: str) -> str:
         """A demonstration's answer in the form of the contract."""

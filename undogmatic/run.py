@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
 from pathlib import Path
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, exit_status, note_status
 from undogmatic.errors import UndogmaticError
 from undogmatic.paths import conf_folder
 from undogmatic.resume import output_folder
@@ -24,42 +26,50 @@ os.environ.setdefault("HYDRA_FULL_ERROR", "0")
 
 OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
 
-exit_status = 0
-
 
 @hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name="config")
 def job(cfg: DictConfig) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
-    global exit_status
     from hydra.core.hydra_config import HydraConfig
 
     from undogmatic.experiment import run_experiment
 
     logging.captureWarnings(True)
     own = HydraConfig.get()
+    folder = Path(own.runtime.output_dir)
+    (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt, where this one continues it
     try:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        print(f"error: {str(error).splitlines()[0]}", file=sys.stderr)
-        exit_status = 2
-        return None
-    try:
         assert isinstance(config, dict)
-        return run_experiment(config, dict(own.runtime.choices), Path(own.runtime.output_dir))
+        return run_experiment({str(k): v for k, v in config.items()}, dict(own.runtime.choices), folder)
+    except OmegaConfBaseException as error:
+        _fail(folder, str(error).splitlines()[0], 2)
     except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
-        exit_status = error.exit_status
-        (Path(own.runtime.output_dir) / "error.txt").write_text(f"{error}\n", encoding="utf-8")
+        _fail(folder, str(error), error.exit_status)
     except KeyboardInterrupt:
-        print(f"interrupted: continue with the same command and run.resume={own.runtime.output_dir}", file=sys.stderr)
+        sweep = os.environ.get(SWEEP_FOLDER)
+        print(f"interrupted: continue with the same command and run.resume={sweep or folder}", file=sys.stderr)
         raise SystemExit(130) from None
+    except Exception as error:
+        if SWEEP_FOLDER not in os.environ:
+            raise
+        # A fault of ours in one job of a sweep must not cost the other jobs their report.
+        traceback.print_exc()
+        _fail(folder, f"{type(error).__name__}: {error}", 70)
     return None
+
+
+def _fail(folder: Path, message: str, status: int) -> None:
+    """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own."""
+    print(f"error: {message}", file=sys.stderr)
+    (folder / ERROR_FILE).write_text(f"{message}\n", encoding="utf-8")
+    note_status(status)
 
 
 def main() -> None:
     """Entry point; the exit status is not 0 if any job ended with an error."""
     job()
-    sys.exit(exit_status)
+    sys.exit(exit_status())
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) ->
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
     read(model, prompt, rubric)
     asked = model.requests[0]
-    assert not asked["system"]
-    assert asked["messages"][0]["content"].endswith("Text: linha um linha dois\nLevel:")
+    assert asked["system"].endswith("\n\nText:")
+    assert asked["messages"][0]["content"] == " linha um linha dois\nLevel:"
 
 
 def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric) -> None:

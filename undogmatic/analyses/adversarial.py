@@ -16,11 +16,11 @@ from undogmatic.analyses.base import (
     FigureData,
     Finding,
     Judged,
+    Unsuited,
     check_level,
     failed_finding,
     metric_name,
 )
-from undogmatic.errors import DataError
 from undogmatic.stats import ranking
 
 PREFIX = "attack:"
@@ -48,16 +48,16 @@ class AdversarialAnalysis:
         check_level(self.name, level=self.level)
 
     def check(self, judged: Judged) -> None:
-        """Raises DataError if the dataset has no attacks, or no explanations to compare them with."""
+        """Raises Unsuited if the dataset has no attacks, or no explanations to compare them with."""
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):
-            raise DataError(
-                f"analysis=adversarial needs texts with a condition that starts with '{PREFIX}', which the dataset does "
-                f"not have{has}. Use dataset=curated."
+            raise Unsuited(
+                f"analysis=adversarial needs texts with a condition that starts with '{PREFIX}', which the dataset "
+                f"does not have{has}. Use dataset=curated."
             )
         if not set(self.explained) & set(present):
-            raise DataError(
+            raise Unsuited(
                 "analysis=adversarial compares attacks with honest explanations: condition "
                 f"{' or '.join(self.explained)}, which the dataset does not have{has}. Use dataset=curated, or name "
                 "your own conditions in `analysis.explained`."

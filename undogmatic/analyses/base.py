@@ -18,10 +18,14 @@ from numpy.typing import NDArray
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, Verdict
 
-COLUMNS = (
+COLUMNS = (  # noqa: SIM905 - the list literal would be a column of words
     "item_id pair_id condition label repeat score raw_score low high confidence uncertainty calls cached usd seconds "
     "error characters words"
 ).split()
+
+
+class Unsuited(DataError):
+    """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Judged:
         return [str(c) for c in self.frame["condition"].dropna().unique()]
 
     def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
-        """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2, ...")."""
+        """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
         first = self.frame[self.frame["repeat"] == 0]
         rows = []
         for condition in conditions:
@@ -71,12 +75,12 @@ class Judged:
         return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
-        """Raise DataError unless `column` is filled and holds every one of `values`."""
+        """Raise Unsuited unless `column` is filled and holds every one of `values`."""
         present = [v for v in self.frame[column].dropna().unique()]
         missing = [v for v in values if v not in present]
         if not present or missing:
             what = f"condition(s) {', '.join(missing)}" if missing else f"the field `{column}`"
-            raise DataError(
+            raise Unsuited(
                 f"analysis={analysis} needs {what}, which the dataset does not have"
                 + (f" (it has: {', '.join(map(str, sorted(present, key=str)[:12]))})" if present else "")
                 + ". Choose another `analysis=` (analysis=none only scores) or a dataset with it."
@@ -164,7 +168,7 @@ class Analysis(Protocol):
     def name(self) -> str: ...
 
     def check(self, judged: Judged) -> None:
-        """Raise DataError or ConfigError if this analysis cannot read such a dataset; scores are not looked at.
+        """Raise Unsuited, DataError or ConfigError if this analysis cannot read such a dataset, whatever the scores.
 
         It can therefore be asked before anything is judged, with `tabulate(items, [], repeats)`.
         """
@@ -179,7 +183,7 @@ def metric_name(*parts: str) -> str:
 
 
 def failed_finding(counts: pd.DataFrame) -> list[Finding]:
-    """"n texts were not judged" with their conditions and reasons; nothing where all were. `counts`: Judged.counts."""
+    """ "n texts were not judged" with their conditions and reasons; nothing where all were. `counts`: Judged.counts."""
     failed = counts[counts["failed"] > 0]
     if failed.empty:
         return []

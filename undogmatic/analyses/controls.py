@@ -1,4 +1,4 @@
-"""Control texts whose answer is known: does each class land in its band, and is the dogmatic class told from the others?"""
+"""Control texts whose answer is known: does each class land in its band, and is the worst told from the others?"""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from undogmatic.analyses.base import (
     FigureData,
     Finding,
     Judged,
+    Unsuited,
     check_level,
     failed_finding,
     metric_name,
 )
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, ranking
 from undogmatic.stats.proportion import Proportion, proportion
 
@@ -54,11 +55,11 @@ class ControlsAnalysis:
                 raise ConfigError(f"`analysis.bands.{condition}` is [{low}, {high}]; the lower end comes first.")
 
     def check(self, judged: Judged) -> None:
-        """Raises DataError if the dataset has none of the classes, ConfigError for a band outside the scale."""
+        """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         if not self._present(judged):
-            raise DataError(
-                f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not have. "
-                "Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions."
+            raise Unsuited(
+                f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
+                "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions."
             )
         rubric = judged.rubric
         for condition, (low, high) in self.bands.items():
@@ -98,7 +99,9 @@ class ControlsAnalysis:
             metrics |= plots.interval(metric_name("controls.in_band", condition), share.share, share.low, share.high)
             metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
             values = {"condition": condition, "low": low, "high": high, "hits": share.n_true, "n": share.n}
-            findings.append(Finding("controls.band", values | {"share": share.share, "interval": (share.low, share.high)}))
+            findings.append(
+                Finding("controls.band", values | {"share": share.share, "interval": (share.low, share.high)})
+            )
         if inside:
             metrics["controls.in_band"] = float(np.concatenate(inside).mean())
 
@@ -146,13 +149,25 @@ class ControlsAnalysis:
                 "values": [s.share for s in shares.values()],
                 "low": [s.low for s in shares.values()],
                 "high": [s.high for s in shares.values()],
-                "y_label": "in_band",
+                "y_label": "share",
             }
             figures.append(FigureData("bands", "bars", data))
         return figures, missing
 
 
-_COLUMNS = ("band_low", "band_high", "n", "n_in_band", "share_in_band", "low", "high", "mean", "median", "iqr", "failed")
+_COLUMNS = (
+    "band_low",
+    "band_high",
+    "n",
+    "n_in_band",
+    "share_in_band",
+    "share_low",
+    "share_high",
+    "mean",
+    "median",
+    "iqr",
+    "failed",
+)
 
 
 def _row(

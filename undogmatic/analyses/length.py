@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import Finding
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.stats import agreement, confound, paired, power, ranking
 
@@ -38,7 +40,7 @@ class LengthCheck(NamedTuple):
     same_length: bool
 
 
-def check_length(pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, unit: str, level: float) -> LengthCheck:
+def check_length(pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, *, unit: str, level: float) -> LengthCheck:
     """Length and score of the complete pairs `ids`, in one unit. Needs at least two pairs."""
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     size_a, size_b = pairs.column(treatment, unit, ids), pairs.column(baseline, unit, ids)
@@ -58,7 +60,14 @@ def check_length(pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, uni
 
 
 def check_matched(
-    pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, zero_method: paired.ZeroMethod, alpha: float, target: float
+    pairs: Pairs,
+    treatment: str,
+    baseline: str,
+    ids: pd.Index,
+    *,
+    zero_method: paired.ZeroMethod,
+    alpha: float,
+    target: float,
 ) -> Matched | None:
     """The pairs marked `length_matched` alone, or None if the dataset has no such mark or none of `ids` has it."""
     side = pairs.sides[treatment]
@@ -96,6 +105,37 @@ def control(check: LengthCheck, matched: Matched | None, sign: int, alpha: float
     if not passed:
         return "inseparable"
     return "survives" if all(passed) else "fails"
+
+
+def say(check: LengthCheck) -> tuple[dict[str, float], list[Finding]]:
+    """Metrics and sentences of one unit."""
+    unit, area = check.unit, check.auc
+    metrics = plots.interval(f"ab.length_auc.{unit}", area.auc, area.low, area.high)
+    values: dict[str, Any] = {"unit": unit, "auc": area.auc, "interval": (area.low, area.high)}
+    if check.correlation.estimate is not None:
+        metrics[f"ab.length_spearman.{unit}"] = check.correlation.estimate
+    findings = [Finding("ab.length", values | {"spearman": check.correlation.estimate})]
+    fit = check.controlled
+    if fit is None:
+        key = "ab.same_length" if check.same_length else "ab.not_controlled"
+        return metrics, [*findings, Finding(key, {"unit": unit})]
+    metrics |= plots.interval(f"ab.controlled_difference.{unit}", fit.intercept, fit.low, fit.high)
+    values = {"unit": unit, "raw": fit.raw_difference, "difference": fit.intercept, "interval": (fit.low, fit.high)}
+    key = "ab.controlled_extrapolated" if fit.extrapolated else "ab.controlled"
+    return metrics, [*findings, Finding(key, values)]
+
+
+def say_matched(matched: Matched | None) -> tuple[dict[str, float], list[Finding]]:
+    """Metrics and a sentence of the length-matched pairs; nothing where there are none."""
+    if matched is None:
+        return {}, []
+    metrics = {
+        "ab.matched_pairs": matched.n,
+        "ab.matched_difference": matched.mean_difference,
+        "ab.matched_p": matched.test.p_value,
+    }
+    values = {"n": matched.n, "difference": matched.mean_difference, "p": matched.test.p_value}
+    return metrics, [Finding("ab.matched" if matched.telling else "ab.matched_too_few", values)]
 
 
 def table(pairs: Pairs, conditions: list[str], ids: dict[str, pd.Index]) -> pd.DataFrame:

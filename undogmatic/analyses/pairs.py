@@ -59,8 +59,8 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
     alone = rows[rows["pair_id"].isna()]
     if len(alone):
         raise DataError(
-            f"{_listed(alone['item_id'])}: no `pair`, though {_are(len(alone))} {', '.join(alone['condition'].unique())}. "
-            "Give the texts of one pair the same `pair`."
+            f"{_listed(alone['item_id'])}: no `pair`, though {_are(len(alone))} "
+            f"{', '.join(alone['condition'].unique())}. Give the texts of one pair the same `pair`."
         )
     twice = rows[rows.duplicated(["pair_id", "condition"], keep=False)]
     if len(twice):
@@ -72,8 +72,8 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
         missing = ids[~ids.isin(sides[condition].index)]
         if len(missing):
             raise DataError(
-                f"pair {_listed(missing)}: no text with condition {condition}; every pair needs {' and '.join(needed)}. "
-                "Add the text or take the pair out (`run.limit` may have cut it off)."
+                f"pair {_listed(missing)}: no text with condition {condition}; every pair needs "
+                f"{' and '.join(needed)}. Add the text or take the pair out (`run.limit` may have cut it off)."
             )
     order = pd.Index(ids)
     return Pairs({c: side.loc[order[order.isin(side.index)]] for c, side in sides.items()})

@@ -34,7 +34,7 @@ def too_few(figure: str, present: int, needed: int = FEWEST) -> Finding:
 def distributions(
     rubric: Rubric, groups: Mapping[str, NDArray[np.float64]], kinds: tuple[str, ...] = ("box", "histogram")
 ) -> tuple[list[FigureData], list[Finding]]:
-    """Box plot and histogram of scores by group, without the groups that are too small; a finding names what is not drawn."""
+    """Box plot and histogram of scores by group; a finding names what is too small to be drawn."""
     drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST}
     if not drawn:
         present = max((scores.size for scores in groups.values()), default=0)

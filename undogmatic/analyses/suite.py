@@ -10,10 +10,9 @@ import numpy as np
 
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
-from undogmatic.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,11 @@ class SuiteAnalysis:
     labelled: LabelledAnalysis
 
     def check(self, judged: Judged) -> None:
-        """Raises DataError if the dataset suits none of the analyses."""
+        """Raises Unsuited if the dataset suits none of the analyses."""
         _, left_out = self._divide(judged)
         if len(left_out) == len(self._all()):
             reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
-            raise DataError(
+            raise Unsuited(
                 f"analysis=suite: the dataset suits none of its analyses.{reasons}\nanalysis=none describes the scores."
             )
 
@@ -46,7 +45,9 @@ class SuiteAnalysis:
         runnable, left_out = self._divide(judged)
         findings = [Finding("suite.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
         findings.insert(0, Finding("suite.run", {"analyses": [a.name for a in runnable]}))
-        own = AnalysisResult(self.name, {"suite.run": len(runnable), "suite.left_out": len(left_out)}, findings=findings)
+        own = AnalysisResult(
+            self.name, {"suite.run": len(runnable), "suite.left_out": len(left_out)}, findings=findings
+        )
         # Each starts from the same state, so that its intervals are those of a run with this analysis alone.
         return [own, *(result for a in runnable for result in a(judged, copy.deepcopy(rng)))]
 
@@ -58,7 +59,7 @@ class SuiteAnalysis:
         for analysis in self._all():
             try:
                 analysis.check(judged)
-            except DataError as error:
+            except Unsuited as error:
                 left_out[analysis.name] = str(error)
             else:
                 runnable.append(analysis)

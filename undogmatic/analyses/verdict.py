@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
     detectable: float | None
 
 
-def decide(evidence: Evidence, alpha: float, relevant: float) -> PairVerdict:
+def decide(evidence: Evidence, alpha: float, relevant: float) -> PairVerdict:  # noqa: PLR0911 - one return per rule
     """The verdict; the first rule that applies.
 
     Args:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from undogmatic.errors import RefusedAnswer, UnparseableAnswer
-from undogmatic.models.hosted import (
-    HostedModel,
-    Tokens,
-    count,
-    given,
-    make_response,
-    plain_text,
-    system_text,
-    wire_role,
-)
+from undogmatic.models.hosted import HostedModel
 from undogmatic.models.http import RAW_LIMIT
-from undogmatic.models.keys import Secret
 from undogmatic.models.prices import Price
+from undogmatic.models.wire import Tokens, count, given, make_response, plain_text, system_text, wire_role
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -41,6 +32,8 @@ class AnthropicModel(HostedModel):
     """
 
     readouts = ("structured", "samples")
+    key_header = "x-api-key"
+    headers: ClassVar[dict[str, str]] = {"anthropic-version": API_VERSION}
 
     def __init__(
         self,
@@ -77,10 +70,6 @@ class AnthropicModel(HostedModel):
 
     def _url(self, base: str) -> str:
         return f"{base}/v1/messages"
-
-    def _headers(self, secret: Secret | None) -> dict[str, str]:
-        version = {"anthropic-version": API_VERSION}
-        return version | {"x-api-key": secret.reveal()} if secret is not None else version
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config

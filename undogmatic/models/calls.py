@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import random
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json, to_json
+
 from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, ModelError, TransportError
-from undogmatic.records import Call, digest
+from undogmatic.records import Call
 
 _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
@@ -72,31 +76,52 @@ class Retryable(Exception):
 
 
 class ReplyCache:
-    """Finished calls on disk, shared by runs and processes. JSON only: nothing in it can run code.
+    """Finished calls on disk, shared by runs and processes: JSON texts in SQLite, so that nothing in it can run code.
 
-    Built on diskcache with its JSON disk; no pickle is written or read.
+    A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
+    operating system's by then). Several processes may use one folder.
+
+    Args:
+        folder: Where; it is created.
+    Raises:
+        ConfigError: The folder cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
-        import diskcache
-
-        folder.mkdir(parents=True, exist_ok=True)
-        self._cache = diskcache.Cache(
-            str(folder), disk=diskcache.JSONDisk, disk_compress_level=1, eviction_policy="none", sqlite_synchronous=1
-        )
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                folder / "replies.sqlite", timeout=60, isolation_level=None, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
+            self._database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(error) from None
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The reply kept under `key`, or None."""
-        found: dict[str, Any] | None = self._cache.get(key)
-        return found
+        row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else from_json(row[0])
 
     def put(self, key: str, value: dict[str, Any]) -> None:
-        """Keep a JSON-able reply."""
-        self._cache.set(key, value)
+        """Keep a JSON-able reply. Raises ConfigError where the disk takes no more."""
+        text = to_json(value, inf_nan_mode="constants").decode()
+        try:
+            self._database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
 
     def close(self) -> None:
         """Release the file."""
-        self._cache.close()
+        self._database.close()
+
+    def _unusable(self, error: Exception) -> ConfigError:
+        return ConfigError(
+            f"the cache of replies in {self._folder} cannot be used ({error}). Choose another folder with "
+            "engine.cache_dir=FOLDER, or engine.cache=false."
+        )
 
 
 class Budget:
@@ -165,18 +190,21 @@ class Gateway:
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
         self._held_until = 0.0  # on time.monotonic's clock
 
-    async def call(self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def call(
+        self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]], timed: bool = True
+    ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries.
 
         Args:
             model: Full identity of the model: it is part of the cache key, so it names the server or the file's hash.
             request: The JSON payload; with `model` and the current rollout it identifies the call.
             send: Sends the payload once; raises Retryable, ModelError or ConfigError.
+            timed: False for a model in this process, whose work goes on even if nobody waits for it.
         Raises:
             BudgetExceeded: Before sending, if a limit is reached.
             TransportError, AnswerTimeout: When the last retry failed.
         """
-        key = digest({"model": model, "request": request, "rollout": current_rollout()})
+        key = hashlib.sha256(to_json([model, request, current_rollout()])).hexdigest()
         started = time.time()
         if self.cache is not None and (kept := self.cache.get(key)) is not None:
             reply = Reply(**kept)
@@ -189,7 +217,8 @@ class Gateway:
             self.budget.take()
             wait = 0.0
             try:
-                reply = await asyncio.wait_for(send(), self.timeout)
+                async with asyncio.timeout(self.timeout if timed else None):
+                    reply = await send()
             except TimeoutError:
                 error: ModelError = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {attempt} attempt(s); raise engine.timeout or lower "

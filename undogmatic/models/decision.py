@@ -8,10 +8,11 @@ import json
 from typing import Any
 
 from undogmatic.errors import UnparseableAnswer
-from undogmatic.models.hosted import HostedModel, Tokens, count
+from undogmatic.models.hosted import HostedModel
 from undogmatic.models.http import RAW_LIMIT, checked_base, is_local
 from undogmatic.models.keys import setting
 from undogmatic.models.prices import Price
+from undogmatic.models.wire import Tokens, count
 
 _RESULT_FIELD = {"score": "score", "choice": "choice", "noul": "noul"}
 
@@ -44,7 +45,9 @@ class DecisionModel(HostedModel):
         self._endpoint = endpoint
         if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
             key_env = None
-        super().__init__(name, api_base, key_env, price, None, {"endpoint": endpoint} if endpoint != "/v1/systemone" else None)
+        super().__init__(
+            name, api_base, key_env, price, None, {"endpoint": endpoint} if endpoint != "/v1/systemone" else None
+        )
         self.resolved: set[str] = set()
 
     async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class EnvModel(Model):
         provider = setting("LLM_PROVIDER")
         if provider is None or provider.lower() not in PROVIDERS:
             found = "is not set" if provider is None else f"is {provider!r}"
-            raise ConfigError(f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}.")
+            raise ConfigError(
+                f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}."
+            )
         file = conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
         node: Any = OmegaConf.to_container(OmegaConf.load(file))
         node |= options or {}
@@ -50,7 +52,9 @@ class EnvModel(Model):
             if value is not None:
                 node[key] = value
             elif node.get(key) in (None, "???"):
-                raise ConfigError(f"model=env with LLM_PROVIDER={provider} needs {variable} in the environment or .env.")
+                raise ConfigError(
+                    f"model=env with LLM_PROVIDER={provider} needs {variable} in the environment or .env."
+                )
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         self._inner: Any = build(node, "model")

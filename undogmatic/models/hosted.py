@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, Reply
 from undogmatic.models.http import RAW_LIMIT, JsonClient, checked_base
-from undogmatic.models.keys import Secret, find_key
+from undogmatic.models.keys import find_key
 from undogmatic.models.prices import Price, find_price
+from undogmatic.models.wire import (
+    Tokens,
+    content_text,
+    count,
+    given,
+    make_response,
+    plain_text,
+    schema_on_the_wire,
+    system_text,
+    token_logprobs,
+    wants_logprobs,
+    wire_role,
+)
 from undogmatic.records import digest
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
 JsonMode = Literal["schema", "object", "off"]
-
-
-class Tokens(NamedTuple):
-    """What a reply says it used; None where it says nothing. `usd` is the server's own figure."""
-
-    input: int | None
-    output: int | None
-    usd: float | None = None
 
 
 class HostedModel(Model):
@@ -35,8 +40,11 @@ class HostedModel(Model):
         key_env: Environment variable that holds the key, or None for a server that needs none.
         price: USD per million tokens; looked up by `provider` and `name` where it is not given.
         provider: The price list's name for the provider, or None.
-        options: What else changes the answers and is not in the request; a hash of it becomes part of the identity.
+        options: What else changes the answers; a hash of it becomes part of the identity.
     """
+
+    key_header = "Authorization"
+    headers: ClassVar[dict[str, str]] = {}
 
     def __init__(
         self,
@@ -48,13 +56,15 @@ class HostedModel(Model):
         options: dict[str, Any] | None = None,
     ) -> None:
         if not name.strip():
-            raise ConfigError("`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini.")
+            raise ConfigError(
+                "`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini."
+            )
         base = checked_base(api_base)
         self.model_name = name
         self.name = f"{name}@{base}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         secret = find_key(key_env, f"model.name={name}")
-        self._client = JsonClient(self._url(base), self._headers(secret), secret, f"{name} at {base}")
+        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {base}")
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""
@@ -85,9 +95,6 @@ class HostedModel(Model):
         if usd is None and used.input is not None and used.output is not None:
             usd = self.price.usd(used.input, used.output)
         return Reply(data, used.input or 0, used.output or 0, usd)
-
-    def _headers(self, secret: Secret | None) -> dict[str, str]:
-        return {"Authorization": f"Bearer {secret.reveal()}"} if secret is not None else {}
 
     def _url(self, base: str) -> str:
         """Where to post."""
@@ -183,7 +190,7 @@ class ChatModel(HostedModel):
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}
         elif form is not None and self._json_mode == "schema":
-            payload["response_format"] = _schema_on_the_wire(form)
+            payload["response_format"] = schema_on_the_wire(form)
         return payload | (config.extensions or {}) | self._fixed
 
     def _check(self, data: dict[str, Any]) -> None:
@@ -209,7 +216,7 @@ class ChatModel(HostedModel):
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]
         message = choice["message"]
-        text = _content(message.get("content"))
+        text = content_text(message.get("content"))
         reason = choice.get("finish_reason")
         if message.get("refusal") or reason == "content_filter":
             said = message.get("refusal") or text
@@ -220,11 +227,11 @@ class ChatModel(HostedModel):
         if not text and not with_logprobs:
             raise UnparseableAnswer("the answer is empty")
         logprobs = choice.get("logprobs") if with_logprobs else None
-        return make_response(data, self.model_name, text, self._tokens(data), _logprobs(logprobs))
+        return make_response(data, self.model_name, text, self._tokens(data), token_logprobs(logprobs))
 
 
 class AzureModel(ChatModel):
-    """Azure OpenAI's deployments: the deployment's name is in the address, the version in the query, the key in `api-key`.
+    """Azure OpenAI: the deployment's name is in the address, the version in the query, the key in `api-key`.
 
     Args:
         name: The deployment's name.
@@ -233,6 +240,8 @@ class AzureModel(ChatModel):
         key_env: Environment variable with the key.
         prices_like: The model behind the deployment, for the price list, e.g. gpt-4.1-mini.
     """
+
+    key_header = "api-key"
 
     def __init__(
         self,
@@ -265,97 +274,3 @@ class AzureModel(ChatModel):
 
     def _url(self, base: str) -> str:
         return f"{base}/openai/deployments/{self.model_name}/chat/completions?api-version={self._api_version}"
-
-    def _headers(self, secret: Secret | None) -> dict[str, str]:
-        return {"api-key": secret.reveal()} if secret is not None else {}
-
-
-def wants_logprobs(request: Request) -> bool:
-    """Whether log-probabilities are what the caller is after."""
-    return request.config.logprobs is not None
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """The fields that are not None."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def count(value: Any) -> int | None:
-    """A token count as it stands in a reply, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def wire_role(role: str) -> str:
-    """DSPy's role in the words of the chat API. Raises ConfigError for tool messages, which no judge sends."""
-    if role == "tool":
-        raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
-    return "system" if role == "developer" else role
-
-
-def system_text(request: Request) -> str:
-    """The request's system prompt."""
-    system = request.system
-    return system if isinstance(system, str) else plain_text(system or ())
-
-
-def plain_text(parts: Any) -> str:
-    """Text parts joined. Raises ConfigError for images, audio and other media."""
-    for part in parts:
-        if part.type != "text":
-            raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
-    return "\n".join(part.text for part in parts)
-
-
-def make_response(
-    data: dict[str, Any], model: str, text: str, used: Tokens, logprobs: tuple[Any, ...] | None = None
-) -> Response:
-    """DSPy's response. An empty `text` becomes a space: DSPy takes empty text for a failed call."""
-    from dspy.lm15 import Message, Response, TextPart, Usage
-
-    identifier, resolved = data.get("id"), data.get("model")
-    return Response(
-        id=identifier if isinstance(identifier, str) and identifier else None,
-        model=resolved if isinstance(resolved, str) and resolved else model,
-        message=Message(role="assistant", parts=(TextPart(text or " "),)),
-        finish_reason="stop",
-        usage=Usage(input_tokens=used.input, output_tokens=used.output),
-        logprobs=logprobs,
-    )
-
-
-def _schema_on_the_wire(form: dict[str, Any]) -> dict[str, Any]:
-    """DSPy's flat `{"type": "json_schema", "schema": ...}` nested as the chat API has it."""
-    if form.get("type") != "json_schema":
-        return form
-    inner = {"name": "answer"} | {key: value for key, value in form.items() if key != "type"}
-    return {"type": "json_schema", "json_schema": inner}
-
-
-def _content(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
-
-
-def _logprobs(found: Any) -> tuple[Any, ...] | None:
-    """The chat API's `logprobs.content` in DSPy's types; None where the server sent none."""
-    content = found.get("content") if isinstance(found, dict) else None
-    if not content:
-        return None
-    from dspy.lm15 import TokenLogprob, TopLogprob
-
-    try:
-        return tuple(
-            TokenLogprob(
-                token=entry["token"],
-                logprob=float(entry["logprob"]),
-                top=tuple(
-                    TopLogprob(token=top["token"], logprob=float(top["logprob"]))
-                    for top in entry.get("top_logprobs") or ()
-                    if top.get("logprob") is not None
-                ),
-            )
-            for entry in content
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnparseableAnswer(f"`logprobs` has another form than agreed ({error!r})", repr(content)[:RAW_LIMIT]) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import urllib.request
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -41,13 +42,16 @@ class JsonClient:
 
     Args:
         url: Where to post.
-        headers: Sent with every request; the key is in one of them.
-        secret: The key, for messages and scrubbing.
+        headers: Sent with every request.
+        secret: The key, or None.
+        key_header: The header that carries the key; "Authorization" takes it as a bearer token.
         about: How messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1".
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], secret: Secret | None, about: str) -> None:
-        self.url, self.about, self._secret = url, about, secret
+    def __init__(
+        self, url: str, headers: Mapping[str, str], secret: Secret | None, key_header: str, about: str
+    ) -> None:
+        self.url, self.about, self._secret, self._key_header = url, about, secret, key_header
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         self._proxy = _proxy(url)
@@ -120,10 +124,16 @@ class JsonClient:
                 # The engine bounds what is in flight; the time limit of an attempt is the gateway's.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
-                headers=self._headers,
+                headers=self._headers | self._credentials(),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return session
+
+    def _credentials(self) -> dict[str, str]:
+        if self._secret is None:
+            return {}
+        bearer = "Bearer " if self._key_header == "Authorization" else ""
+        return {self._key_header: bearer + self._secret.reveal()}
 
     def _fault(self, status: int, headers: Mapping[str, str], text: str) -> NoReturn:
         message = server_message(text)
@@ -149,7 +159,9 @@ class JsonClient:
             return "Check model.name and model.api_base: the server knows no such model or address."
         if 300 <= status < 400:
             return "The server redirects; set model.api_base to the final address."
-        return next((hint for word, hint in _HINTS.items() if word in text), "Check model.name and the readout's options.")
+        return next(
+            (hint for word, hint in _HINTS.items() if word in text), "Check model.name and the readout's options."
+        )
 
 
 def server_message(text: str) -> str:
@@ -194,7 +206,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
                 continue
             aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             seconds = (aware - datetime.now(UTC)).total_seconds()
-        if seconds == seconds and seconds < float("inf"):
+        if math.isfinite(seconds):
             return max(0.0, seconds)
     return None
 
@@ -207,7 +219,7 @@ def checked_base(api_base: str) -> str:
     parts = urlsplit(api_base)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ConfigError(
-            f"`model.api_base` (host {parts.hostname!r}) carries a user, password or query; it is written into reports. "
+            f"`model.api_base` (host {parts.hostname!r}) has a user, password or query; reports show it. "
             "Put the key in the environment and name it with model.key_env=NAME."
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -66,9 +66,9 @@ def find_key(variable: str | None, model: str) -> Secret | None:
         return None
     value = setting(variable)
     if value is None:
-        raise ConfigError(
-            f"{model} needs {variable} in the environment or .env. To run without a key: model=local."
-        )
+        raise ConfigError(f"{model} needs {variable} in the environment or .env. To run without a key: model=local.")
     if not value.isascii() or any(c.isspace() or not c.isprintable() for c in value):
-        raise ConfigError(f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII characters).")
+        raise ConfigError(
+            f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII characters)."
+        )
     return Secret(variable, value)

@@ -66,7 +66,8 @@ class LogprobsReadout(Readout):
 
     def _continuation(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
         shots = tuple((demo["text"], int(demo["answer"])) for demo in demos)
-        return [{"role": "user", "content": self.prompt.completion(self.rubric, shots, inputs["text"])}]
+        beginning, end = self.prompt.completion(self.rubric, shots, inputs["text"])
+        return [{"role": "system", "content": beginning}, {"role": "user", "content": end}]
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         prediction = await ask(self.predict, self.adapter, text=item.text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.readouts.base import Readout, Reading
+from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
 from undogmatic.records import Item, Rubric
 
@@ -34,9 +34,7 @@ class StructuredReadout(Readout):
 
     name = "structured"
 
-    def __init__(
-        self, retries: int = 2, temperature: float = 0.0, top_p: float = 1.0, max_tokens: int = 400
-    ) -> None:
+    def __init__(self, retries: int = 2, temperature: float = 0.0, top_p: float = 1.0, max_tokens: int = 400) -> None:
         super().__init__()
         self.retries, self.temperature, self.top_p, self.max_tokens = retries, temperature, top_p, max_tokens
         self.deterministic = temperature == 0
@@ -54,7 +52,9 @@ class StructuredReadout(Readout):
         )
         self.predict = dspy.Predict(signature)
         self.predict.demos = [
-            dspy.Example(text=d.text, answer=prompt.answer(rubric, d.score, d.confidence, d.rationale)).with_inputs("text")
+            dspy.Example(text=d.text, answer=prompt.answer(rubric, d.score, d.confidence, d.rationale)).with_inputs(
+                "text"
+            )
             for d in prompt.shown()
         ]
         self.predict.lm = language_model(
@@ -86,7 +86,11 @@ class StructuredReadout(Readout):
         for _ in range(self.retries + 1):
             try:
                 prediction = await ask(
-                    self.predict, self.adapter, text=item.text, previous=previous, problem=str(failure) if failure else None
+                    self.predict,
+                    self.adapter,
+                    text=item.text,
+                    previous=previous,
+                    problem=str(failure) if failure else None,
                 )
                 return dspy.Prediction(reading=parse_answer(prediction.answer, self.rubric))
             except (UnparseableAnswer, OffScaleAnswer) as error:
@@ -144,9 +148,7 @@ def parse_answer(text: str | None, rubric: Rubric) -> Reading:
         raise UnparseableAnswer("`rationale` is empty or not a text", raw)
     score, confidence = float(answer[rubric.score_field]), float(answer["confidence"])
     if not rubric.contains(score):
-        raise OffScaleAnswer(
-            f"`{rubric.score_field}` is {score:g}, outside {rubric.minimum:g}-{rubric.maximum:g}", raw
-        )
+        raise OffScaleAnswer(f"`{rubric.score_field}` is {score:g}, outside {rubric.minimum:g}-{rubric.maximum:g}", raw)
     if not 0 <= confidence <= 100:
         raise UnparseableAnswer(f"`confidence` is {confidence:g}, outside 0-100", raw)
     return Reading(score=score, confidence=confidence, confidence_source="stated", rationale=rationale.strip())

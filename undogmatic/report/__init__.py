@@ -1,0 +1,13 @@
+"""Findings, tables and figures -> report.md, report.html and figures/*.png. Computes nothing."""
+
+from __future__ import annotations
+
+from undogmatic.outcome import FinishedRun
+from undogmatic.report.contents import compose
+from undogmatic.report.document import save
+from undogmatic.report.words import Words
+
+
+def write(run: FinishedRun) -> None:
+    """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's folder."""
+    save(compose(run, Words(run.language)), run.folder)

@@ -118,7 +118,7 @@ def markdown(text: str) -> str:
     line = re.sub(r"([\\`*_\[\]{}|~$^])", r"\\\1", line)
     line = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line)
     line = line.replace("@", "&#64;")
-    return re.sub(r"^(\d+)([.)])|^([-+#=!:])", lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", line)
+    return re.sub(r"^(\d+)([.)])(?=\s|$)|^([-+#=!:])", lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", line)
 
 
 def html(text: str) -> str:
@@ -137,7 +137,7 @@ def fence(text: str) -> str:
 def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
     import jinja2
 
-    environment = jinja2.Environment(  # noqa: S701 - every text passes `escape`, which differs by format
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

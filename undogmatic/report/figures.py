@@ -10,7 +10,8 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
     slope         left: str, right: str, pairs: list[tuple[float, float]], y_label
     histogram     groups: dict[str, list[float]], bins: int | list[float], x_label
     scatter       x: list[float], y: list[float], x_label, y_label,
-                  groups?: list[str] (one per point), labels?: list[str] (one per point, written beside it),
+                  groups?: list[str] (one per point; up to seven are told apart),
+                  labels?: list[str] (one per point, written beside it),
                   fit?: (slope, intercept), identity?: bool (draws y = x)
     bland_altman  mean: list[float], difference: list[float], bias: float, lower: float, upper: float,
                   x_label?, y_label?
@@ -79,11 +80,8 @@ def size(figure: FigureData) -> int:
         return sum(len(values) for values in data["groups"].values())
     if figure.kind == "heatmap":
         return sum(not _nan(v) for row in data["matrix"] for v in row)
-    return len(
-        data[
-            {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "gold"}.get(figure.kind, "labels")
-        ]
-    )
+    counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "gold"}
+    return len(data[counted.get(figure.kind, "labels")])
 
 
 def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
@@ -93,19 +91,9 @@ def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
     ax = axes[0, 0]
     places = np.arange(len(groups))
     colours = [PALETTE[n % len(PALETTE)] if not lying else BLUE for n in places]
-    boxes = ax.boxplot(
-        list(groups.values()),
-        positions=places,
-        widths=0.5,
-        orientation="horizontal" if lying else "vertical",
-        showfliers=False,
-        patch_artist=True,
-        medianprops={"color": INK, "linewidth": 2},
-        whiskerprops={"color": GREY},
-        capprops={"color": GREY},
-    )
-    for place, values, colour, box in zip(places, groups.values(), colours, boxes["boxes"], strict=True):
-        box.set(facecolor=colour, alpha=0.25, edgecolor=colour)
+    for place, values, colour in zip(places, groups.values(), colours, strict=True):
+        if len(values):
+            _one_box(ax, float(place), values, colour, lying)
         beside = place + _spread(values)
         points = (values, beside) if lying else (beside, values)
         ax.plot(*points, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
@@ -121,23 +109,38 @@ def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
     return figure
 
 
+def _one_box(ax: Axes, place: float, values: np.ndarray, colour: str, lying: bool) -> None:
+    """Quartiles, median and whiskers as Matplotlib counts them; its own `boxplot` would start pyplot's global state."""
+    from matplotlib.cbook import boxplot_stats
+    from matplotlib.colors import to_rgba
+
+    box = boxplot_stats(values)[0]
+    look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
+    across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
+    (ax.barh if lying else ax.bar)(place, box["q3"] - box["q1"], 0.5, box["q1"], **look)
+    for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
+        along(place, box[end], box[quartile], color=GREY, linewidth=1.1)
+        across(box[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
+    across(box["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
+
+
 def _slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     figure, axes = pen.figure(5.0)
     ax = axes[0, 0]
     pairs = [(float(a), float(b)) for a, b in data["pairs"]]
     looks = {
-        "falls": ([p for p in pairs if p[1] < p[0]], BLUE, "-"),
-        "rises": ([p for p in pairs if p[1] > p[0]], VERMILLION, "--"),
-        "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":"),
+        "falls": ([p for p in pairs if p[1] < p[0]], VERMILLION, "-o"),
+        "rises": ([p for p in pairs if p[1] > p[0]], BLUE, "-s"),
+        "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":D"),
     }
     for key, (chosen, colour, style) in looks.items():
         for n, pair in enumerate(chosen):
             label = pen.text(key, n=len(chosen)) if n == 0 else None
-            ax.plot((0, 1), pair, style, color=colour, marker="o", markersize=4, linewidth=1.2, alpha=0.6, label=label)
+            ax.plot((0, 1), pair, style, color=colour, markersize=4, linewidth=1.2, alpha=0.6, label=label)
     ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    pen.legend(ax)
+    pen.legend(figure, ax)
     return figure
 
 
@@ -168,6 +171,8 @@ def _scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
     ax = axes[0, 0]
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
     groups = list(data["groups"]) if data.get("groups") is not None else [None] * len(x)
+    if len(set(groups)) > len(PALETTE):
+        groups = [None] * len(x)  # more groups than colours could not be told apart
     for n, group in enumerate(dict.fromkeys(groups)):
         own = np.array([g == group for g in groups])
         label = (
@@ -187,7 +192,7 @@ def _scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
         ax.plot(ends, intercept + slope * ends, "-", color=INK, linewidth=1.6, label=pen.text("fit"))
     if data.get("identity"):
         _identity(ax, pen)
-    pen.legend(ax)
+    pen.legend(figure, ax)
     return figure
 
 

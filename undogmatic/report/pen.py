@@ -82,18 +82,12 @@ class Pen:
         """One of the wordings under `figures`."""
         return self.words.text(f"figures.{key}", **values)
 
-    def legend(self, ax: Axes, **options: Any) -> None:
+    def legend(self, figure: Figure, ax: Axes) -> None:
         """A legend below the axes, out of the way of the data."""
-        count = len(ax.get_legend_handles_labels()[1])
-        if count:
-            ax.legend(
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.16),
-                ncols=min(count, 3),
-                frameon=False,
-                fontsize=10,
-                **options,
-            )
+        handles, labels = ax.get_legend_handles_labels()
+        if handles:
+            columns = min(len(labels), 3 if max(map(len, labels)) < 32 else 2)
+            figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
 
 
 def ticks(words: Words) -> Any:

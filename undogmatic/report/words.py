@@ -170,7 +170,7 @@ class Words:
 
     def _format(self, key: str, wording: str, values: Mapping[str, Any]) -> str:
         try:
-            return _Formatter(self, key.partition(".")[0]).vformat(wording, (), values)
+            return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
         except KeyError as error:
             given = ", ".join(values)
             raise MissingWording(
@@ -209,19 +209,27 @@ class Words:
 
 
 def spec_for(column: str, value: float) -> str:
-    """How a column or metric is written, judged by its name: p-values, shares, counts, scores."""
-    last = column.rpartition(".")[2]
-    if last == "p" or last.startswith(("p_", "pvalue")):
-        return "bare_p"
-    if "share" in last or last.endswith(("_rate", "coverage")) or last.startswith(("success", "exact_match")):
-        return ".0%"
-    if last == "usd":
-        return ".4f"
-    if last in ("n", "judged", "failed", "calls", "calls_cached", "number") or last.startswith("n_"):
-        return "d"
-    if last in ("score", "raw_score", "label", "gold", "mean", "median", "confidence", "seconds"):
-        return ".1f"
-    return "" if value.is_integer() and abs(value) < 1e15 else _significant(value)
+    """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
+
+    "controls.in_band.humble" is written as its last known part says.
+    """
+    for part in reversed(column.split(".")):
+        for known, spec in _SPECS:
+            if known.fullmatch(part):
+                return spec
+    return "" if value.is_integer() and abs(value) >= 10 else _significant(value)
+
+
+_SPECS = tuple(
+    (re.compile(pattern), spec)
+    for pattern, spec in (
+        (r"p|p_.*|.*_p|.*_p_holm|p_?value", "bare_p"),
+        (r".*share.*|.*_rate|coverage|success.*|exact_match.*|in_band", ".0%"),
+        (r"usd", ".4f"),
+        (r"n|n_.*|judged|failed|calls|calls_cached|number|pairs", "d"),
+        (r"score|raw_score|label|gold|mean|median|confidence|seconds", ".1f"),
+    )
+)
 
 
 def _significant(value: float) -> str:
@@ -230,16 +238,16 @@ def _significant(value: float) -> str:
         return ".0f"
     if size >= 10:
         return ".1f"
-    if size >= 0.01 or size == 0:
-        return ".2f" if size >= 1 else ".3f"
-    return ".1e"
+    if size > 1:
+        return ".2f"
+    return ".3f" if size >= 0.001 or size == 0 else ".1e"
 
 
 class _Formatter(string.Formatter):
     """`str.format` with our specs. Values cannot be looked into (`{x.attr}`, `{x[0]}`): wordings name plain values."""
 
-    def __init__(self, words: Words, section: str) -> None:
-        self.words, self.section = words, section
+    def __init__(self, words: Words, section: str, values: Mapping[str, Any]) -> None:
+        self.words, self.section, self.values = words, section, values
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         return kwargs[field_name], field_name
@@ -247,6 +255,10 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "name":
             return ", ".join(self.words.name(v, self.section) for v in ([value] if isinstance(value, str) else value))
+        if format_spec.startswith("as "):
+            ends = list(value) if isinstance(value, Iterable) else [value]
+            largest = max((abs(v) for v in ends if not missing(v)), default=0.0)
+            return self.words.number(value, spec_for(str(self.values[format_spec[3:]]), largest))
         if "|" in format_spec:
             one, _, many = format_spec.partition("|")
             return one if value == 1 else many

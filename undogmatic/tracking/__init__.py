@@ -1,6 +1,7 @@
 """Where runs and sweeps are logged. The only package that imports mlflow, and only once something is logged.
 
 tracker   what a config builds: MlflowTracker, NoTracker
+entries   a run in MLflow's terms: tags, parameters, table, dataset, prompt
 store     the MLflow store, made once and opened under a lock; its errors in plain words
 traces    the calls of a run as MLflow traces, made from the journal
 hide      what must not leave: secrets never, judged texts if the user says so

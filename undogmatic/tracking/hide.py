@@ -36,7 +36,7 @@ def redacted(text: str) -> str:
 
 
 def redact(value: Any, key: str = "") -> Any:
-    """Plain data with every text in it `redacted`, but for the words of the format itself (roles, types, model names)."""
+    """Plain data with every text in it `redacted`, but for the words of the format itself (roles, model names)."""
     if isinstance(value, Mapping):
         return {k: redact(v, str(k)) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -47,7 +47,7 @@ def check_uri(uri: str) -> None:
     scheme = uri.partition(":")[0].partition("+")[0]
     if ":" not in uri or scheme not in SCHEMES:
         raise ConfigError(
-            f"`tracking.uri` is {uri!r}; it must be a server or a database: {', '.join(s + '://...' for s in SCHEMES[:4])}. "
+            f"`tracking.uri` is {uri!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
             "MLflow's folder stores take no traces. For a local store leave it out, or use sqlite:///FILE.db."
         )
 

@@ -1,7 +1,7 @@
 """Traces made from the journal after the fact: one per judgment, one span in it per call to a model.
 
-Nothing is traced while judging. The spans go to the store in one batch (`TracingClient.log_spans`), which took 0.5 s for
-140 traces of two spans on SQLite where MLflow's span-by-span way took 7 to 8 s. A trace's id is derived from the
+Nothing is traced while judging. The spans go to the store in one batch (`TracingClient.log_spans`), which took 0.5 s
+for 140 traces of two spans on SQLite where MLflow's span-by-span way took 7 to 8 s. A trace's id is derived from the
 judgment, so that logging a continued run again updates its traces and keeps what people have noted on them.
 """
 
@@ -32,16 +32,16 @@ def choose(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
 
 
 def log_traces(
-    store: Store, run_id: str, started: float, items: Iterable[Item], judgments: Sequence[Judgment], hide: bool
+    store: Store, run_id: str, items: Iterable[Item], judgments: Sequence[Judgment], *, started: float, hide: bool
 ) -> int:
     """Write one trace per judgment and link them to the run.
 
     Args:
         store: Where to.
         run_id: The MLflow run they belong to.
-        started: Unix seconds, for a judgment without calls.
         items: Gives the judged texts.
         judgments: What to trace.
+        started: Unix seconds, for a judgment without calls.
         hide: Replace every text by its hash and length.
     Returns:
         How many were written: all, or 0 where the server is too old for it (MLflow before 3.4).
@@ -130,6 +130,7 @@ def _call_span(own: str, number: int, placed: _Placed) -> Span:
 def _span(
     own: str,
     number: int,
+    *,
     name: str,
     kind: str,
     seconds: tuple[float, float],

@@ -1,0 +1,73 @@
+"""Small runs made by hand: what was judged, with which score, and which judgments failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Rubric, Verdict, Wording
+
+ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
+WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))
+
+Score = float | FailureKind
+"""A score, or the reason why there is none."""
+
+
+def rubric(direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse") -> Rubric:
+    """A 0-100 rubric of five levels."""
+    return Rubric(
+        name="shame",
+        minimum=0,
+        maximum=100,
+        levels=(0, 25, 50, 75, 100),
+        direction=direction,
+        wordings={"en": WORDING},
+    )
+
+
+def verdict(item: str, score: Score, repeat: int = 0, cost: Cost | None = None, **fields: Any) -> Judgment:
+    """A judgment of one item: a Verdict with this score, or a Failure with this reason."""
+    outcome = Failure(reason=score, message="no") if isinstance(score, str) else Verdict(score=score, **fields)
+    made = cost or Cost(calls=1)
+    return Judgment(item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=made, provenance=ORIGIN)
+
+
+def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> Judged:
+    """A run of one repeat: one score per item."""
+    judgments = [verdict(item.id, score) for item, score in zip(items, scores, strict=True)]
+    return Judged(tabulate(items, judgments, 1), rubric(fields.pop("direction", "higher_is_worse")), **fields)
+
+
+def paired_run(
+    sides: Mapping[str, Sequence[Score | None]],
+    lengths: Mapping[str, Sequence[int]] | None = None,
+    metadata: Mapping[str, Sequence[Any]] | None = None,
+    **fields: Any,
+) -> Judged:
+    """Pairs p0, p1, ... with one score per side; None leaves the text out of the dataset.
+
+    `lengths` gives words per text (two characters each); without it, lengths vary alike on all sides.
+    """
+    items, scores = [], []
+    for condition, side in sides.items():
+        for n, score in enumerate(side):
+            if score is None:
+                continue
+            words = lengths[condition][n] if lengths is not None else 5 + (3 * n + len(condition)) % 7
+            extra = {key: values[n] for key, values in (metadata or {}).items()}
+            text = "x " * words
+            items.append(Item(id=f"p{n}:{condition}", text=text, pair=f"p{n}", condition=condition, metadata=extra))
+            scores.append(score)
+    return run(items, scores, **fields)
+
+
+def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> Judged:
+    """Unpaired texts: condition -> scores."""
+    items, scores = [], []
+    for condition, values in groups.items():
+        for n, score in enumerate(values):
+            items.append(Item(id=f"{condition}-{n}", text="some text", condition=condition))
+            scores.append(score)
+    return run(items, scores, **fields)

@@ -1,0 +1,60 @@
+"""Random state, and reading a result with every wording checked on the way."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from undogmatic.analyses.base import AnalysisResult, Finding
+from undogmatic.report.figures import caption
+from undogmatic.report.words import Words
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
+    """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
+
+    A wording must use exactly the values that the finding brings: one more is an error, one less says too little.
+    Captions, columns and metrics must have words too.
+    """
+
+    def read(result: AnalysisResult) -> dict[str, Finding]:
+        everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
+        for finding in everything:
+            for language in ("en", "pt"):
+                words = Words(language, strict=True)
+                assert words.say(finding)
+                wording = words.find(finding.key)
+                assert wording is not None
+                assert placeholders(wording) == set(finding.values), f"{finding.key} in {language}.yaml"
+        for language in ("en", "pt"):
+            _names(result, Words(language, strict=True))
+        return {finding.key: finding for finding in everything}
+
+    return read
+
+
+def _names(result: AnalysisResult, words: Words) -> None:
+    """Captions can be written, and columns and metrics are named in this language."""
+    for figure in result.figures:
+        assert caption(figure, words, result.name)
+    for name, table in result.tables.items():
+        assert words.text(f"{result.name}.table_{name}")
+        for column in table.columns:
+            known = [words.find(f"{place}.{column}") for place in (f"{result.name}.names", "columns", "common.names")]
+            assert any(known), f"column {column} of {result.name}.{name} in {words.language}.yaml"
+    for metric in result.metrics:
+        assert words.metric(metric.removesuffix("_low").removesuffix("_high")), f"{metric} in {words.language}.yaml"
+
+
+def placeholders(wording: str) -> set[str]:
+    """The names of the values that a wording uses."""
+    return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}

@@ -1,0 +1,195 @@
+"""Repeats and other runs: hand-worked agreement, cached answers, folders that do not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import Score, rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.reliability import ReliabilityAnalysis
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Cost, Item
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+CACHED = Cost(calls=0, cached=1)
+
+
+def items(n: int) -> list[Item]:
+    return [Item(id=f"t{i}", text="text") for i in range(n)]
+
+
+def repeats(*runs: Sequence[Score], costs: Sequence[Cost | None] = (None, None, None), **fields: object) -> Judged:
+    """One column of scores per repeat."""
+    judgments = [
+        verdict(f"t{i}", score, repeat=r, cost=costs[r]) for r, run in enumerate(runs) for i, score in enumerate(run)
+    ]
+    return Judged(tabulate(items(len(runs[0])), judgments, len(runs)), rubric(), **fields)  # type: ignore[arg-type]
+
+
+def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str | None = None) -> str:
+    """A run's folder with a journal and a manifest."""
+    path.mkdir()
+    lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
+    (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (path / "run.json").write_text(json.dumps({"name": name, "dataset_digest": digest}), encoding="utf-8")
+    return str(path)
+
+
+def analyse(judged: Judged, **settings: object) -> AnalysisResult:
+    (result,) = ReliabilityAnalysis(**settings)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
+    return result
+
+
+class TestRepeats:
+    def test_numbers_by_hand(self, said: Said) -> None:
+        result = analyse(repeats([10.0, 20, 30, 40], [10.0, 20, 36, 38]))
+        m = result.metrics
+        assert m["reliability.repeat.exact_match"] == 0.5
+        assert m["reliability.repeat.max_difference"] == 6
+        assert m["reliability.repeat.mean_abs_difference"] == 2
+        assert m["reliability.repeat.sd_within"] == pytest.approx(np.sqrt((36 + 4) / 4 / 2))
+        assert m["reliability.repeat.spearman"] == 1
+        found = said(result)
+        assert found["reliability.repeat"].values["matches"] == 2
+        assert found["reliability.verdict_varies"].values == {"n": 4, "rate": 0.5, "largest": 6}
+        assert result.headline == "reliability.repeat.exact_match"
+
+    def test_a_tolerance_forgives_small_differences(self, said: Said) -> None:
+        judged = repeats([10.0, 20, 30], [10.4, 20, 29.6])
+        assert "reliability.verdict_varies" in said(analyse(judged))
+        assert "reliability.verdict_repeats" in said(analyse(judged, tolerance=0.5))
+
+    def test_the_worst_of_several_repeats_counts(self, said: Said) -> None:
+        result = analyse(repeats([10.0, 20, 30], [10.0, 20, 30], [10.0, 20, 33]))
+        assert result.tables["repeats"]["exact_match_rate"].tolist() == pytest.approx([1, 2 / 3])
+        assert result.metrics["reliability.repeat.exact_match"] == pytest.approx(2 / 3)
+        assert result.metrics["reliability.repeat.max_difference"] == 3
+        assert "reliability.verdict_varies" in said(result)
+
+    def test_answers_from_the_cache_prove_nothing(self, said: Said) -> None:
+        same = [10.0, 20, 30]
+        cached = analyse(repeats(same, same, costs=(None, CACHED)))
+        assert said(cached)["reliability.cached"].values == {"repeat": 2, "n": 3, "total": 3}
+        assert cached.verdict is not None and cached.verdict.key == "reliability.verdict_cached"
+        assert cached.metrics["reliability.repeat.cached_share"] == 1
+        first_cached = analyse(repeats(same, same, costs=(CACHED, None)))
+        assert "reliability.verdict_repeats" in said(first_cached)
+
+    def test_failures_are_left_out_and_counted(self, said: Said) -> None:
+        result = analyse(repeats([10.0, 20, 30, "refusal"], [10.0, 20, 31, 40]))
+        assert said(result)["reliability.repeat_left_out"].values == {"repeat": 2, "n": 1}
+        assert result.tables["repeats"]["n"].tolist() == [3]
+
+    def test_too_few_texts(self, said: Said) -> None:
+        result = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
+        assert said(result)["reliability.repeat_too_few"].values == {"repeat": 2, "n": 1, "needed": 3}
+        assert (result.headline, result.verdict) == (None, None)
+
+    def test_a_constant_judge_has_no_correlation(self, said: Said) -> None:
+        found = said(analyse(repeats([50.0] * 4, [50.0] * 4)))
+        assert found["reliability.repeat"].values["pearson"] is None
+        assert "reliability.verdict_repeats" in found
+
+
+class TestAgreement:
+    def test_numbers_by_hand(self, tmp_path: Path, said: Said) -> None:
+        judged = repeats([10.0, 30, 60, 90], name="mine")
+        result = analyse(judged, against=[folder(tmp_path / "a", [0.0, 20, 50, 80])])
+        m = result.metrics
+        assert m["reliability.bias.other"] == 10
+        assert (m["reliability.lower.other"], m["reliability.upper.other"]) == (10, 10)
+        assert m["reliability.drift.other"] == 0
+        assert m["reliability.pearson.other"] == pytest.approx(1)
+        # Levels 0 25 50 100 (60 is nearer to 50, 90 to 100) against 0 25 50 75: steps 0 1 2 4 and 0 1 2 3. Quadratic
+        # disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 + 30) / 16.
+        assert m["reliability.kappa.other"] == pytest.approx(1 - (1 / 4) / (56 / 16))
+        found = said(result)
+        assert found["reliability.agreement"].values["a"] == "mine"
+        assert result.headline == "reliability.alpha"
+        assert found["reliability.verdict_agree"].values["alpha"] == m["reliability.alpha"]
+
+    def test_swapping_the_runs_turns_the_bias_round(self, tmp_path: Path) -> None:
+        draw = np.random.default_rng(1)
+        a, b = list(draw.uniform(0, 100, 12)), list(draw.uniform(0, 100, 12))
+        there, back = folder(tmp_path / "a", a), folder(tmp_path / "b", b)
+        forth = analyse(repeats(a), against=[back]).metrics
+        again = analyse(repeats(b), against=[there]).metrics
+        for key in ("bias", "drift"):
+            assert again[f"reliability.{key}.other"] == pytest.approx(-forth[f"reliability.{key}.other"])
+        assert again["reliability.upper.other"] == pytest.approx(-forth["reliability.lower.other"])
+        for key in ("pearson", "spearman", "kendall", "kappa"):
+            assert again[f"reliability.{key}.other"] == pytest.approx(forth[f"reliability.{key}.other"])
+        assert again["reliability.alpha"] == pytest.approx(forth["reliability.alpha"])
+
+    def test_three_runs_are_compared_in_pairs_and_together(self, tmp_path: Path, said: Said) -> None:
+        scores = [5.0, 20, 45, 70, 95]
+        noisy = [s + d for s, d in zip(scores, [4, -6, 5, -3, 2], strict=True)]
+        against = [folder(tmp_path / "a", scores), folder(tmp_path / "b", noisy)]
+        result = analyse(repeats(scores, name="mine"), against=against)
+        table = result.tables["agreement"]
+        assert table[["a", "b"]].to_numpy().tolist() == [
+            ["mine", "other"],
+            ["mine", "other (2)"],
+            ["other", "other (2)"],
+        ]
+        assert [f.name for f in result.figures] == ["bland_altman", "bland_altman_2"]
+        assert said(result)["reliability.alpha"].values["runs"] == 3
+
+    def test_judges_that_disagree(self, tmp_path: Path, said: Said) -> None:
+        scores = list(np.linspace(0, 100, 12))
+        opposite = analyse(repeats(scores), against=[folder(tmp_path / "a", scores[::-1])])
+        assert "reliability.verdict_disagree" in said(opposite)
+        rough = list(np.clip(np.array(scores) + np.tile([25.0, -25], 6), 0, 100))
+        assert "reliability.verdict_agree_roughly" in said(
+            analyse(repeats(scores), against=[folder(tmp_path / "b", rough)])
+        )
+
+    def test_failures_on_either_side_are_left_out_and_said(self, tmp_path: Path, said: Said) -> None:
+        judged = repeats([10.0, "refusal", 60, 90, 40])
+        result = analyse(judged, against=[folder(tmp_path / "a", [0.0, 20, "refusal", 80, 30])])
+        assert said(result)["reliability.left_out"].values["n"] == 2
+        assert result.tables["agreement"]["n"].tolist() == [3]
+        few = analyse(repeats([10.0, 20, 30]), against=[folder(tmp_path / "b", ["refusal", 20.0, 30.0])])
+        assert said(few)["reliability.too_few"].values["n"] == 2
+
+    def test_a_run_held_in_memory_serves_as_well(self, tmp_path: Path) -> None:
+        scores, other = [10.0, 30, 60, 90], [0.0, 25, 50, 100]
+        from_folder = analyse(repeats(scores), against=[folder(tmp_path / "a", other)])
+        in_memory = analyse(repeats(scores, others={"other": repeats(other).frame}))
+        assert in_memory.metrics == from_folder.metrics
+
+    def test_the_same_ids_over_another_dataset_are_pointed_out(self, tmp_path: Path, said: Said) -> None:
+        scores = [10.0, 30, 60]
+        against = [folder(tmp_path / "a", scores, digest="there")]
+        assert "reliability.other_dataset" in said(analyse(repeats(scores, digest="here"), against=against))
+        assert "reliability.other_dataset" not in said(analyse(repeats(scores, digest="there"), against=against))
+
+    def test_constant_scores_leave_coefficients_out(self, tmp_path: Path, said: Said) -> None:
+        result = analyse(repeats([50.0] * 4), against=[folder(tmp_path / "a", [50.0] * 4)])
+        assert said(result)["reliability.agreement"].values["kappa"] is None
+        assert "reliability.alpha" not in result.metrics
+
+
+class TestWhatDoesNotFit:
+    def test_nothing_to_compare(self) -> None:
+        with pytest.raises(Unsuited, match=r"run\.repeats=2"):
+            ReliabilityAnalysis().check(repeats([1.0, 2, 3]))
+
+    def test_other_items(self, tmp_path: Path) -> None:
+        against = [folder(tmp_path / "a", [1.0, 2])]
+        with pytest.raises(DataError, match=r"shares 2 items with this run, which has 3; that one has 2"):
+            ReliabilityAnalysis(against=against).check(repeats([1.0, 2, 3]))
+
+    def test_a_folder_without_journal_names_the_runs_beside_it(self, tmp_path: Path) -> None:
+        folder(tmp_path / "10-22-33", [1.0])
+        with pytest.raises(ConfigError, match=r"analysis\.against.*no judgments\.jsonl.*10-22-33"):
+            ReliabilityAnalysis(against=[str(tmp_path / "10-22-34")]).check(repeats([1.0]))
+
+    def test_a_negative_tolerance(self) -> None:
+        with pytest.raises(ConfigError, match=r"analysis\.tolerance"):
+            ReliabilityAnalysis(tolerance=-1)

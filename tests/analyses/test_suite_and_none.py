@@ -1,0 +1,79 @@
+"""The suite runs what the dataset allows and says what not; `none` only describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import grouped_run, paired_run
+from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.adversarial import AdversarialAnalysis
+from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.controls import ControlsAnalysis
+from undogmatic.analyses.labelled import LabelledAnalysis
+from undogmatic.analyses.none import NoAnalysis
+from undogmatic.analyses.suite import SuiteAnalysis
+from undogmatic.errors import DataError
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+SUITE = SuiteAnalysis(AbAnalysis(resamples=200), ControlsAnalysis(), AdversarialAnalysis(), LabelledAnalysis())
+PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
+
+
+def test_the_suite_runs_what_suits_and_names_the_rest(said: Said) -> None:
+    results = SUITE(paired_run(PAIRS), np.random.default_rng(0))
+    assert [r.name for r in results] == ["suite", "ab"]
+    assert results[0].metrics == {"suite.run": 1, "suite.left_out": 3}
+    left_out = [f for f in results[0].findings if f.key == "suite.left_out"]
+    assert [f.values["analysis"] for f in left_out] == ["controls", "adversarial", "labelled"]
+    assert all(str(f.values["reason"]).startswith(f"analysis={f.values['analysis']}") for f in left_out)
+    said(results[0])
+
+
+def test_an_analysis_gives_the_same_numbers_alone_and_in_the_suite() -> None:
+    groups = {"humble": [5.0, 10, 15], "hubristic": [90.0, 95, 85], "attack:a": [20.0, 30]}
+    results = SUITE(grouped_run(groups), np.random.default_rng(3))
+    assert [r.name for r in results] == ["suite", "controls", "adversarial"]
+    together = SUITE(paired_run(PAIRS), np.random.default_rng(3))[1]
+    (alone,) = SUITE.ab(paired_run(PAIRS), np.random.default_rng(3))
+    assert together.metrics == alone.metrics
+
+
+def test_a_mistake_in_the_data_is_not_taken_for_an_unsuited_dataset() -> None:
+    with pytest.raises(DataError, match="pair 'p0'"):
+        SUITE(paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]}), np.random.default_rng(0))
+
+
+def test_a_dataset_that_suits_nothing_is_told_why() -> None:
+    with pytest.raises(Unsuited, match=r"(?s)analysis=ab needs.*analysis=none"):
+        SUITE.check(grouped_run({"my own": [1.0, 2.0]}))
+
+
+def test_none_describes_all_texts_and_each_condition(said: Said) -> None:
+    judged = grouped_run({"a": [0.0, 10, 20, 30, 40], "b": [100.0, "refusal"]})
+    (result,) = NoAnalysis()(judged, np.random.default_rng(0))
+    table = result.tables["scores"].set_index("condition")
+    assert table.loc["total", ["n", "failed", "minimum", "maximum"]].tolist() == [6, 1, 0, 100]
+    assert table.loc["a", ["p5", "q1", "median", "q3", "p95"]].tolist() == [2, 10, 20, 30, 38]
+    assert table.loc["b", "failed"] == 1
+    assert (result.verdict, result.headline) == (None, None)
+    assert result.metrics["none.mean"] == pytest.approx(200 / 6)
+    found = said(result)
+    assert found["analyses.groups_not_drawn"].values["groups"] == ["b"]
+    assert found["analyses.failed"].values == {"n": 1, "total": 7, "where": "b: refusal 1"}
+
+
+def test_none_takes_texts_without_condition(said: Said) -> None:
+    judged = grouped_run({"a": [0.0, 10, 20]})
+    judged.frame["condition"] = None
+    (result,) = NoAnalysis()(judged, np.random.default_rng(0))
+    assert result.tables["scores"]["condition"].tolist() == ["total"]
+    assert said(result)["none.summary"].values["n"] == 3
+
+
+def test_none_has_nothing_to_say_where_nothing_was_judged(said: Said) -> None:
+    (result,) = NoAnalysis()(grouped_run({"a": ["refusal", "refusal"]}), np.random.default_rng(0))
+    assert (result.tables, list(result.figures)) == ({}, [])
+    assert said(result)["analyses.too_few"].values == {"figure": "histogram", "present": 0, "needed": 3}

@@ -1,0 +1,228 @@
+"""A whole run against a server that misbehaves: nothing already judged is lost, nothing is paid for twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stub_server import KEY, Fault, StubServer, score_of
+from undogmatic.engine.journal import Journal, read_journal
+from undogmatic.engine.local import LocalEngine
+from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.models.hosted import ChatModel
+from undogmatic.models.prices import Price
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+
+ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    with StubServer() as server:
+        yield server
+
+
+class Run:
+    """The whole path over one stub server."""
+
+    def __init__(self, stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path) -> None:
+        self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
+        self.folder = folder
+        self.path = folder / "judgments.jsonl"
+
+    def __call__(self, key_env: str | None = None, path: Path | None = None, **engine: Any) -> list[Judgment]:
+        model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
+        readout = StructuredReadout()
+        readout.bind(model, self.prompt, self.rubric)
+        options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
+        options |= {"cache_dir": str(self.folder / "cache")} | engine
+        journal = Journal(path if path is not None else self.path)
+        return LocalEngine(**options).run(ScoreJudge(readout), model, ITEMS, self.provenance, journal)
+
+    def kept(self) -> list[Judgment]:
+        return list(read_journal(self.path))
+
+
+@pytest.fixture
+def run(stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path) -> Run:
+    return Run(stub, prompt, rubric, provenance, tmp_path)
+
+
+def right(judgments: list[Judgment]) -> None:
+    assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
+    assert [j.score for j in judgments] == [score_of(i.text) for i in ITEMS]
+
+
+@pytest.mark.parametrize("kind", ["429", "429-ms", "429-date", "html", "reset"])
+def test_faults_that_pass_leave_no_trace_in_the_scores(run: Run, stub: StubServer, kind: str) -> None:
+    stub.faults = {"number 3.": Fault(kind), "number 7.": Fault(kind)}
+    judgments = run()
+    right(judgments)
+    assert judgments[3].cost.calls == 2 and judgments[4].cost.calls == 1
+    assert len(stub.requests) == 14
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "asked"),
+    [
+        (Fault("refusal", times=None), "refusal", 1),
+        (Fault("content-filter", times=None), "refusal", 1),
+        (Fault("off-scale", times=None), "off_scale", 2),
+        (Fault("wrong-fields", times=None), "unparseable", 2),
+        (Fault("prose", times=None), "unparseable", 2),
+        (Fault("cut-json", times=None), "unparseable", 2),
+        (Fault("truncated", times=None), "unparseable", 2),
+        (Fault("empty", times=None), "unparseable", 2),
+        (Fault("body", times=None, body="<html>hotel wifi</html>"), "unparseable", 3),
+        (Fault("status", times=None, status=500, body="{}"), "transport", 3),
+        (Fault("hang", times=None, after=2), "timeout", 3),
+        (Fault("slow-body", times=None, after=2), "timeout", 3),
+    ],
+)
+def test_a_lasting_fault_is_one_typed_failure_and_never_a_number(
+    run: Run, stub: StubServer, fault: Fault, reason: str, asked: int
+) -> None:
+    stub.faults = {"number 5.": fault}
+    judgments = run(timeout=0.15)
+    outcome = judgments[5].outcome
+    assert isinstance(outcome, Failure) and outcome.reason == reason
+    assert judgments[5].score is None
+    # The same wrong answer twice makes the third request the second again: the cache answers that one.
+    assert stub.texts()["text number 5."] == asked
+    assert judgments[5].calls and judgments[5].cost.calls == asked
+    assert [j.score for j in judgments if j is not judgments[5]] == [score_of(i.text) for i in ITEMS if i.id != "i5"]
+
+
+@pytest.mark.parametrize("kind", ["off-scale", "wrong-fields", "prose", "cut-json", "truncated", "empty"])
+def test_an_unreadable_answer_is_asked_for_again_with_the_reason(run: Run, stub: StubServer, kind: str) -> None:
+    stub.faults = {"number 5.": Fault(kind)}
+    judgments = run()
+    right(judgments)
+    assert judgments[5].cost.calls == 2
+    retried = [r for r in stub.requests if r.text == "text number 5."][1].body["messages"]
+    assert [m["role"] for m in retried] == ["system", "user", "assistant", "user"]
+
+
+def test_raw_answers_are_in_the_journal(run: Run, stub: StubServer) -> None:
+    stub.faults = {"number 5.": Fault("prose", times=None)}
+    run()
+    failed = next(j for j in run.kept() if j.item_id == "i5")
+    assert isinstance(failed.outcome, Failure) and failed.outcome.raw == "I would say about 70 of 100."
+    assert failed.calls[0].reply["choices"][0]["message"]["content"] == "I would say about 70 of 100."
+    assert failed.calls[0].request["model"] == "stub"
+
+
+def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(run: Run, stub: StubServer) -> None:
+    stub.faults = {"number 2.": Fault("refusal", times=None), "number 8.": Fault("status", times=None, body="{}")}
+    first = run()
+    assert [j.outcome.reason for j in first if isinstance(j.outcome, Failure)] == ["refusal", "transport"]
+    stub.faults, before = {}, len(stub.requests)
+    again = run()
+    assert [r.text for r in stub.requests[before:]] == ["text number 8."]
+    assert isinstance(again[2].outcome, Failure) and isinstance(again[8].outcome, Verdict)
+
+
+def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubServer, tmp_path: Path) -> None:
+    first = run()
+    again = run(path=tmp_path / "other.jsonl")
+    assert len(stub.requests) == 12
+    assert [j.score for j in again] == [j.score for j in first]
+    assert all(j.cost.calls == 0 and j.cost.cached == 1 and j.cost.usd == 0 for j in again)
+    assert [j.calls[0].reply for j in again] == [j.calls[0].reply for j in first]
+
+
+def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer) -> None:
+    with pytest.raises(BudgetExceeded, match=r"`engine\.max_calls` is 5"):
+        run(max_calls=5)
+    assert len(stub.requests) == len(run.kept()) == 5
+    right(run())
+    assert len(stub.requests) == 12
+
+
+def test_max_usd_stops_with_what_was_in_flight_and_the_rest_follows(run: Run, stub: StubServer) -> None:
+    with pytest.raises(BudgetExceeded, match=r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD"):  # 0.1 USD a call
+        run(max_usd=0.3, concurrency=1)
+    assert len(stub.requests) == len(run.kept()) == 3
+    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(0.3)
+    right(run())
+    assert len(stub.requests) == 12
+
+
+def test_a_server_that_went_away_ends_the_run_and_keeps_what_was_judged(run: Run, stub: StubServer) -> None:
+    stub.faults = {f"number {n}.": Fault("status", times=None, status=503, body="{}") for n in range(6, 12)}
+    with pytest.raises(RunStopped, match=r"3 items in a row got no answer .* answered 503"):
+        run(stop_after=3, concurrency=1)
+    kept = run.kept()
+    assert [j.item_id for j in kept if j.score is not None] == [f"i{n}" for n in range(6)]
+    assert len(kept) == 9
+    stub.faults = {}
+    right(run())
+    assert all(count == 1 for text, count in stub.texts().items() if text in {i.text for i in ITEMS[:6]})
+
+
+def test_a_wrong_key_ends_the_run_with_one_message_and_shows_nowhere(
+    run: Run, stub: StubServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    secret = "sk-" + 9 * "wr0ng"
+    monkeypatch.setenv("STUB_KEY", secret)
+    caplog.set_level(logging.DEBUG)
+    stub.key = KEY
+    with pytest.raises(ConfigError, match="The key in STUB_KEY was not accepted") as error:
+        run(key_env="STUB_KEY")
+    assert run.kept() == []
+    monkeypatch.setenv("STUB_KEY", KEY)
+    stub.faults = {"number 1.": Fault("status", times=None, status=500, body=json.dumps({"error": f"bad {KEY}"}))}
+    judgments = run(key_env="STUB_KEY")
+    outcome = judgments[1].outcome
+    assert isinstance(outcome, Failure) and "bad <STUB_KEY>" in outcome.message
+    files = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    shown = f"{error.value!r}{error.getrepr()}{caplog.text}{judgments}".encode() + files
+    assert b"text number 1." in files  # the search looks at the right files
+    for key in (secret, KEY):
+        assert key.encode() not in shown
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.engine.test_hosted_faults import ITEMS, Run
+from undogmatic.prompts import Prompt
+from undogmatic.records import Provenance, Rubric, Wording
+import json
+url, folder, rubric, prompt, provenance = sys.argv[1:]
+stub = type("Stub", (), {"url": url})()
+Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),
+    Provenance.model_validate_json(provenance), Path(folder))(concurrency=2, timeout=10)
+"""
+
+
+def test_killed_in_the_middle_nothing_answered_is_asked_twice(run: Run, stub: StubServer) -> None:
+    stub.latency = 0.1
+    arguments = [record.model_dump_json() for record in (run.rubric, run.prompt, run.provenance)]
+    command = [sys.executable, "-c", KILLED, stub.url, str(run.folder), *arguments]
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
+    deadline = time.monotonic() + 60
+    while len(stub.requests) < 6 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    judged = {line["item_id"] for line in map(json.loads, run.path.read_text().splitlines(keepends=False)[:-1])}
+    assert len(judged) >= 2 and len(stub.requests) < 12
+    stub.latency = 0.0
+    right(run())
+    twice = {text for text, count in stub.texts().items() if count > 1}
+    assert len(twice) <= 2  # only what was in flight, unanswered, at the moment of the kill
+    assert not twice & {i.text for i in ITEMS if i.id in judged}

@@ -1,0 +1,172 @@
+"""The gateway alone: cache, budget, retries, waiting, and the record of what was said."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, TransportError, UnparseableAnswer
+from undogmatic.models.calls import Budget, Gateway, Reply, ReplyCache, Retryable, recording, rollout
+
+Send = Callable[[], Awaitable[Reply]]
+
+
+def sender(*outcomes: Any) -> tuple[Send, list[float]]:
+    """Sends one outcome after the other (an exception is raised); also the times at which it was called."""
+    todo, times = list(outcomes), []
+
+    async def send() -> Reply:
+        times.append(time.monotonic())
+        outcome = todo.pop(0) if len(todo) > 1 else todo[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return send, times
+
+
+def call(gateway: Gateway, send: Send, request: dict[str, Any] | None = None) -> Reply:
+    return asyncio.run(gateway.call("m", request if request is not None else {"q": 1}, send))
+
+
+def test_a_fault_is_retried_until_it_passes_and_noted_as_one_call() -> None:
+    send, times = sender(Retryable("busy"), Retryable("busy"), Reply("ok", 3, 2, 0.5))
+    with recording() as calls:
+        assert call(Gateway(backoff=0.0), send).data == "ok"
+    assert len(times) == 3
+    assert [(c.attempts, c.reply, c.usd, c.error) for c in calls] == [(3, "ok", 0.5, None)]
+
+
+def test_the_last_fault_becomes_a_transport_error_that_says_how_often_it_was_tried() -> None:
+    send, times = sender(Retryable("server on fire"))
+    with recording() as calls, pytest.raises(TransportError, match=r"server on fire \(3 attempt"):
+        call(Gateway(backoff=0.0, retries=2), send)
+    assert len(times) == 3
+    assert calls[0].error is not None and calls[0].error.startswith("transport: server on fire")
+
+
+def test_an_answer_that_is_no_answer_is_not_retried_and_keeps_its_raw_text() -> None:
+    send, times = sender(UnparseableAnswer("rubbish", "<raw>"))
+    with recording() as calls, pytest.raises(UnparseableAnswer):
+        call(Gateway(backoff=0.0), send)
+    assert len(times) == 1
+    assert calls[0].reply == "<raw>"
+
+
+def test_no_answer_in_time_is_a_timeout_after_all_attempts() -> None:
+    tried = []
+
+    async def send() -> Reply:
+        tried.append(1)
+        await asyncio.sleep(5)
+        return Reply("late")
+
+    with pytest.raises(AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"):
+        call(Gateway(timeout=0.01, retries=1, backoff=0.0), send)
+    assert len(tried) == 2
+
+
+def test_retry_after_is_honoured_and_holds_back_the_other_calls_too() -> None:
+    gateway = Gateway(backoff=0.0)
+    busy, busy_times = sender(Retryable("429", after=0.2), Reply("a"))
+    other, other_times = sender(Reply("b"))
+
+    async def both() -> None:
+        async def later() -> None:
+            await asyncio.sleep(0.05)
+            await gateway.call("m", {"q": 2}, other)
+
+        await asyncio.gather(gateway.call("m", {"q": 1}, busy), later())
+
+    asyncio.run(both())
+    assert busy_times[1] - busy_times[0] >= 0.2
+    assert other_times[0] - busy_times[0] >= 0.2
+
+
+def test_a_server_that_asks_for_an_hour_is_given_up_at_once() -> None:
+    send, times = sender(Retryable("429", after=3600))
+    with pytest.raises(TransportError, match="asks to wait 3600 s, so rerun later"):
+        call(Gateway(), send)
+    assert len(times) == 1
+
+
+def test_the_backoff_doubles_up_to_its_limit() -> None:
+    send, times = sender(Retryable("503"))
+    with pytest.raises(TransportError):
+        call(Gateway(backoff=0.04, max_backoff=0.08, retries=3), send)
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert gaps[0] >= 0.03 and gaps[1] >= 0.06 and gaps[2] >= 0.06  # a quarter less at most
+
+
+def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "c")
+    gateway = Gateway(cache)
+    send, times = sender(Reply({"n": 1}, 1, 1, 0.1))
+    first = call(gateway, send)
+    with recording() as calls:
+        assert call(gateway, send) == first
+    assert calls[0].cached and calls[0].reply == {"n": 1} and calls[0].usd is None
+    assert len(times) == 1
+    call(gateway, send, {"q": 2})
+    with rollout(1):
+        call(gateway, send)
+    asyncio.run(gateway.call("other model", {"q": 1}, send))
+    assert len(times) == 4
+    assert gateway.budget.calls == 4 and gateway.budget.usd == pytest.approx(0.4)
+    cache.close()
+
+
+def test_failures_are_not_cached(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "c")
+    send, times = sender(UnparseableAnswer("rubbish"), Reply("fine"))
+    with pytest.raises(UnparseableAnswer):
+        call(Gateway(cache), send)
+    assert call(Gateway(cache), send).data == "fine"
+    assert len(times) == 2
+    cache.close()
+
+
+def test_two_caches_on_one_folder_share_replies_and_infinities_survive(tmp_path: Path) -> None:
+    one, two = ReplyCache(tmp_path / "c"), ReplyCache(tmp_path / "c")
+    one.put("k", {"data": {"logprob": -math.inf, "text": "não"}})
+    assert two.get("k") == {"data": {"logprob": -math.inf, "text": "não"}}
+    assert two.get("other") is None
+    one.close()
+    two.close()
+
+
+def test_a_cache_that_cannot_be_used_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigError, match=r"engine\.cache_dir=FOLDER, or engine\.cache=false"):
+        ReplyCache(tmp_path / "file" / "c")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "replies.sqlite").write_bytes(b"not a database, not at all" * 100)
+    with pytest.raises(ConfigError, match="not a database"):
+        ReplyCache(tmp_path / "d")
+
+
+def test_a_retry_counts_against_the_budget_of_calls() -> None:
+    send, times = sender(Retryable("busy"))
+    with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 2"):
+        call(Gateway(budget=Budget(max_calls=2), backoff=0.0), send)
+    assert len(times) == 2
+
+
+def test_the_budget_of_money_stops_before_the_next_call_and_needs_a_price() -> None:
+    gateway = Gateway(budget=Budget(max_usd=0.25))
+    send, times = sender(Reply("ok", usd=0.1))
+    for n in range(3):
+        call(gateway, send, {"q": n})
+    with pytest.raises(BudgetExceeded, match=r"`engine.max_usd` is 0\.25 and 0\.3000 USD were spent in 3 calls"):
+        call(gateway, send, {"q": 9})
+    assert len(times) == 3
+    unpriced, _ = sender(Reply("ok"))
+    with pytest.raises(ConfigError, match=r"model\.price\.input"):
+        call(Gateway(budget=Budget(max_usd=1.0)), unpriced)

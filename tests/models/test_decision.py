@@ -1,0 +1,167 @@
+"""Decision models against the stub: the wire, the readout, DSPy's Predict, and every malformed answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pytest
+from dspy.adapters.types.decision import Score
+
+from tests.models.conftest import run_once, shipped
+from tests.stub_server import KEY, Fault, StubServer, score_of
+from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
+from undogmatic.models.calls import recording
+from undogmatic.models.decision import DecisionModel
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Reading
+from undogmatic.readouts.decision import DecisionReadout
+from undogmatic.records import Item, Rubric
+
+
+def decision(stub: StubServer, **options: Any) -> DecisionModel:
+    model: DecisionModel = shipped("decision", api_base=stub.url, **options)
+    return model
+
+
+def judge(model: DecisionModel, prompt: Prompt, rubric: Rubric, text: str = "um texto") -> Reading:
+    readout = DecisionReadout()
+    readout.bind(model, prompt, rubric)
+    reading: Reading = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).reading
+    return reading
+
+
+def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
+    stub: StubServer, prompt: Prompt, rubric: Rubric
+) -> None:
+    model = decision(stub)
+    with recording() as calls:
+        reading = judge(model, prompt, rubric)
+    sent = stub.requests[0]
+    assert sent.path == "/v1/systemone"
+    assert sent.body["model"] == "jev-latest" and sent.body["state"] == {"text": "um texto"}
+    question = sent.body["questions"]["shame_score"]
+    assert question["type"] == "score" and question["criteria"] == ["none", "little", "half", "much", "all"]
+    assert reading.distribution is not None and abs(reading.score - score_of("um texto")) < 25
+    assert (calls[0].input_tokens, calls[0].output_tokens) == (120, 12)
+    assert model.resolved == {"stub-1.0"} and calls[0].reply["model"] == "stub-1.0"
+
+
+def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = decision(stub)
+    run_once(local, lambda: local.decide("state", {"q": {"type": "noul", "instructions": "?"}}))
+    assert "Authorization" not in stub.requests[0].headers
+    with pytest.raises(ConfigError, match="TYPESAFE_API_KEY"):
+        shipped("decision")
+    stub.key = KEY
+    monkeypatch.setenv("TYPESAFE_API_KEY", KEY)
+    model = decision(stub)
+    run_once(model, lambda: model.decide("state", {"q": {"type": "noul", "instructions": "?"}}))
+    assert stub.requests[1].headers["Authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("labels", [["sim", "não"], ["__proto__", "ção", "a b", "0"], [f"l{n}" for n in range(255)]])
+def test_choices_keep_their_labels_and_order(stub: StubServer, labels: list[str]) -> None:
+    model = decision(stub)
+    question = {"type": "choice", "instructions": "Which?", "criteria": dict.fromkeys(labels)}
+    answers = run_once(model, lambda: model.decide({"text": "x"}, {"área": question}))
+    assert list(stub.requests[0].body["questions"]["área"]["criteria"]) == labels
+    assert list(answers["área"]["probabilities"]) == labels
+
+
+@pytest.mark.parametrize("kind", ["envelope", "no-usage", "unknown-type"])
+def test_variants_of_a_good_reply_are_understood(stub: StubServer, prompt: Prompt, rubric: Rubric, kind: str) -> None:
+    plain = judge(decision(stub), prompt, rubric)
+    stub.faults = {"um texto": Fault(kind)}
+    assert judge(decision(stub), prompt, rubric) == plain
+
+
+def test_rounded_probabilities_are_tolerated_and_wrong_ones_are_not(
+    stub: StubServer, prompt: Prompt, rubric: Rubric
+) -> None:
+    plain = judge(decision(stub), prompt, rubric)
+    stub.faults = {"um texto": Fault("probabilities-off", after=0.01)}
+    assert judge(decision(stub), prompt, rubric).score == pytest.approx(plain.score, abs=1.5)
+    stub.faults = {"um texto": Fault("probabilities-off", times=5, after=0.2)}
+    with pytest.raises(UnparseableAnswer, match=r"sum to 1\.200"):
+        judge(decision(stub), prompt, rubric)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected", "message"),
+    [
+        (Fault("missing-id"), UnparseableAnswer, "no answer to 'shame_score'"),
+        (Fault("wrong-type"), UnparseableAnswer, "of type 'noul', not a score answer"),
+        (Fault("nan"), UnparseableAnswer, "not a probability"),
+        (Fault("inconsistent"), OffScaleAnswer, "the probabilities give"),
+        (Fault("body", body='{"model": "x"}'), UnparseableAnswer, "no `answers`"),
+        (Fault("html", times=None), TransportError, "answered 502"),
+    ],
+)
+def test_malformed_answers_are_typed_failures(
+    stub: StubServer, prompt: Prompt, rubric: Rubric, fault: Fault, expected: type[ModelError], message: str
+) -> None:
+    stub.faults = {"um texto": fault}
+    with pytest.raises(expected, match=message):
+        judge(decision(stub), prompt, rubric)
+
+
+def test_overload_then_an_answer(stub: StubServer, prompt: Prompt, rubric: Rubric) -> None:
+    stub.faults = {
+        "um texto": Fault("status", status=529, body='{"error": {"code": "overloaded", "message": "later"}}')
+    }
+    judge(decision(stub), prompt, rubric)
+    assert len(stub.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"detail": [{"loc": ["body", "questions", "q"], "msg": "too many levels", "type": "missing"}]}',
+        '{"error": {"code": "too_many_options", "message": "too many levels", "field": "questions"}}',
+        '{"result": null, "success": false, "errors": [{"code": 1, "message": "too many levels"}], "messages": []}',
+    ],
+)
+def test_every_shape_of_a_rejected_request_shows_the_servers_reason(
+    stub: StubServer, prompt: Prompt, rubric: Rubric, body: str
+) -> None:
+    stub.faults = {"um texto": Fault("status", status=422, body=body)}
+    with pytest.raises(ConfigError, match="too many levels"):
+        judge(decision(stub), prompt, rubric)
+
+
+def shame_signature() -> type[dspy.Signature]:
+    fields: dict[str, Any] = {
+        "text": (str, dspy.InputField()),
+        "shame": (Score["none", "some", "bare"], dspy.OutputField(desc="How bare?")),  # type: ignore[type-arg, misc]
+        "urgent": (bool, dspy.OutputField(desc="Is it urgent?")),
+    }
+    signature: type[dspy.Signature] = dspy.Signature(fields, "Judge.")
+    return signature
+
+
+def test_dspys_predict_uses_it_as_a_decision_client(stub: StubServer) -> None:
+    model = decision(stub)
+    predict = dspy.Predict(shame_signature())
+    predict.lm = model
+    predict.demos = [dspy.Example(text="demo", urgent=True).with_inputs("text")]
+    prediction = run_once(model, lambda: predict.acall(text="abc"))
+    assert sum(prediction.shame.probabilities.values()) == pytest.approx(1)
+    assert float(prediction.shame) == pytest.approx(sum(k * p for k, p in prediction.shame.probabilities.items()))
+    assert prediction.urgent is (score_of("abc") >= 50)
+    state = stub.requests[0].body["state"]
+    assert state["inputs"] == {"text": "abc"} and state["demos"][0]["text"] == "demo"
+    assert stub.requests[0].body["questions"]["shame"]["criteria"] == ["none", "some", "bare"]
+
+
+def test_predict_works_synchronously_too(stub: StubServer) -> None:
+    from undogmatic.models.calls import Gateway
+
+    model = decision(stub)
+    model.connect(Gateway())
+    predict = dspy.Predict(shame_signature())
+    predict.lm = model
+    assert predict(text="abc").shame.value == predict(text="abc").shame.value
+    assert len(stub.requests) == 2

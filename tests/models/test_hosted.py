@@ -1,0 +1,372 @@
+"""Hosted chat models against the stub server: what reaches the wire, what comes back, and what each fault means."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Request, Response, request_from_openai_chat
+
+from tests.models.conftest import folder_of, run_once, shipped
+from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
+from undogmatic.errors import (
+    AnswerTimeout,
+    ConfigError,
+    ModelError,
+    RefusedAnswer,
+    TransportError,
+    UnparseableAnswer,
+)
+from undogmatic.models.calls import Budget, Gateway, recording
+from undogmatic.models.hosted import ChatModel
+from undogmatic.readouts.chat import PromptAdapter, ask, language_model
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"shame_score": {"type": "number", "minimum": 0, "maximum": 100}},
+    "required": ["shame_score"],
+}
+FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
+
+
+def request(text: str = "hello", **settings: Any) -> Request:
+    messages = [
+        {"role": "system", "content": "Judge."},
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "answer"},
+        {"role": "user", "content": text},
+    ]
+    return request_from_openai_chat({"model": "m", "messages": messages, **settings})
+
+
+def complete(model: Any, wanted: Request | None = None, gateway: Gateway | None = None) -> Response:
+    wanted = wanted if wanted is not None else request()
+    response: Response = run_once(model, lambda: model.complete(wanted), gateway)
+    return response
+
+
+def chat(stub: StubServer, **options: Any) -> ChatModel:
+    return ChatModel(name="stub", api_base=stub.url + "/v1", **options)
+
+
+# What reaches the wire
+
+
+def test_messages_settings_and_schema_reach_the_wire(stub: StubServer) -> None:
+    complete(chat(stub), request(temperature=0.0, top_p=0.9, max_tokens=77, response_format=FORM, seed=3, stop=["X"]))
+    sent = stub.requests[0]
+    assert sent.path == "/v1/chat/completions"
+    assert "Authorization" not in sent.headers
+    assert sent.body == {
+        "model": "stub",
+        "messages": [
+            {"role": "system", "content": "Judge."},
+            {"role": "user", "content": "first"},
+            {"role": "assistant", "content": "answer"},
+            {"role": "user", "content": "hello"},
+        ],
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "max_tokens": 77,
+        "seed": 3,
+        "stop": ["X"],
+        "response_format": FORM,
+    }
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
+def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
+    complete(chat(stub, json_mode=mode), request(response_format=FORM))
+    assert stub.requests[0].body.get("response_format") == expected
+
+
+def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub: StubServer) -> None:
+    model = chat(
+        stub, sampling=False, max_tokens_field="max_completion_tokens", reasoning_effort="low", extra={"store": False}
+    )
+    complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
+    body = stub.requests[0].body
+    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
+    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
+    assert model.name != chat(stub).name
+
+
+def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> None:
+    model = chat(stub)
+    predict = dspy.Predict("text -> answer")
+    predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
+    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
+    prediction = run_once(model, lambda: ask(predict, adapter, text="um texto"))
+    body = stub.requests[0].body
+    assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 5, 1)
+    first = prediction.logprobs["content"][0]
+    assert first["top_logprobs"][0]["token"] == str(level_of("um texto")) == prediction.answer
+    assert len(first["top_logprobs"]) == 5
+
+
+@pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
+def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
+    stub: StubServer, settings: dict[str, Any]
+) -> None:
+    model = chat(stub)
+    predict = dspy.Predict("text -> answer")
+    predict.lm = language_model(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+    adapter = PromptAdapter(lambda demos, inputs: [{"role": "system", "content": "S"}, *turns])
+
+    async def through_dspy() -> Any:
+        with dspy.context(adapter=adapter):  # with history on
+            return await predict.acall(text="x")
+
+    short = run_once(model, lambda: ask(predict, adapter, text="x"))
+    long = run_once(model, through_dspy)
+    assert len(predict.lm.history) == 1
+    assert stub.requests[0].body == stub.requests[1].body
+    assert short.answer == long.answer
+    if "logprobs" in settings:
+        tops = [[(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]] for p in (short, long)]
+        assert tops[0] == tops[1] and len(tops[0]) == 3
+
+
+def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
+    model = chat(stub)
+    model.connect(Gateway())
+    lm = language_model(model, temperature=0.0, max_tokens=50)
+    predict = dspy.Predict("text -> answer")
+    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
+    with dspy.context(lm=lm, adapter=adapter):
+        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
+    assert answers == [score_of("a"), score_of("b")]
+
+
+def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.key = KEY
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    model = shipped("azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini")
+    complete(model)
+    assert stub.requests[0].path == "/openai/deployments/my-deploy/chat/completions?api-version=2024-10-21"
+    assert stub.requests[0].headers["api-key"] == KEY
+    assert model.price.known and "2024-10-21" in model.name
+
+
+def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub.key = KEY
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    model = shipped("claude", api_base=stub.url)
+    with recording() as calls:
+        response = complete(model, request(temperature=0.0, top_p=1.0, max_tokens=50, response_format=FORM))
+    sent = stub.requests[0]
+    assert sent.path == "/v1/messages"
+    assert sent.headers["x-api-key"] == KEY and sent.headers["anthropic-version"] == "2023-06-01"
+    assert sent.body["system"] == "Judge."
+    assert [m["role"] for m in sent.body["messages"]] == ["user", "assistant", "user"]
+    assert sent.body["temperature"] == 0.0 and "top_p" not in sent.body and sent.body["max_tokens"] == 50
+    assert sent.body["output_config"]["format"]["schema"]["properties"] == {"shame_score": {"type": "number"}}
+    assert response.text is not None and json.loads(response.text)["shame_score"] == score_of("hello")
+    assert (calls[0].input_tokens, calls[0].output_tokens) == (100, 20)
+    assert calls[0].usd == pytest.approx((100 * 3 + 20 * 15) / 1e6)
+    assert "logprobs" not in model.readouts
+
+
+# Keys and prices
+
+
+def test_a_missing_key_says_where_it_belongs_and_how_to_do_without() -> None:
+    with pytest.raises(
+        ConfigError, match=r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
+    ):
+        shipped("gpt")
+
+
+def test_a_key_comes_from_dotenv_without_touching_the_environment(
+    stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    stub.key = KEY
+    folder_of(tmp_path, OPENAI_API_KEY=KEY)
+    complete(shipped("gpt", api_base=stub.url + "/v1"))
+    assert "OPENAI_API_KEY" not in os.environ
+    assert stub.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY was not accepted"):
+        complete(shipped("gpt", api_base=stub.url + "/v1"))
+
+
+def test_a_key_with_a_line_break_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nX: y")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY holds something that is not a key") as error:
+        shipped("gpt")
+    assert "sk-secret" not in str(error.value)
+
+
+def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-" + 9 * "wr0ng"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    stub.key = KEY
+    model = shipped("gpt", api_base=stub.url + "/v1")
+    with recording() as calls, pytest.raises(ConfigError) as error:
+        complete(model)
+    assert "Incorrect API key provided: <OPENAI_API_KEY>" in str(error.value)
+    assert stub.requests[0].headers["Authorization"].endswith(secret)
+    shown = f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model._client)}"
+    assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    "base", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2", "host/v1", "ftp://host"]
+)
+def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
+    with pytest.raises(ConfigError, match=r"`model\.api_base`") as error:
+        ChatModel(name="m", api_base=base)
+    assert "hunter2" not in str(error.value)
+
+
+def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
+    assert not shipped("gpt", name="no-such-model").price.known
+    own = shipped("gpt", price={"input": 0, "output": 2})
+    assert own.price.usd(10**6, 10**6) == 2
+    with pytest.raises(ConfigError, match=r"`model\.price\.output` is null while the other"):
+        shipped("gpt", price={"input": 1, "output": None})
+    with pytest.raises(ConfigError, match=r"`model\.price\.input` is -1"):
+        shipped("gpt", price={"input": -1, "output": 1})
+    unknown = chat(stub)
+    with recording() as calls:
+        complete(unknown)
+    assert calls[0].usd is None
+    with pytest.raises(ConfigError, match="no price is known"):
+        unknown.connect(Gateway(budget=Budget(max_usd=1)))
+
+
+def test_the_servers_own_figure_wins_over_the_price_list(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    body = {
+        "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 1, "cost": 0.125},
+    }
+    stub.faults = {"hello": Fault("body", body=json.dumps(body))}
+    model = shipped("openrouter", api_base=stub.url, price={"input": 1, "output": 1})
+    with recording() as calls:
+        complete(model, gateway=Gateway(budget=Budget(max_usd=1)))
+    assert calls[0].usd == 0.125
+
+
+# Faults
+
+
+def error_body(message: str, code: Any = None) -> str:
+    return json.dumps({"error": {"message": message, "code": code}})
+
+
+@pytest.mark.parametrize("kind", ["429", "429-ms", "429-date", "html", "reset"])
+def test_faults_that_pass_are_retried(stub: StubServer, kind: str) -> None:
+    stub.faults = {"hello": Fault(kind)}
+    with recording() as calls:
+        assert complete(chat(stub)).text is not None
+    assert len(stub.requests) == 2 and calls[0].attempts == 2
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer, status: int) -> None:
+    stub.faults = {"hello": Fault("status", times=None, status=status, body=error_body("busy"))}
+    with pytest.raises(TransportError, match=rf"answered {status}: busy \(3 attempt"):
+        complete(chat(stub))
+    assert len(stub.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (401, error_body("no key"), "wants a key"),
+        (402, error_body("pay"), "no credit left"),
+        (404, error_body("no such model"), "no such model\nCheck model.name and model.api_base"),
+        (400, error_body("Unsupported value: 'temperature' does not support 0"), r"model\.sampling=false"),
+        (400, error_body("logprobs is not supported with this model"), "readout=structured"),
+        (422, json.dumps({"detail": [{"loc": ["body", "top_p"], "msg": "too big"}]}), r"body\.top_p: too big"),
+        (429, error_body("You exceeded your quota", "insufficient_quota"), "no quota left"),
+        (301, "", "redirects; set model.api_base"),
+    ],
+)
+def test_what_only_the_user_can_mend_ends_the_run_at_once(
+    stub: StubServer, status: int, body: str, expected: str
+) -> None:
+    stub.faults = {"hello": Fault("status", times=None, status=status, body=body)}
+    with pytest.raises(ConfigError, match=expected) as error:
+        complete(chat(stub))
+    assert len(stub.requests) == 1
+    assert stub.url in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected", "message"),
+    [
+        (Fault("body", body="<html>hotel wifi</html>"), UnparseableAnswer, "not JSON"),
+        (Fault("body", body="[1]"), UnparseableAnswer, "a JSON list"),
+        (Fault("body", body='{"choices": []}'), UnparseableAnswer, "no `choices`"),
+        (Fault("truncated"), UnparseableAnswer, "truncated at max_tokens"),
+        (Fault("empty"), UnparseableAnswer, "empty"),
+        (Fault("refusal"), RefusedAnswer, "I cannot judge this text"),
+        (Fault("content-filter"), RefusedAnswer, "content filter"),
+        (Fault("status", status=400, body=error_body("bad", "content_filter")), RefusedAnswer, "filter stopped"),
+        (
+            Fault("status", status=400, body=error_body("long", "context_length_exceeded")),
+            UnparseableAnswer,
+            "too long",
+        ),
+        (Fault("body", times=None, body=error_body("upstream died", 502)), TransportError, "502: upstream died"),
+        (Fault("slow-body", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
+        (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
+    ],
+)
+def test_one_bad_answer_is_one_typed_failure(
+    stub: StubServer, fault: Fault, expected: type[ModelError], message: str
+) -> None:
+    stub.faults = {"hello": fault}
+    with recording() as calls, pytest.raises(expected, match=message):
+        complete(chat(stub), gateway=Gateway(timeout=0.1, retries=1, backoff=0.001))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("refusal", RefusedAnswer), ("truncated", UnparseableAnswer), ("empty", UnparseableAnswer)]
+)
+def test_claudes_bad_answers(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch, kind: str, expected: type[ModelError]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    stub.faults = {"hello": Fault(kind)}
+    with pytest.raises(expected):
+        complete(shipped("claude", api_base=stub.url), request(response_format=FORM))
+
+
+def test_a_bad_body_keeps_what_was_said(stub: StubServer) -> None:
+    stub.faults = {"hello": Fault("body", body="<html>hotel wifi</html>")}
+    with pytest.raises(UnparseableAnswer) as error:
+        complete(chat(stub))
+    assert error.value.raw == "<html>hotel wifi</html>"
+
+
+def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    model = shipped("openai_compatible", name="m", api_base=f"http://127.0.0.1:{port}/v1")
+    with pytest.raises(
+        TransportError, match=rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
+    ):
+        complete(model)
+
+
+def test_images_are_refused_rather_than_dropped(stub: StubServer) -> None:
+    part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    wanted = request_from_openai_chat({"model": "m", "messages": [{"role": "user", "content": [part]}]})
+    with pytest.raises(ConfigError, match="part of type 'image'"):
+        complete(chat(stub), wanted)

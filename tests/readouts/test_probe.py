@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from undogmatic.errors import ConfigError
+from undogmatic.models.base import Model
+from undogmatic.models.views import View
+from undogmatic.prompts import Prompt
+from undogmatic.readouts import probe as probe_module
+from undogmatic.readouts.probe import ProbeReadout
+from undogmatic.readouts.probe_file import KEY, Arrays, Probe, load, save
+from undogmatic.readouts.probe_fit import fit_probe, origin
+from undogmatic.records import Item, Rubric
+
+WIDTH = 6
+
+
+class FakeStates(Model):
+    """States are a fixed random projection of two counts, so that the label is in them but not on one axis."""
+
+    name = "fake-states"
+    readouts = ("probe",)
+    sha256 = "ab" * 32
+
+    async def pooled(self, text: str, view: View) -> np.ndarray:
+        counts = np.array([text.count("a"), text.count("b")], dtype=np.float64)
+        mixing = np.random.default_rng(0).normal(size=(2, WIDTH * len(view.blocks)))
+        return (counts @ mixing).astype(np.float32)
+
+
+def items(n: int = 60) -> list[Item]:
+    """Label 0, 10, ... 100 is ten times the number of `a`; the number of `b` says nothing."""
+    rng = np.random.default_rng(1)
+    return [
+        Item(
+            id=str(k),
+            text="a" * (k % 11) + "b" * int(rng.integers(0, 9)) + ".",
+            label=float(10 * (k % 11)),
+            metadata={"author": f"w{k % 3}"},
+        )
+        for k in range(n)
+    ]
+
+
+@pytest.fixture
+def fitted(rubric: Rubric) -> Probe:
+    model, view = FakeStates(), View(blocks=(1,))
+    rows = [asyncio.run(model.pooled(item.text, view)) for item in items()]
+    return fit_probe(np.stack(rows), items(), rubric, origin(model, [view]), penalty=1e-4)
+
+
+@pytest.fixture
+def file(fitted: Probe, tmp_path: Path) -> Path:
+    save(fitted, tmp_path / "toy.safetensors")
+    return tmp_path / "toy.safetensors"
+
+
+def bound(path: Path | None, prompt: Prompt, rubric: Rubric, model: Model | None = None) -> ProbeReadout:
+    readout = ProbeReadout(str(path) if path is not None else None)
+    readout.bind(model or FakeStates(), prompt, rubric)
+    return readout
+
+
+def test_the_score_follows_the_label_and_the_distribution_the_score(file: Path, prompt: Prompt, rubric: Rubric) -> None:
+    readout = bound(file, prompt, rubric)
+    few, many = (readout(Item(id="x", text="a" * n + "bb.")).reading for n in (2, 8))
+    assert few.score < 35 < 65 < many.score
+    for reading in (few, many):
+        assert reading.distribution.expectation == pytest.approx(reading.score)
+        assert reading.distribution.values == rubric.levels
+        low, high = reading.interval
+        assert 0 <= low <= reading.score <= high <= 100
+        assert reading.confidence_source == "entropy" and 0 < reading.confidence < 100
+    assert not readout.uses_prompt and readout.deterministic
+
+
+def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
+    wide = fitted.arrays._replace(score_knots=fitted.arrays.score_knots * 3 - 100)
+    features = np.zeros(WIDTH) - 1e3 * fitted.arrays.weights
+    found = Probe(fitted.about, wide).estimate(features, 0, 100)
+    assert (found.score, found.low) == (0, 0)
+
+
+def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path: Path) -> None:
+    save(fitted, tmp_path / "again.safetensors")
+    assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
+    probe = load(file)
+    assert all(np.array_equal(a, b) for a, b in zip(probe.arrays, fitted.arrays, strict=True))
+    assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
+
+
+def test_a_rubric_without_a_shipped_probe_says_what_to_do(
+    prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
+    with pytest.raises(ConfigError, match=r"no probe ships for the rubric 'toy' \(shipped: none\).*undogmatic probe fit"):
+        bound(None, prompt, rubric)
+
+
+def test_the_shipped_probe_is_found_by_the_rubric(
+    file: Path, prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "probes").mkdir()
+    file.rename(tmp_path / "probes" / "toy.safetensors")
+    monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
+    assert bound(None, prompt, rubric).probe.about.rubric == "toy"
+
+
+def test_another_model_is_refused_with_both_hashes(file: Path, prompt: Prompt, rubric: Rubric) -> None:
+    other = FakeStates()
+    other.sha256 = "cd" * 32
+    with pytest.raises(ConfigError, match="abababababab.*cdcdcdcdcdcd.*probe fit"):
+        bound(file, prompt, rubric, other)
+
+
+def test_another_rubric_is_refused_with_both_names(file: Path, prompt: Prompt, rubric: Rubric) -> None:
+    with pytest.raises(ConfigError, match="'toy'.*'other'"):
+        bound(file, prompt, rubric.model_copy(update={"name": "other"}))
+    with pytest.raises(ConfigError, match="the scale of the rubric 'toy' is another"):
+        bound(file, prompt, rubric.model_copy(update={"direction": "higher_is_better"}))
+
+
+def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: Rubric) -> None:
+    class Silent(Model):
+        name, readouts = "silent", ("probe",)
+
+    with pytest.raises(ConfigError, match="silent gives no hidden states"):
+        bound(file, prompt, rubric, Silent())
+
+
+def rewritten(probe: Probe, path: Path, **arrays: Any) -> Path:
+    changed: Arrays = probe.arrays._replace(**arrays)
+    save(Probe(probe.about, changed), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bias": np.array([np.nan])}, "`bias` holds a value that is not finite"),
+        ({"scale": np.zeros(WIDTH)}, "`scale` positive"),
+        ({"weights": np.ones(WIDTH + 1)}, "these differ in length: `mean` 6, `scale` 6, `weights` 7"),
+        ({"score_knots": np.ones(3)}, "`raw_knots` 101, `score_knots` 3"),
+        ({"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
+        ({"low": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
+    ],
+)
+def test_wrong_arrays_are_refused(fitted: Probe, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(rewritten(fitted, tmp_path / "bad.safetensors", **change))
+
+
+def test_damaged_foreign_and_missing_files_are_refused(file: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    raw = bytearray(file.read_bytes())
+    raw[-1] ^= 1
+    (tmp_path / "flipped.safetensors").write_bytes(raw)
+    with pytest.raises(ConfigError, match="do not match their digest"):
+        load(tmp_path / "flipped.safetensors")
+    (tmp_path / "text.safetensors").write_text("not a probe")
+    with pytest.raises(ConfigError, match="is not a safetensors file"):
+        load(tmp_path / "text.safetensors")
+    save_file({"weights": np.ones(3)}, tmp_path / "foreign.safetensors")
+    with pytest.raises(ConfigError, match=f"lacks `{KEY}`"):
+        load(tmp_path / "foreign.safetensors")
+    save_file({"weights": np.ones(3)}, tmp_path / "about.safetensors", {KEY: json.dumps({"format": 1})})
+    with pytest.raises(ConfigError, match=r"`probe\.rubric` is required"):
+        load(tmp_path / "about.safetensors")
+    with pytest.raises(ConfigError, match=r"does not exist\. Fit one"):
+        load(tmp_path / "none.safetensors")

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.readouts.probe_fit import (
+    author_of,
+    fit_from_config,
+    fit_probe,
+    fit_ridge,
+    fold_codes,
+    held_out_coverage,
+    held_out_scores,
+    residuals,
+)
+from undogmatic.records import Item, Rubric
+
+
+def data(n: int, seed: int = 0, noise: float = 8.0) -> tuple[np.ndarray, np.ndarray]:
+    """Twelve features, of which three carry the label."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 12))
+    labels = 50 + 18 * features[:, 0] - 12 * features[:, 1] + 6 * features[:, 2] + noise * rng.normal(size=n)
+    return features, np.clip(labels, 0, 100)
+
+
+def test_it_recovers_a_linear_label_on_new_texts() -> None:
+    ridge = fit_ridge(*data(400), penalty=0.1)
+    features, labels = data(200, seed=1)
+    assert np.abs(ridge.score(features) - labels).mean() < 10
+    assert np.corrcoef(ridge.score(features), labels)[0, 1] > 0.9
+
+
+def test_shifting_and_stretching_features_changes_nothing() -> None:
+    features, labels = data(100)
+    moved = features * np.linspace(0.5, 40, 12) + 7
+    expected = fit_ridge(features, labels).score(features)
+    assert fit_ridge(moved, labels).score(moved) == pytest.approx(expected, abs=1e-3)
+
+
+def test_scores_keep_to_the_range_of_the_labels() -> None:
+    features, labels = data(100)
+    scores = fit_ridge(features, labels, penalty=1e-6).score(100 * features)
+    assert scores.min() >= labels.min() and scores.max() <= labels.max()
+
+
+def test_a_held_out_fold_does_not_see_its_own_labels() -> None:
+    features, labels = data(90)
+    folds = np.arange(90) % 3
+    before = held_out_scores(features, labels, folds)
+    spoiled = labels.copy()
+    spoiled[folds == 1] = 0
+    after = held_out_scores(features, spoiled, folds)
+    assert after[folds == 1] == pytest.approx(before[folds == 1])
+    assert not np.allclose(after[folds == 0], before[folds == 0])
+
+
+def test_intervals_cover_what_they_promise_where_the_noise_differs() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.uniform(0, 100, 6000)
+    labels = scores + rng.normal(size=6000) * (2 + 0.2 * scores)
+    folds = np.arange(6000) % 3
+    limits = held_out_coverage(scores, labels, folds, (-1e3, 1e3))
+    inside = (limits[:, 0] <= labels) & (labels <= limits[:, 1])
+    assert inside.mean() == pytest.approx(0.9, abs=0.02)
+    for part in (scores < 30, scores > 70):
+        assert inside[part].mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_few_residuals_give_their_extremes() -> None:
+    found = residuals(np.linspace(0, 10, 8), np.linspace(0, 10, 8) + np.arange(8) - 4.0)
+    assert (found.low[0], found.high[0]) == (-4, 3)
+
+
+def item(k: int, **fields: object) -> Item:
+    return Item.model_validate({"id": str(k), "text": f"text {k}", "label": float(k)} | fields)
+
+
+def test_authors_are_left_out_one_at_a_time_from_three_on() -> None:
+    three = [item(k, metadata={"author": f"w{k % 3}"}) for k in range(9)]
+    codes, how, authors = fold_codes(three)
+    assert (list(codes), how, authors) == ([0, 1, 2] * 3, "one author left out at a time", ("w0", "w1", "w2"))
+    two = [item(k, pair=f"p{k // 2}", metadata={"author": f"w{k % 2}"}) for k in range(40)]
+    codes, how, _ = fold_codes(two)
+    assert how == "ten folds by group" and len(set(codes)) == 10
+    assert all(codes[k] == codes[k + 1] for k in range(0, 40, 2))
+
+
+def test_curated_texts_name_their_author_in_the_id() -> None:
+    assert author_of(item(1, id="dev2-017", metadata={"part": "labelled"})) == "dev2"
+    assert author_of(item(1, id="dev2-017")) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1.0] * 29, "29 labelled texts; a probe needs at least 30"),
+        ([5.0] * 29 + [101.0], r"the item '29' has the label 101\.0; the rubric 'toy' runs from 0 to 100"),
+        ([5.0] * 30, "all 30 labels are 5"),
+    ],
+)
+def test_labels_that_cannot_be_fitted_are_refused(labels: list[float], message: str, rubric: Rubric) -> None:
+    items = [item(k, label=label) for k, label in enumerate(labels)]
+    with pytest.raises(DataError, match=message):
+        fit_probe(np.zeros((len(items), 2)), items, rubric, {})
+
+
+def test_the_command_refuses_before_it_reads_anything(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a probe is a \.safetensors file"):
+        fit_from_config(None, tmp_path / "probe.json", [])
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(json.dumps({"text": f"t{k}", "label": k}) + "\n" for k in range(5)))
+    with pytest.raises(DataError, match="5 labelled texts; a probe needs at least 30"):
+        fit_from_config(str(few), tmp_path / "probe.safetensors", [])
+    assert not (tmp_path / "probe.safetensors").exists()
+
+
+@pytest.mark.local_model
+def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> None:
+    from undogmatic.api import score_texts
+
+    good = "A multa não é devida porque o locatário avisou com trinta dias e foi transferido para a cidade {}."
+    bad = "É o que decidiu o Supremo no Tema {}, e ponto final."
+    rows = [{"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5} for k in range(30)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    out = tmp_path / "probe.safetensors"
+    said = fit_from_config(str(tmp_path / "rows.jsonl"), out, ["engine.cache=false"])
+    assert "30 labelled texts" in said and f"readout.path={out}" in said
+    low, high = score_texts([good.format("Natal"), bad.format("Natal")], ["readout=probe", f"readout.path={out}"])
+    assert low.score is not None and high.score is not None and low.score + 30 < high.score

@@ -1,0 +1,201 @@
+"""A finished run as the pipeline hands it over, without a model: scores are made up, everything else is real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, tabulate
+from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.paths import conf_folder
+from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
+from undogmatic.report import words
+
+TRIAL = {
+    "en": {
+        "question": "Does {model} tell the two sorts apart?",
+        "title": "The trial",
+        "verdict": "Believe the order, not the numbers: {n:d} pairs, {share:.0%}, {interval:.2f}, {p:p}.",
+        "plain": "Mean difference {difference:.1f} points.",
+        "best": "{value:as metric} {interval:as metric}",
+        "metrics": {"share": "Pairs in order", "rank_biserial": "Effect size"},
+        "names": {"sort": "Sort"},
+    },
+    "pt": {
+        "question": "{model} distingue os dois tipos?",
+        "title": "O ensaio",
+        "verdict": "Acredite na ordem, não nos números: {n:d} pares, {share:.0%}, {interval:.2f}, {p:p}.",
+        "plain": "Diferença média de {difference:.1f} pontos.",
+        "best": "{value:as metric} {interval:as metric}",
+        "metrics": {"share": "Pares na ordem", "rank_biserial": "Tamanho do efeito"},
+        "names": {"sort": "Tipo"},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def trial_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wordings of an analysis called `trial`, beside the real ones."""
+    real = words._texts
+    monkeypatch.setattr(words, "_texts", lambda language: {**real(language), "trial": TRIAL[language]})
+
+
+def shame() -> Rubric:
+    """The shipped rubric."""
+    node = yaml.safe_load((conf_folder() / "rubric" / "shame.yaml").read_text(encoding="utf-8"))
+    return Rubric.model_validate({k: v for k, v in node.items() if k != "_target_"})
+
+
+def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
+    """A judgment around an outcome."""
+    return Judgment(
+        item_id=item.id,
+        judge="score",
+        outcome=outcome,
+        cost=Cost(calls=1, input_tokens=180, output_tokens=1, usd=0.0, seconds=0.12),
+        provenance=Provenance(
+            model="m",
+            readout="probe",
+            prompt="anchored_pt",
+            prompt_hash="a" * 64,
+            program_hash="b",
+            config_hash="c" * 64,
+        ),
+    )
+
+
+def verdict(score: float, rationale: str | None = None) -> Verdict:
+    """A verdict with a distribution over two levels."""
+    high = min(0.99, max(0.01, score / 100))
+    distribution = ScoreDistribution(values=(0, 100), probabilities=(1 - high, high))
+    return Verdict(
+        score=score,
+        distribution=distribution,
+        interval=(max(0, score - 12), min(100, score + 12)),
+        confidence=distribution.confidence,
+        confidence_source="entropy",
+        rationale=rationale,
+    )
+
+
+def trial_result() -> AnalysisResult:
+    """One analysis with a verdict, a finding, metrics, a table and a figure."""
+    return AnalysisResult(
+        name="trial",
+        metrics={"trial.share": 0.9375, "trial.share_low": 0.8, "trial.share_high": 0.99, "trial.rank_biserial": 0.875},
+        tables={
+            "groups": pd.DataFrame({"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]})
+        },
+        findings=[Finding("trial.plain", {"difference": 58.75})],
+        figures=[FigureData("pairs", "slope", _slope())],
+        verdict=Finding("trial.verdict", {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}),
+        headline="trial.share",
+    )
+
+
+def _slope() -> dict[str, Any]:
+    pairs = [(80.0 + n, 20.0 - n) for n in range(8)]
+    return {"left": "authority_only", "right": "explained_only", "pairs": pairs, "y_label": "score"}
+
+
+Build = Callable[..., FinishedRun]
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Build:
+    """Make a finished run; keyword arguments replace its fields."""
+
+    def make(
+        outcomes: Sequence[tuple[Item, Verdict | Failure]] | None = None,
+        results: Sequence[AnalysisResult] | None = None,
+        **fields: Any,
+    ) -> FinishedRun:
+        if outcomes is None:
+            rng = np.random.default_rng(0)
+            outcomes = [
+                (
+                    Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c),
+                    verdict(centre + rng.uniform(-9, 9)),
+                )
+                for n in range(8)
+                for c, centre in (("authority_only", 80), ("explained_only", 22))
+            ]
+        items = [item for item, _ in outcomes]
+        judgments = [judge(*pair) for pair in outcomes]
+        frame = tabulate(items, judgments, 1)
+        failed = float(frame["error"].notna().sum())
+        metrics = {"judged": len(frame) - failed, "failed": failed, "calls": 16.0, "calls_cached": 0.0}
+        metrics |= {"input_tokens": 12880.0, "output_tokens": 16.0, "judging_seconds": 2.5, "judgments_per_second": 6.4}
+        run: dict[str, Any] = {
+            "name": "local-anchored_pt-score-pairs",
+            "folder": tmp_path / "outputs" / "2026-01-02" / "03-04-05",
+            "language": "en",
+            "config": {
+                "seed": 0,
+                "run": {"resume": None, "repeats": 1, "limit": None, "name": None},
+                "model": {"path": None},
+                "readout": {"_target_": "auto"},
+                "dataset": {"_target_": "undogmatic.datasets.curated.CuratedDataset", "split": "test"},
+            },
+            "choices": {
+                "model": "local", "prompt": "anchored_pt", "judge": "score", "readout": "probe", "rubric": "shame",
+                "dataset": "pairs", "analysis": "ab", "optimizer": "none", "engine": "local", "tracking": "mlflow",
+            },
+            "identity": "d" * 64,
+            "rubric": shame(),
+            "items": items,
+            "judgments": judgments,
+            "frame": frame,
+            "results": [trial_result()] if results is None else results,
+            "metrics": metrics,
+            "prompt_id": "anchored_pt",
+            "prompt_hash": "a" * 64,
+            "prompt_text": "Avalie o texto.\n\nResponda somente com um objeto JSON.",
+            "uses_prompt": False,
+            "model_name": "gemma3-270m-q4-k-m-0123456789ab",
+            "dataset_digest": "e" * 64,
+            "versions": {"python": "3.11.9", "git": "f" * 40, "undogmatic": "0.1.0"},
+            "started": 1767323045.0,
+            "seconds": 4.0,
+            "repeatability": Repeatability(None, None, None, 0.0, True),
+        }  # fmt: skip
+        return FinishedRun(**(run | fields))
+
+    return make
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> SweepResult:
+    """A sweep of three jobs, the last of which failed."""
+    jobs = pd.DataFrame(
+        {
+            "number": [1, 0, 2],
+            "name": ["local-a", "tfidf-a", "gpt-a"],
+            "status": ["finished", "finished", "failed"],
+            "model": ["local", "tfidf", "gpt"],
+            "headline": [0.97, 0.9, np.nan],
+            "low": [0.9, 0.8, np.nan],
+            "high": [1.0, 0.96, np.nan],
+            "trial.rank_biserial": [0.99, 0.85, np.nan],
+            "calls": [32.0, 0.0, np.nan],
+        }
+    )
+    difference = {"difference": [6.5], "low": [1.0], "high": [12.0], "n": [32], "p": [0.0123], "p_holm": [0.0123]}
+    return SweepResult(
+        name="models",
+        folder=tmp_path / "sweep",
+        language="pt",
+        jobs=jobs,
+        choices=("model",),
+        headline="trial.share",
+        comparisons=pd.DataFrame({"left": ["local-a"], "right": ["tfidf-a"]} | difference),
+        agreement=pd.DataFrame({"left": ["local-a"], "right": ["tfidf-a"], "spearman": [0.91]}),
+        findings=[Finding("trial.plain", {"difference": 6.5}), Finding("trial.plain", {"difference": 1.5})],
+        failed=[("gpt-a", "model=gpt needs OPENAI_API_KEY <script>")],
+    )

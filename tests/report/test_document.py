@@ -1,0 +1,188 @@
+"""Rendering: whatever a judged text or an answer contains stays text, in Markdown and in HTML."""
+
+from __future__ import annotations
+
+import html.parser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from undogmatic.report import document
+from undogmatic.report.document import (
+    Bullets,
+    Code,
+    Document,
+    Heading,
+    Paragraph,
+    Picture,
+    Quote,
+    Table,
+    _render,
+    fence,
+    markdown,
+    save,
+)
+from undogmatic.report.document import (
+    html as escape_html,
+)
+from undogmatic.report.words import visible
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a | b | c",
+    "```\n# taken over\n```",
+    "]]> --> </blockquote></pre></td></table>",
+    "[^1] and\n\n[^1]: a footnote",
+    "![x](http://evil.example/x.png) [y](javascript:alert(1)) <http://evil.example>",
+    "http://evil.example/ www.evil.example me@evil.example",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}{% include 'x' %}",
+    "# heading\n---\n- list\n1. one\n> quote\n| a |\n| - |\n| b |",
+    "*bold* _it_ ~~no~~ `code` $x$ \\ &lt; &amp; &copy;",
+    "\x1b[31mred\x07 \u202egnp.exe",
+    "    indented code\n\tand a tab",
+)
+
+
+class Page(html.parser.HTMLParser):
+    """Collects what a browser would act on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert page.open == []
+    return page
+
+
+def hostile_document() -> Document:
+    blocks: list[object] = [Heading("Texts", 3)]
+    for text in HOSTILE:
+        blocks += [
+            Heading(text),
+            Paragraph(text, "verdict"),
+            Bullets([text, text]),
+            Table([text, "b"], [[text, "1"]], (False, True), text),
+            Quote(text, text, text),
+            Code(text),
+        ]
+    return Document("en", HOSTILE[0], HOSTILE[1], blocks, HOSTILE[2])  # type: ignore[arg-type]
+
+
+def test_html_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:
+    save(hostile_document(), tmp_path)
+    page = read((tmp_path / "report.html").read_text(encoding="utf-8"))
+    allowed = {
+        "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "h1", "h2", "h3", "p", "ul", "li",
+        "div", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "pre",
+    }  # fmt: skip
+    assert set(page.tags) <= allowed
+    assert {name for name, _ in page.attributes} <= {
+        "lang",
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "class",
+        "scope",
+    }
+    shown = "".join(page.words)
+    for text in HOSTILE:
+        assert visible(text) in shown
+
+
+def test_html_forbids_scripts_and_the_network() -> None:
+    page = read(_render("report.html.jinja", Document("pt", "t", "l"), escape_html))
+    policy = dict(page.attributes)["content"]
+    attributes = [value for name, value in page.attributes if name == "content" and value and "default-src" in value]
+    assert policy is not None and attributes == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+
+
+def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:
+    save(hostile_document(), tmp_path)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    kinds = {t.type for t in tokens} | {c.type for t in tokens for c in t.children or []}
+    assert not kinds & {
+        "html_block",
+        "html_inline",
+        "link_open",
+        "image",
+        "code_inline",
+        "em_open",
+        "s_open",
+        "code_block",
+    }
+    assert sum(t.type == "table_open" for t in tokens) == len(HOSTILE)
+    assert sum(t.type == "blockquote_open" for t in tokens) == 2 * len(HOSTILE)
+    assert sum(t.type == "heading_open" for t in tokens) == len(HOSTILE) + 2
+    assert [t.content.rstrip("\n") for t in tokens if t.type == "fence"] == [visible(h).rstrip("\n") for h in HOSTILE]
+    assert all(len(row.children or []) >= 0 for row in tokens)
+
+
+@given(st.text())
+def test_markdown_of_any_text_reads_as_that_text(text: str) -> None:
+    parsed = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown(text))
+    inline = [t for t in parsed if t.type == "inline"]
+    kinds = {c.type for t in inline for c in t.children or []}
+    assert kinds <= {"text", "text_special"}
+    shown = "".join(c.content for t in inline for c in t.children or [])
+    assert shown.split() == visible(text).split()
+
+
+@given(st.text())
+def test_html_of_any_text_reads_as_that_text(text: str) -> None:
+    assert "".join(read(f"<p>{escape_html(text)}</p>").words) == visible(text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_addresses_do_not_become_links(text: str) -> None:
+    assert "://" not in markdown(text) and "www." not in markdown(text) and "@" not in markdown(text)
+
+
+def test_a_fence_is_longer_than_any_in_the_text() -> None:
+    assert fence("plain") == "```"
+    assert fence("a ````b```` c") == "`````"
+
+
+def test_a_template_that_writes_a_text_without_a_filter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "TEMPLATES", tmp_path)
+    (tmp_path / "careless.jinja").write_text("{{ document.title }}")
+    with pytest.raises(TypeError, match="without a filter"):
+        _render("careless.jinja", Document("en", "<b>", "l"), escape_html)  # type: ignore[arg-type]
+
+
+def test_pictures_are_inside_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "figures" / "a b.png"
+    path.parent.mkdir()
+    path.write_bytes(b"\x89PNG")
+    save(Document("en", "t", "l", [Picture(path, "figures/a b.png", 'with "quotes"')]), tmp_path)
+    page = read((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert dict(page.attributes)["src"] == "data:image/png;base64,iVBORw=="
+    assert dict(page.attributes)["alt"] == 'with "quotes"'
+    assert "](figures/a%20b.png)" in (tmp_path / "report.md").read_text(encoding="utf-8")

@@ -1,0 +1,129 @@
+"""Every kind draws in both languages, with n in its caption and no pyplot behind it."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from undogmatic.analyses.base import FigureData
+from undogmatic.report import figures
+from undogmatic.report.pen import Pen
+from undogmatic.report.words import Words
+
+NAN = float("nan")
+DATA: dict[str, tuple[dict[str, Any], int]] = {
+    "box": ({"groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]}, "y_label": "score"}, 5),
+    "slope": ({"left": "a", "right": "b", "pairs": [(80.0, 20.0), (30.0, 30.0), (1.0, 2.0)], "y_label": "score"}, 3),
+    "histogram": ({"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"}, 3),
+    "scatter": (
+        {
+            "x": [1.0, 2.0, 3.0],
+            "y": [10.0, 20.0, 30.0],
+            "x_label": "words",
+            "y_label": "score",
+            "groups": ["a", "b", "a"],
+            "labels": ["p", "q", "$r$"],
+            "fit": (10.0, 0.0),
+            "identity": True,
+        },
+        3,
+    ),
+    "bland_altman": ({"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0}, 2),
+    "bars": (
+        {
+            "labels": ["a", "b"],
+            "values": [1.0, 2.0],
+            "low": [0.5, NAN],
+            "high": [1.5, NAN],
+            "reference": 1.0,
+            "y_label": "auc",
+        },
+        2,
+    ),
+    "forest": (
+        {"labels": ["a", "b"], "estimate": [1.0, 2.0], "low": [0.5, NAN], "high": [1.5, NAN], "x_label": "auc"},
+        2,
+    ),
+    "heatmap": (
+        {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": ["a", "b"], "columns": ["c", "d"], "label": "correlation"},
+        3,
+    ),
+    "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "gold": [5.0, 95.0]}, 2),
+}
+
+
+def test_every_kind_is_tried() -> None:
+    assert DATA.keys() == figures.KINDS.keys()
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+@pytest.mark.parametrize("kind", DATA)
+def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_path: Path) -> None:
+    data, n = DATA[kind]
+    words = Words(language, strict=True)
+    figure = FigureData("it", kind, data)
+    figures.draw(figure, words, "trial", (0, 100), tmp_path / "figures" / "it.png")
+    head = (tmp_path / "figures" / "it.png").read_bytes()[:24]
+    width, _ = struct.unpack(">II", head[16:])
+    assert head.startswith(b"\x89PNG") and width == 1080
+    assert f"(n = {n}" in figures.caption(figure, words, "trial")
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_a_missing_key_is_named(kind: str, tmp_path: Path) -> None:
+    data, _ = DATA[kind]
+    required = next(iter(data))
+    broken = FigureData("it", kind, {k: v for k, v in data.items() if k != required})
+    with pytest.raises(ValueError, match=required):
+        figures.draw(broken, Words("en"), "trial", (0, 100), tmp_path / "it.png")
+
+
+def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"pie.*box.*calibration"):
+        figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", (0, 100), tmp_path / "it.png")
+
+
+def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
+    figure = figures.KINDS["box"](DATA["box"][0], Pen(Words("pt"), "trial", (1, 5)))
+    ax = figure.axes[0]
+    assert ax.get_ylabel() == "Nota (pontos, 1–5)"
+    low, high = ax.get_ylim()
+    assert low < 1 and high > 5
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["só autoridade\nn = 3", "só explicação\nn = 2"]
+
+
+def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
+    data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
+    figure = figures.KINDS["forest"](data, Pen(Words("pt"), "trial", (0, 100)))
+    figure.draw_without_rendering()
+    ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
+    assert any("," in t for t in ticks) and not any("." in t for t in ticks)
+
+
+def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
+    data = {
+        "x": list(range(9)),
+        "y": list(range(9)),
+        "x_label": "words",
+        "y_label": "score",
+        "groups": list("abcdefghi"),
+    }
+    figure = figures.KINDS["scatter"](data, Pen(Words("en"), "trial", (0, 100)))
+    assert figure.legends == [] and len(figure.axes[0].lines) == 1
+
+
+def test_equal_points_lie_beside_each_other() -> None:
+    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, Pen(Words("en"), "trial", (0, 100)))
+    points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
+    assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
+
+
+def test_pyplot_is_not_used(tmp_path: Path) -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    figures.draw(FigureData("it", "box", DATA["box"][0]), Words("en"), "trial", (0, 100), tmp_path / "it.png")
+    assert ("matplotlib.pyplot" in sys.modules) == before

@@ -1,0 +1,232 @@
+"""The report and the terminal of a finished run and of a sweep."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.report.conftest import trial_result, verdict
+from tests.report.test_document import HOSTILE, read
+from undogmatic import report
+from undogmatic.analyses.base import AnalysisResult, Finding
+from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.records import Failure, Item
+from undogmatic.report import sweep, terminal
+from undogmatic.report.words import visible
+
+Build = Callable[..., FinishedRun]
+
+
+def written(run: FinishedRun) -> tuple[str, str]:
+    """report.md and the words of report.html."""
+    report.write(run)
+    page = read((run.folder / "report.html").read_text(encoding="utf-8"))
+    return (run.folder / "report.md").read_text(encoding="utf-8"), " ".join(" ".join(page.words).split())
+
+
+def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
+    markdown, shown = written(finished())
+    assert markdown.startswith("# Does local tell the two sorts apart?\n")
+    assert markdown.index("Believe the order, not the numbers: 8 pairs, 94%") < markdown.index("What was run")
+    assert "94% [80%, 99%]" in shown  # the headline with its interval
+
+
+def test_portuguese(finished: Build) -> None:
+    markdown, shown = written(finished(language="pt"))
+    assert markdown.startswith("# local distingue os dois tipos?\n")
+    assert "[0,80; 0,99], p < 0,001" in shown
+    assert "Diferença média de 58,8 pontos." in shown
+    assert "só autoridade 8 81,2 só explicação 8 22,5" in shown
+
+
+def test_what_was_run_is_complete(finished: Build) -> None:
+    run = finished(metrics=dict(finished().metrics) | {"usd": 0.0123})
+    _, shown = written(run)
+    for fact in (
+        "local: gemma3-270m-q4-k-m-0123456789ab", "anchored_pt, hash aaaaaaaaaaaa", "pairs, 16 items, test split",
+        "e" * 16, "16 of 16", "12,880 / 16", "0.0123", "4.0 s in all, 2.5 s of it judging",
+        "c" * 16, "f" * 40, "python 3.11.9",
+        "practically only authority", "With every appeal to authority deleted",
+    ):  # fmt: skip
+        assert fact in shown, fact
+
+
+def test_money_that_is_not_known_is_not_zero(finished: Build) -> None:
+    _, shown = written(finished())
+    assert "unknown: no price is known for this model" in shown
+
+
+@pytest.mark.parametrize(
+    ("reaches", "said"), [(False, "all prompt variants give the same scores"), (True, "reaches the model")]
+)
+def test_whether_the_prompt_reaches_the_model(finished: Build, reaches: bool, said: str) -> None:
+    _, shown = written(finished(uses_prompt=reaches))
+    assert said in shown
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            Repeatability(None, None, None, 0.0, True),
+            ["no earlier finished run", "No answer came from the cache", "temperature 0"],
+        ),
+        (
+            Repeatability(Path("outputs/x"), True, 0.0, 1.0, True),
+            ["identical to those of the earlier run outputs/x", "100% of"],
+        ),
+        (Repeatability(Path("outputs/x"), False, 3.25, 0.0, False), ["differ from", "by up to 3.25 points", "samples"]),
+    ],
+)
+def test_repeatability(finished: Build, found: Repeatability, said: list[str]) -> None:
+    _, shown = written(finished(repeatability=found))
+    for words in said:
+        assert words in shown
+
+
+def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None:
+    outcomes = [
+        (Item(id="good", text="x"), verdict(50)),
+        *(_failed(n, "timeout") for n in range(2)),
+        _failed(2, "refusal"),
+    ]
+    markdown, shown = written(finished(outcomes))
+    assert "3 of 4 judgments failed (no answer in time: 2, refused: 1)" in markdown.split("What was run")[0]
+    for n in range(3):
+        assert f"bad{n}" in shown and f"message {n}" in shown
+
+
+def _failed(n: int, kind: str) -> tuple[Item, Failure]:
+    return Item(id=f"bad{n}", text="x"), Failure(reason=kind, message=f"message {n}")  # type: ignore[arg-type]
+
+
+def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) -> None:
+    outcomes = [
+        (Item(id=f"{n}{h}", text=h, condition=h), verdict(10.0 * n, rationale=h)) for n, h in enumerate(HOSTILE[:10])
+    ]
+    outcomes += [(Item(id=h, text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE]  # type: ignore[misc]
+    run = finished(outcomes, [], prompt_text="```\n".join(HOSTILE), model_name=HOSTILE[0])
+    _, shown = written(run)
+    for text in HOSTILE:
+        assert " ".join(visible(text).split()) in shown
+    page = read((run.folder / "report.html").read_text(encoding="utf-8"))
+    assert not {"script", "a", "iframe", "link", "object", "form"} & set(page.tags)
+    sources = [value for name, value in page.attributes if name in ("src", "href")]
+    assert sources and all(value is not None and value.startswith("data:image/png;base64,") for value in sources)
+
+
+def test_without_an_analysis_nothing_is_claimed_and_the_scores_are_drawn(finished: Build) -> None:
+    run = finished(results=[])
+    _, shown = written(run)
+    assert "nothing is claimed about these scores" in shown
+    assert (run.folder / "figures" / "common_scores.png").is_file()
+
+
+def test_texts_worth_reading_are_the_extreme_and_the_uncertain(finished: Build) -> None:
+    scores = {"top": 99.0, "bottom": 1.0, "unsure": 50.0} | {f"other{n}": 80.0 + n for n in range(9)}
+    outcomes = [(Item(id=name, text=f"text of {name}", label=7), verdict(score)) for name, score in scores.items()]
+    markdown, _ = written(finished(outcomes))
+    part = markdown.split("## Texts worth reading yourself")[1].split("## The prompt")[0]
+    highest, lowest, uncertain = re.split(r"### (?:Lowest|Least).*", part)
+    assert "text of top" in highest and "text of bottom" in lowest
+    assert "text of unsure" in lowest + uncertain
+    assert "confidence" in highest and "human label 7.0" in highest
+
+
+def test_long_tables_are_shortened_and_kept_whole_in_a_file(finished: Build) -> None:
+    long = AnalysisResult("trial", {}, tables={"rows": pd.DataFrame({"n": range(100)})})
+    run = finished(results=[long])
+    _, shown = written(run)
+    assert "25 of 100 rows are shown; the whole table is tables/trial_rows.csv" in shown
+    assert len(pd.read_csv(run.folder / "tables" / "trial_rows.csv")) == 100
+
+
+def test_the_command_is_the_one_that_was_typed(finished: Build) -> None:
+    run = finished()
+    (run.folder / ".hydra").mkdir(parents=True)
+    (run.folder / ".hydra" / "overrides.yaml").write_text("- model=tfidf\n- run.name='a b'\n- run.resume=last\n")
+    markdown, _ = written(run)
+    assert "\npython -m undogmatic.run model=tfidf 'run.name='\"'\"'a b'\"'\"''\n" in markdown
+
+
+def test_without_hydra_the_command_is_made_from_the_choices(finished: Build) -> None:
+    markdown, _ = written(finished())
+    line = next(x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run"))
+    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(line.split())
+
+
+def test_licences_follow_model_and_data(finished: Build) -> None:
+    run = finished()
+    assert "Gemma Terms of Use" in written(run)[1]
+    own = run.config | {
+        "model": {"path": "my.gguf"},
+        "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset"},
+    }  # type: ignore[operator]
+    _, shown = written(dataclasses.replace(run, config=own))
+    assert "model.path=my.gguf is under its publisher's own licence" in shown and "the user's own" in shown
+
+
+def test_terminal_says_verdict_numbers_readout_repeatability_and_paths(
+    finished: Build, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = finished()
+    terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
+    out = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "\x1b" not in out
+    assert "Pairs in order 94% [80%, 99%]" in lines
+    assert "16 judged, none failed" in lines
+    assert "Readout: probe (resolved from readout=auto)." in lines
+    assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
+    assert f"Report {run.folder / 'report.html'}" in lines
+    assert "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db" in lines
+
+
+def test_terminal_without_tracking_has_no_tracking_line(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show(finished(), None)
+    assert "Tracking" not in capsys.readouterr().out
+
+
+def test_terminal_prints_no_markup_and_no_escape_of_a_finding(
+    finished: Build, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
+    terminal.show(finished(results=[hostile]), None)
+    out = capsys.readouterr().out
+    assert "[bold]\ufffd[31m[/] :smile:" in out
+
+
+def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult) -> None:
+    swept.folder.mkdir()
+    (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
+    sweep.write(swept, swept.folder)
+    page = read((swept.folder / "report.html").read_text(encoding="utf-8"))
+    shown = " ".join(" ".join(page.words).split())
+    assert "Em quais de 3 combinações" in shown
+    assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown)
+    assert re.search(r"2 gpt \w+ — ", shown)
+    assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
+    assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
+    assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
+
+
+def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show_sweep(swept, None)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "Diferença média de 6,5 pontos." in lines
+    assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
+    assert "3 tarefas, 1 sem resultado" in lines
+    assert any("OPENAI_API_KEY" in line for line in lines)
+
+
+def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = dataclasses.replace(swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"]))
+    sweep.write(empty, empty.folder)
+    terminal.show_sweep(empty, None)
+    assert "não há classificação" in (empty.folder / "report.md").read_text(encoding="utf-8")
+    assert "Classificação" not in capsys.readouterr().out

@@ -1,0 +1,143 @@
+"""`local`: a GGUF model in this process. Hidden states for probes, log-probabilities, and chat for models that can."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from undogmatic.datasets.base import existing_file
+from undogmatic.errors import ConfigError, ModelError
+from undogmatic.models.base import Model
+from undogmatic.models.calls import Reply
+from undogmatic.models.gguf_file import gemma_file, known_sha256, require
+from undogmatic.models.llama import Llama
+from undogmatic.models.views import View, pool
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+    from undogmatic.models.in_process import InProcessChat
+
+_lock = threading.Lock()  # two evaluations at once only slow one another
+
+
+@lru_cache(maxsize=1)
+def _llama(path: Path, threads: int, context: int) -> Llama:
+    """The loaded model, shared by the jobs of a sweep."""
+    return Llama(path, threads, context)
+
+
+class EmbeddedModel(Model):
+    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit.
+
+    Args:
+        path: A GGUF file, or None for the embedded Gemma.
+        sha256: Expected hash of that file, or None to accept it as it is (its hash is in the model's name all the same).
+        threads: Threads; no more than there are cores.
+        context: Tokens it can hold at once.
+        base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
+    """
+
+    max_concurrency = 1
+    deterministic = True
+
+    def __init__(
+        self, path: str | None = None, sha256: str | None = None, threads: int = 2, context: int = 4096, base: bool = True
+    ) -> None:
+        for name, value, least in (("threads", threads, 1), ("context", context, 64)):
+            if value < least:
+                raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
+        self.base, self.threads, self.context = base, threads, context
+        self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
+        if path is None:
+            self.path = gemma_file()
+        else:
+            self.path = existing_file(path, "model.path", (".gguf",))
+        if path is None and sha256 is None:
+            self.sha256 = known_sha256(self.path)
+        else:
+            self.sha256 = known_sha256(self.path) if sha256 is None else sha256
+            require(self.path, self.sha256)
+        self.name = f"{self.path.stem}-{self.sha256[:12]}"
+        self._chat_model: InProcessChat | None = None
+
+    async def pooled(self, text: str, view: View) -> np.ndarray:
+        """The text through a view (see `views.pool`), cached. Shape (n_blocks * width,), float32.
+
+        A text longer than the context is read in windows; their means are weighted by their tokens.
+
+        Raises:
+            ModelError: The text gave no states.
+        """
+        request = {"states": view.model_dump(mode="json"), "text": text}
+
+        async def send() -> Reply:
+            vector, tokens = await asyncio.to_thread(self._read, text, view)
+            return Reply(base64.b64encode(vector.astype("<f4").tobytes()).decode(), input_tokens=tokens, usd=0.0)
+
+        reply = await self.gateway.call(self.name, request, send, timed=False)
+        return np.frombuffer(base64.b64decode(reply.data), dtype="<f4")
+
+    def _read(self, text: str, view: View) -> tuple[np.ndarray, int]:
+        with _lock:
+            llama = _llama(self.path, self.threads, self.context)
+            outside = max(view.blocks)
+            if outside > llama.blocks:
+                raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {outside} does not exist.")
+            before, inside, after = view.segments(text)
+            start, body, end = (llama.tokenize(part, begin=False) for part in (before, inside, after))
+            first = llama.tokenize("")
+            room = llama.limit - len(first) - len(start) - len(end)
+            if room < 1 or not body:
+                raise ModelError(f"the view's own words leave no room for the text in a context of {llama.limit} tokens")
+            vectors, weights = [], []
+            for begin in range(0, len(body), room):
+                window = body[begin : begin + room]
+                states = llama.states([*first, *start, *window, *end], view.blocks)
+                vectors.append(pool(view, states, (len(start), len(window), len(end))))
+                weights.append(len(window))
+        return np.average(vectors, axis=0, weights=weights).astype(np.float32), len(body)
+
+    async def complete(self, request: Request) -> Response:
+        """A base model continues a text and gives its next token's odds; an instruction model answers a chat."""
+        return await (self._continue(request) if self.base else self._chat(request))
+
+    async def _continue(self, request: Request) -> Response:
+        """The system message is the fixed beginning, shared by all texts; the user message continues it."""
+        from dspy.lm15 import Message, Response, TextPart, TokenLogprob, TopLogprob, Usage
+
+        prefix = request.system if isinstance(request.system, str) else ""
+        text, top = request.messages[-1].text or "", request.config.logprobs or 1
+        payload = {"prefix": prefix, "text": text, "top": top}
+
+        async def send() -> Reply:
+            def ask() -> list[tuple[str, float]]:
+                with _lock:
+                    return _llama(self.path, self.threads, self.context).next_token(prefix, text, top)
+
+            return Reply([list(pair) for pair in await asyncio.to_thread(ask)], output_tokens=1, usd=0.0)
+
+        reply = await self.gateway.call(self.name, payload, send, timed=False)
+        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in reply.data)
+        return Response(
+            id=None,
+            model=self.name,
+            message=Message.assistant([TextPart(odds[0].token)]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=reply.input_tokens, output_tokens=1),
+            logprobs=(TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds),),
+        )
+
+    async def _chat(self, request: Request) -> Response:
+        from undogmatic.models.in_process import InProcessChat
+
+        if self._chat_model is None:
+            self._chat_model = InProcessChat(self.name, self.path, self.threads, self.context, _lock)
+        self._chat_model.gateway = self.gateway
+        return await self._chat_model.complete(request)

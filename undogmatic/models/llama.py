@@ -1,0 +1,236 @@
+"""llama.cpp through the C interface that xllamacpp's library exports: hidden states of any block, and next-token odds.
+
+xllamacpp's own server cannot give either the way a judge needs it. It has the last block's states only, and multiplies
+every token by the 262,144-row output matrix on the way, which costs more than all blocks together; and its prefix cache
+makes log-probabilities depend on what was asked before (by up to 0.25 nats where measured). Here a pass stops after the
+last block that is wanted, and a prompt's fixed beginning is evaluated once and every text continues from exactly that
+state: the same question gives the same bits, whatever came before it.
+
+The version of xllamacpp is pinned, and the one structure offset used is checked against its surroundings before use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from undogmatic.errors import ConfigError, ModelError
+
+
+class _Opaque(ctypes.Structure):
+    """A parameter structure passed by value; larger than any real one, so that its size need not be known."""
+
+    _fields_ = (("bytes", ctypes.c_uint8 * 512),)
+
+
+class _Batch(ctypes.Structure):
+    _fields_ = (
+        ("n_tokens", ctypes.c_int32),
+        ("token", ctypes.POINTER(ctypes.c_int32)),
+        ("embd", ctypes.c_void_p),
+        ("pos", ctypes.c_void_p),
+        ("n_seq_id", ctypes.c_void_p),
+        ("seq_id", ctypes.c_void_p),
+        ("logits", ctypes.c_void_p),
+    )
+
+
+_EVALUATED = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p)
+_LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+_silence = _LOG(lambda level, text, data: None)
+_P, _I, _B = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool
+_TOKENS = ctypes.POINTER(ctypes.c_int32)
+_CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
+_INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "llama_log_set": (None, (_LOG, _P)),
+    "llama_model_default_params": (_Opaque, ()),
+    "llama_context_default_params": (_Opaque, ()),
+    "llama_model_load_from_file": (_P, (ctypes.c_char_p, _Opaque)),
+    "llama_init_from_model": (_P, (_P, _Opaque)),
+    "llama_model_get_vocab": (_P, (_P,)),
+    "llama_model_n_embd": (_I, (_P,)),
+    "llama_model_n_layer": (_I, (_P,)),
+    "llama_vocab_n_tokens": (_I, (_P,)),
+    "llama_set_n_threads": (None, (_P, _I, _I)),
+    "llama_get_memory": (_P, (_P,)),
+    "llama_memory_clear": (None, (_P, _B)),
+    "llama_memory_seq_rm": (_B, (_P, _I, _I, _I)),
+    "llama_decode": (_I, (_P, _Batch)),
+    "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), (_P, _I)),
+    "llama_token_to_piece": (_I, (_P, _I, ctypes.c_char_p, _I, _I, _B)),
+    "llama_tokenize": (_I, (_P, ctypes.c_char_p, _I, _TOKENS, _I, _B, _B)),
+    "llama_free": (None, (_P,)),
+    "llama_model_free": (None, (_P,)),
+    "ggml_get_name": (ctypes.c_char_p, (_P,)),
+    "ggml_nbytes": (ctypes.c_size_t, (_P,)),
+    "ggml_backend_tensor_get": (None, (_P, _P, ctypes.c_size_t, ctypes.c_size_t)),
+}
+
+
+class Llama:
+    """One model in memory with one sequence. Not thread-safe: the caller holds a lock.
+
+    Args:
+        path: A GGUF file.
+        threads: Threads for evaluation; more than there are cores only slow it.
+        context: Tokens it can hold at once.
+    Raises:
+        ConfigError: The file cannot be loaded, or this build of xllamacpp has another interface.
+    """
+
+    def __init__(self, path: Path, threads: int = 2, context: int = 4096) -> None:
+        import xllamacpp.xllamacpp as extension
+
+        self._model = self._context = None
+        try:
+            self._c = ctypes.CDLL(extension.__file__)
+            for name, (result, arguments) in _INTERFACE.items():
+                function = getattr(self._c, name)
+                function.restype, function.argtypes = result, arguments
+        except (OSError, AttributeError) as error:
+            raise ConfigError(
+                f"this build of xllamacpp does not export llama.cpp's C interface ({error}). Install the pinned version: "
+                "pip install undogmatic --force-reinstall."
+            ) from None
+        self.limit = context
+        self._wanted: dict[str, np.ndarray | None] = {}
+        self._last = ""
+        self._prefix: str | None = None
+        self._prefix_tokens = 0
+        self._callback = _EVALUATED(self._evaluated)
+        self._c.llama_log_set(_silence, None)
+        self._model = self._c.llama_model_load_from_file(str(path).encode(), self._c.llama_model_default_params())
+        if not self._model:
+            raise ConfigError(f"llama.cpp cannot load {path}; `model.path` must be a GGUF file it supports.")
+        self._context = self._c.llama_init_from_model(self._model, self._parameters(context))
+        if not self._context:
+            self.close()
+            raise ConfigError(f"llama.cpp cannot make a context of {context} tokens for {path}.")
+        self._vocabulary = self._c.llama_model_get_vocab(self._model)
+        self._width = self._c.llama_model_n_embd(self._model)
+        self.blocks = int(self._c.llama_model_n_layer(self._model))
+        self._c.llama_set_n_threads(self._context, threads, threads)
+
+    def tokenize(self, text: str, begin: bool = True) -> list[int]:
+        """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays text."""
+        raw = text.encode()
+        room = len(raw) + 8
+        tokens = (ctypes.c_int32 * room)()
+        count = self._c.llama_tokenize(self._vocabulary, raw, len(raw), tokens, room, begin, False)
+        return list(tokens[:count])
+
+    def states(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[np.ndarray]:
+        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them.
+
+        Returns:
+            Per block an array (n_tokens, width), every row divided by its root mean square.
+        Raises:
+            ModelError: llama.cpp gave no states, or the tokens do not fit the context.
+        """
+        names = [f"l_out-{block - 1}" for block in blocks]
+        self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
+        self._prefix = None
+        self._c.llama_memory_clear(self._memory(), True)
+        status = self._decode(tokens, every=True)
+        found = [self._wanted[name] for name in names]
+        self._wanted, self._last = {}, ""
+        states = [each for each in found if each is not None and len(each) == len(tokens)]
+        if status or len(states) != len(names):
+            raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
+        return [_normalised(each) for each in states]
+
+    def next_token(self, prefix: str, text: str, top: int) -> list[tuple[str, float]]:
+        """The `top` most probable next tokens after `prefix` + `text`, with natural log-probabilities, best first.
+
+        `prefix` is evaluated once and kept while it stays the same; every text continues from it.
+
+        Raises:
+            ModelError: The prompt does not fit the context.
+        """
+        if prefix != self._prefix:
+            self._prefix = None
+            self._c.llama_memory_clear(self._memory(), True)
+            tokens = self.tokenize(prefix)
+            self._checked_decode(tokens)
+            self._prefix, self._prefix_tokens = prefix, len(tokens)
+        elif not self._c.llama_memory_seq_rm(self._memory(), 0, self._prefix_tokens, -1):
+            raise ModelError("llama.cpp could not return to the prompt's fixed beginning")
+        self._checked_decode(self.tokenize(text, begin=False))
+        size = self._c.llama_vocab_n_tokens(self._vocabulary)
+        logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,)).astype(np.float64)
+        logprobs = logits - logits.max()
+        logprobs -= np.log(np.exp(logprobs).sum())
+        best = np.argsort(-logprobs, kind="stable")[:top]
+        return [(self._piece(int(token)), float(logprobs[token])) for token in best]
+
+    def close(self) -> None:
+        """Free the context and the model."""
+        if self._context:
+            self._c.llama_free(self._context)
+        if self._model:
+            self._c.llama_model_free(self._model)
+        self._context = self._model = None
+
+    def _memory(self) -> Any:
+        return self._c.llama_get_memory(self._context)
+
+    def _checked_decode(self, tokens: Sequence[int]) -> None:
+        status = self._decode(tokens, every=False)
+        if status:
+            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+
+    def _decode(self, tokens: Sequence[int], every: bool) -> int:
+        count = len(tokens)
+        if count > self.limit:
+            raise ModelError(f"{count} tokens do not fit the context of {self.limit}; raise model.context")
+        wanted = (ctypes.c_int8 * count)(*([int(every)] * (count - 1) + [1]))
+        ids = (ctypes.c_int32 * count)(*tokens)
+        batch = _Batch(count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p))
+        return int(self._c.llama_decode(self._context, batch))
+
+    def _piece(self, token: int) -> str:
+        room = ctypes.create_string_buffer(256)
+        count = self._c.llama_token_to_piece(self._vocabulary, token, room, len(room), 0, True)
+        return room.raw[: max(count, 0)].decode("utf-8", errors="replace")
+
+    def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
+        """llama.cpp's evaluation callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""
+        name = self._c.ggml_get_name(tensor).decode(errors="replace")
+        if name not in self._wanted:
+            return not asking
+        if not asking:
+            values = np.empty(self._c.ggml_nbytes(tensor) // 4, dtype=np.float32)
+            self._c.ggml_backend_tensor_get(tensor, values.ctypes.data, 0, values.nbytes)
+            self._wanted[name] = values.reshape(-1, self._width)
+            return bool(name != self._last)
+        return True
+
+    def _parameters(self, context: int) -> _Opaque:
+        parameters: _Opaque = self._c.llama_context_default_params()
+        raw = bytes(parameters.bytes)
+        as_expected = (
+            struct.unpack_from("<4I", raw, 0) == (512, 2048, 512, 1)  # n_ctx, n_batch, n_ubatch, n_seq_max
+            and struct.unpack_from("<4i", raw, 40) == (-1, -1, -1, -1)  # rope, pooling, attention, flash attention
+            and struct.unpack_from("<f", raw, 84) == (-1.0,)  # defrag_thold
+            and struct.unpack_from("<2Q", raw, _CALLBACK_OFFSET) == (0, 0)  # cb_eval, cb_eval_user_data
+            and struct.unpack_from("<2i", raw, _CALLBACK_OFFSET + 16) == (1, 1)  # type_k, type_v: half precision
+        )
+        if not as_expected:
+            raise ConfigError(
+                "this version of xllamacpp lays out llama.cpp's parameters differently; install the pinned version: "
+                "pip install undogmatic --force-reinstall."
+            )
+        struct.pack_into("<3I", parameters.bytes, 0, context, context, context)
+        struct.pack_into("<Q", parameters.bytes, _CALLBACK_OFFSET, ctypes.cast(self._callback, ctypes.c_void_p).value)
+        return parameters
+
+
+def _normalised(states: np.ndarray) -> np.ndarray:
+    scale = np.sqrt(np.mean(states.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6)
+    result: np.ndarray = (states / scale).astype(np.float32)
+    return result

@@ -1,0 +1,52 @@
+"""Ways to look at a text through a model's hidden states: which blocks, with which words around it, pooled how."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from undogmatic.records import Record
+
+
+class View(Record):
+    """One way to turn a text into a vector.
+
+    Attributes:
+        blocks: Transformer blocks whose states are read, counted from 1; their pooled states are concatenated.
+        before: Words put before the text.
+        after: Words put after the text, e.g. a question about it.
+        pool: Mean over the text's own tokens, mean over the tokens of `after`, or the very last token.
+        echo: Whether the text is given twice; pooling is then over its second copy.
+    """
+
+    blocks: tuple[int, ...] = Field(min_length=1)
+    before: str = ""
+    after: str = ""
+    pool: Literal["text", "after", "last"] = "text"
+    echo: bool = False
+
+    def segments(self, text: str) -> tuple[str, str, str]:
+        """What stands before the pooled copy of the text, that copy, and what stands after it."""
+        before = f"{self.before}{text}\n\n" if self.echo else self.before
+        return before, text, self.after
+
+
+def pool(view: View, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
+    """States of the chosen blocks -> the feature vector.
+
+    Args:
+        view: How to pool.
+        states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
+        lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
+    Returns:
+        Shape (len(blocks) * width,), float32.
+    """
+    before, text, after = lengths
+    rows = {
+        "text": slice(1 + before, 1 + before + text),
+        "after": slice(1 + before + text, 1 + before + text + after),
+        "last": slice(-1, None),
+    }[view.pool]
+    return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)

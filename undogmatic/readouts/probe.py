@@ -1,0 +1,93 @@
+"""`probe`: a regression on the hidden states of the judged text. It never asks the model anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dspy
+import numpy as np
+
+from undogmatic.errors import ConfigError
+from undogmatic.paths import data_folder
+from undogmatic.readouts.base import Readout, entropy_reading
+from undogmatic.readouts.probe_file import Probe, load, rubric_digest
+from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.stats.distribution import discretised_normal
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
+
+
+class ProbeReadout(Readout):
+    """Score, distribution and interval from the model's hidden states; the prompt variant plays no part.
+
+    The score is the calibrated regression, clipped to the scale. The distribution is a normal of the held-out residual
+    spread cut into the rubric's levels, with the score as its expectation. The interval adds held-out residual
+    quantiles to the score; `probe.about` says what it is meant to cover and what it covered on held-out texts.
+
+    Args:
+        path: A probe file, or None for the one shipped for the rubric.
+    """
+
+    name = "probe"
+    uses_prompt = False
+
+    def __init__(self, path: str | None = None) -> None:
+        super().__init__()
+        self.path = Path(path) if path is not None else None
+
+    def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
+        super().bind(model, prompt, rubric)
+        path = self.path or shipped_probe(rubric)
+        self.probe = fitting_probe(path, model, rubric)
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        views = self.probe.about.views
+        features = np.concatenate([await self.model.pooled(item.text, view) for view in views])  # type: ignore[attr-defined]
+        found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
+        probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
+        distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
+        reading = entropy_reading(distribution, score=found.score, interval=(found.low, found.high))
+        return dspy.Prediction(reading=reading)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"probe": self.probe.about.arrays, "views": [v.model_dump() for v in self.probe.about.views]}
+
+
+def shipped_probe(rubric: Rubric) -> Path:
+    """The probe file that ships for a rubric. Raises ConfigError if none does."""
+    folder = data_folder() / "probes"
+    path = folder / f"{rubric.name}.safetensors"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.safetensors"))) or "none"
+        raise ConfigError(
+            f"no probe ships for the rubric {rubric.name!r} (shipped: {known}). Fit one on texts labelled by it: "
+            "undogmatic probe fit --data FILE --out FILE.safetensors rubric=..., then readout=probe "
+            "readout.path=FILE.safetensors; or ask the model itself: readout=logprobs."
+        )
+    return path
+
+
+def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
+    """Load a probe and check that it was fitted on this model and this rubric's scale. Raises ConfigError."""
+    probe = load(path)
+    about = probe.about
+    found = getattr(model, "sha256", None)
+    if found is None or not hasattr(model, "pooled"):
+        raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
+    again = f"Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors (now {path})."
+    if about.model_sha256 != found:
+        raise ConfigError(
+            f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this model "
+            f"({model.name}) has {found[:12]}. {again}"
+        )
+    if about.rubric != rubric.name:
+        raise ConfigError(f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}. {again}")
+    if about.rubric_digest != rubric_digest(rubric):
+        raise ConfigError(
+            f"the scale of the rubric {rubric.name!r} is another than when the probe was fitted (digest "
+            f"{about.rubric_digest[:12]}, now {rubric_digest(rubric)[:12]}). {again}"
+        )
+    return probe

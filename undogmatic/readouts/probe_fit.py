@@ -1,0 +1,271 @@
+"""Fitting a probe: ridge on the rank of the label, calibrated and given intervals on texts of held-out authors."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.models.views import View
+from undogmatic.readouts.probe_file import FORMAT, About, Arrays, Probe, rubric_digest, save
+from undogmatic.records import Item, Rubric, digest
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+
+LEAST = 30
+VIEWS = (View(blocks=(6, 10)),)
+PENALTY = 1.0
+COVERAGE = 0.90
+KNOTS = 101
+PER_BIN = 60  # held-out residuals behind one pair of interval limits
+
+
+class Ridge(NamedTuple):
+    """Standardisation, weights and the map from the predicted rank to the label's quantile (`score_knots`)."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray
+    bias: float
+    raw_knots: np.ndarray
+    score_knots: np.ndarray
+
+    def score(self, features: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) -> scores (n,), on the labels' scale."""
+        raw = ((features - self.mean) / self.scale) @ self.weights + self.bias
+        return np.asarray(np.interp(raw, self.raw_knots, self.score_knots))
+
+
+class Residuals(NamedTuple):
+    """Held-out residuals (label minus score) by score: limits of the interval and standard deviation."""
+
+    score_bins: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    spread: np.ndarray
+
+
+def fit_ridge(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Ridge:
+    """Ridge regression of the label's rank on standardised features.
+
+    The rank, because labels crowd at both ends of a scale: squared error on the scale itself would spend the model on
+    the distance between 0 and 10. Predicted ranks are mapped back through the labels' quantiles.
+
+    Args:
+        features: Shape (n, n_features).
+        labels: Shape (n,).
+        penalty: Per feature: the ridge penalty is `penalty` x n_features, so that it does not depend on the width.
+    """
+    features = np.asarray(features, dtype=np.float64)
+    n, width = features.shape
+    mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
+    standard = (features - mean) / scale
+    ranks = (stats.rankdata(labels) - 0.5) / n
+    bias = float(ranks.mean())
+    # The dual form: n is smaller than the number of features.
+    dual = np.linalg.solve(standard @ standard.T / width + penalty * np.eye(n), ranks - bias)
+    weights = standard.T @ dual / width
+    knots = np.linspace(0.0, 1.0, KNOTS)
+    return Ridge(mean, scale, weights, bias, knots, np.quantile(np.sort(labels), knots, method="hazen"))
+
+
+def held_out_scores(features: np.ndarray, labels: np.ndarray, folds: np.ndarray, penalty: float = PENALTY) -> np.ndarray:
+    """Score of every text by a fit that has not seen its fold. `folds`: shape (n,), one code per text."""
+    scores = np.empty(len(labels))
+    for fold in np.unique(folds):
+        inside = folds == fold
+        scores[inside] = fit_ridge(features[~inside], labels[~inside], penalty).score(features[inside])
+    return scores
+
+
+def residuals(scores: np.ndarray, labels: np.ndarray, coverage: float = COVERAGE) -> Residuals:
+    """Interval limits and spread as functions of the score, from held-out scores.
+
+    Texts are sorted by score and cut into bins of about PER_BIN; each limit is the bin's conformal quantile, (n + 1)
+    times the level rounded outwards, so that a small bin does not promise too much.
+    """
+    order = np.argsort(scores, kind="stable")
+    bins = np.array_split(order, max(1, len(order) // PER_BIN))
+    rows = []
+    for members in bins:
+        left = np.sort(labels[members] - scores[members])
+        n = left.size
+        reach = min(n, int(np.ceil((n + 1) * (1 + coverage) / 2)))
+        rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
+    centres, low, high, spread = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    return Residuals(centres, low, high, spread)
+
+
+def held_out_coverage(scores: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
+    """Intervals for every text from the held-out residuals of the other folds: shape (n, 2)."""
+    limits = np.empty((len(labels), 2))
+    for fold in np.unique(folds):
+        inside = folds == fold
+        known = residuals(scores[~inside], labels[~inside])
+        for side, values in enumerate((known.low, known.high)):
+            limits[inside, side] = scores[inside] + np.interp(scores[inside], known.score_bins, values)
+    return np.clip(limits, *ends)
+
+
+def fit_probe(
+    features: np.ndarray, items: Sequence[Item], rubric: Rubric, about: dict[str, Any], penalty: float = PENALTY
+) -> Probe:
+    """Fit on all items; intervals and figures come from held-out authors (or groups).
+
+    Args:
+        features: Shape (n, n_features), rows in the order of `items`.
+        items: Labelled texts.
+        rubric: The scale of the labels.
+        about: model, model_sha256, views and versions for the file.
+    Raises:
+        DataError: Fewer than LEAST texts, a label outside the rubric, or no spread in the labels.
+    """
+    labels = _labels(items, rubric)
+    folds, how, authors = fold_codes(items)
+    scores = np.clip(held_out_scores(features, labels, folds, penalty), rubric.minimum, rubric.maximum)
+    known = residuals(scores, labels)
+    limits = held_out_coverage(scores, labels, folds, (rubric.minimum, rubric.maximum))
+    figures = {
+        "spearman": float(stats.spearmanr(scores, labels).statistic),
+        "mean_absolute_error": float(np.abs(scores - labels).mean()),
+        "coverage": float(((limits[:, 0] <= labels) & (labels <= limits[:, 1])).mean()),
+        "width": float((limits[:, 1] - limits[:, 0]).mean()),
+    }
+    ridge = fit_ridge(features, labels, penalty)
+    return Probe(
+        About(
+            format=FORMAT,
+            rubric=rubric.name,
+            rubric_digest=rubric_digest(rubric),
+            penalty=penalty,
+            labels=digest([[i.id, i.text, i.label] for i in items]),
+            n=len(items),
+            authors=authors,
+            held_out=how,
+            figures={name: round(value, 6) for name, value in figures.items()},
+            coverage=COVERAGE,
+            **about,
+        ),
+        Arrays(bias=np.array([ridge.bias]), **{k: v for k, v in ridge._asdict().items() if k != "bias"}, **known._asdict()),
+    )
+
+
+def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """Who is held out together: (code per item, how in words, the authors).
+
+    With three authors or more (`author` of the items), one author at a time; otherwise ten folds in which the texts of
+    one `group`, or else of one `pair`, stay together.
+    """
+    authors = [author_of(item) for item in items]
+    names = tuple(sorted({a for a in authors if a is not None}))
+    if len(names) >= 3 and None not in authors:
+        return np.array([names.index(a) for a in authors if a is not None]), "one author left out at a time", names
+    groups = [str(item.metadata.get("group") or item.pair or item.id) for item in items]
+    ordered = sorted(set(groups), key=lambda group: digest(group))
+    code = {group: place % 10 for place, group in enumerate(ordered)}
+    return np.array([code[group] for group in groups]), "ten folds by group", names
+
+
+def author_of(item: Item) -> str | None:
+    """The item's `author`; for curated texts, whose ids begin with it, that beginning."""
+    if "author" in item.metadata:
+        return str(item.metadata["author"])
+    return item.id.split("-")[0] if "part" in item.metadata else None
+
+
+def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> str:
+    """Read the labelled texts through the composed model, fit a probe for the composed rubric and save it.
+
+    Args:
+        data: A file with `text`, `label` and optionally `author`, `group`, `pair`; None for the shipped development texts.
+        out: Where the probe goes.
+        overrides: Hydra overrides.
+    Returns:
+        What the terminal shows: cross-validated figures, where it is and how to use it.
+    Raises:
+        ConfigError, DataError: Nothing was written.
+    """
+    from undogmatic.api import compose_config
+    from undogmatic.config import build, settings
+    from undogmatic.datasets.labels import development_items, labelled_file
+
+    if out.suffix != ".safetensors":
+        raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
+    chosen = settings(compose_config(overrides))
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    items = development_items() if data is None else labelled_file(data)
+    _labels(items, rubric)
+    model: Model = build(chosen.model, "model")
+    if not hasattr(model, "pooled"):
+        raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
+    features = asyncio.run(read_features(model, [item.text for item in items], VIEWS, build(chosen.engine, "engine")))
+    probe = fit_probe(features, items, rubric, origin(model, VIEWS))
+    save(probe, out)
+    return summary(probe, out)
+
+
+def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
+    """What the file records of where features came from."""
+    import importlib.metadata
+
+    versions = {name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")}
+    return {"model": model.name, "model_sha256": getattr(model, "sha256"), "views": tuple(views), "versions": versions}  # noqa: B009
+
+
+async def read_features(
+    model: Any, texts: Sequence[str], views: Sequence[View], engine: Any, progress: Callable[[int], None] | None = None
+) -> np.ndarray:
+    """All views of all texts, shape (n_texts, n_features), through the engine's cache."""
+    from undogmatic.models.calls import Gateway, ReplyCache
+
+    cache = ReplyCache(engine.cache_dir) if engine.cache else None
+    model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
+    told = time.monotonic()
+    rows = []
+    try:
+        for text in texts:
+            rows.append(np.concatenate([await model.pooled(text, view) for view in views]))
+            if time.monotonic() - told > 10:
+                told = time.monotonic()
+                print(f"  {len(rows)} of {len(texts)} texts read", file=sys.stderr, flush=True)
+    finally:
+        await model.close()
+        if cache is not None:
+            cache.close()
+    return np.stack(rows).astype(np.float64)
+
+
+def summary(probe: Probe, out: Path) -> str:
+    """The lines for the terminal."""
+    about, figures = probe.about, probe.about.figures
+    return (
+        f"probe for {about.rubric} on {about.model}: {about.n} labelled texts, {about.held_out}"
+        f"{f' ({len(about.authors)} authors)' if about.authors else ''}\n"
+        f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
+        f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
+        f"  coverage of the {about.coverage:.0%} interval      {figures['coverage']:.1%}, mean width {figures['width']:.1f}\n"
+        f"written to {out}; use it with: readout=probe readout.path={out}"
+    )
+
+
+def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
+    if len(items) < LEAST:
+        raise DataError(f"{len(items)} labelled texts; a probe needs at least {LEAST}.")
+    labels = np.array([np.nan if item.label is None else item.label for item in items], dtype=np.float64)
+    for item, label in zip(items, labels, strict=True):
+        if not rubric.contains(label):
+            raise DataError(
+                f"the item {item.id!r} has the label {item.label}; the rubric {rubric.name!r} runs from "
+                f"{rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose another rubric=."
+            )
+    if np.ptp(labels) == 0:
+        raise DataError(f"all {len(items)} labels are {labels[0]:g}; a probe needs texts of different scores.")
+    return labels

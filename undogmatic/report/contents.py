@@ -1,0 +1,142 @@
+"""What the report of a run says, in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from undogmatic.analyses.base import AnalysisResult, FigureData
+from undogmatic.outcome import FinishedRun
+from undogmatic.report import figures
+from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
+from undogmatic.report.excerpts import failure_counts, failures, items
+from undogmatic.report.provenance import licences, prompt, repeat, scale, what_was_run
+from undogmatic.report.tables import frame_blocks, key_figures, key_table
+from undogmatic.report.words import Words
+
+
+def compose(run: FinishedRun, words: Words) -> Document:
+    """The document of a run; draws its figures into `run.folder/figures` on the way."""
+    document = Document(words.language, title(run, words), _lead(run, words), foot=words.text("common.offline_note"))
+    for part in (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat):
+        document.blocks.extend(part(run, words))
+    return document
+
+
+def title(run: FinishedRun, words: Words) -> str:
+    """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one."""
+    own = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
+    return words.text(next(own, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
+
+
+def verdicts(run: FinishedRun, words: Words) -> list[str]:
+    """The verdict sentence of every analysis that gives one; one sentence if none does."""
+    said = [words.say(r.verdict) for r in run.results if r.verdict is not None]
+    return said or [words.text("common.no_verdict")]
+
+
+def readout_note(run: FinishedRun, words: Words) -> str:
+    """Which readout was used, and that `auto` chose it."""
+    readout = run.choices["readout"]
+    if run.config["readout"].get("_target_") == "auto":
+        return words.text("common.note.readout", readout=readout, asked="auto")
+    return words.text("common.note.readout_named", readout=readout)
+
+
+def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
+    """How the scores compare with an earlier run, what the cache answered, and whether the readout samples."""
+    found = run.repeatability
+    earlier = "" if found.earlier is None else str(found.earlier)
+    if found.identical is None:
+        notes = [words.text("common.note.repeat_first")]
+    elif found.identical:
+        notes = [words.text("common.note.repeat_identical", earlier=earlier)]
+    else:
+        notes = [words.text("common.note.repeat_differs", earlier=earlier, difference=found.max_difference)]
+    cached = "repeat_cached" if found.cached > 0 else "repeat_fresh"
+    notes.append(words.text(f"common.note.{cached}", cached=found.cached))
+    notes.append(words.text("common.note.deterministic" if found.deterministic else "common.note.sampled"))
+    return notes
+
+
+def pictures(
+    drawn: Sequence[FigureData], words: Words, section: str, scale: tuple[float, float], folder: Path
+) -> list[Block]:
+    """Draw the figures of one section as `figures/<section>_<name>.png`."""
+    blocks: list[Block] = []
+    for figure in drawn:
+        if figures.size(figure) == 0:
+            blocks.append(Paragraph(words.text("figures.empty", name=figure.name), "small"))
+            continue
+        link = f"figures/{section}_{figure.name}.png"
+        figures.draw(figure, words, section, scale, folder / link)
+        blocks.append(Picture(folder / link, link, figures.caption(figure, words, section)))
+    return blocks
+
+
+def _lead(run: FinishedRun, words: Words) -> str:
+    date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
+    return words.text("common.lead", name=run.name, date=date)
+
+
+def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
+    yield Heading(words.text("common.verdict"))
+    for sentence in verdicts(run, words):
+        yield Paragraph(sentence, "verdict")
+    failed = int(run.frame["error"].notna().sum())
+    if failed:
+        kinds = failure_counts(run, words)
+        alert = words.text("common.failures_alert", failed=failed, total=len(run.frame), kinds=kinds)
+        yield Paragraph(alert, "alert")
+    keys = key_figures(run.results, words)
+    if keys:
+        yield Heading(words.text("common.headline_title"), level=3)
+        yield key_table(keys, words)
+
+
+def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
+    yield Heading(words.text("common.notes_title"))
+    notes = [readout_note(run, words)]
+    reaches = "prompt_used" if run.uses_prompt else "prompt_unused"
+    notes.append(words.text(f"common.note.{reaches}", prompt=run.prompt_id, readout=run.choices["readout"]))
+    notes += repeatability_notes(run, words)
+    limit = run.config["run"].get("limit")
+    if limit is not None:
+        notes.append(words.text("common.note.few_items", limit=limit))
+    failed = int(run.frame["error"].notna().sum())
+    counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
+    notes.append(words.text("common.note.failures", **counted) if failed else words.text("common.note.no_failures"))
+    yield Bullets(notes)
+    if failed:
+        yield from failures(run, words)
+    yield Paragraph(words.text("common.not_applicable"), "small")
+
+
+def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
+    for result in run.results:
+        yield from _result(result, run, words)
+    if not any(result.figures for result in run.results):
+        yield Heading(words.text("common.scores_title"))
+        yield from _all_scores(run, words)
+
+
+def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
+    heading = f"{result.name}.title"
+    yield Heading(words.text(heading) if words.find(heading) is not None else result.name)
+    if result.verdict is not None and len(run.results) > 1:
+        yield Paragraph(words.say(result.verdict))
+    if result.findings:
+        yield Bullets([words.say(finding) for finding in result.findings])
+    yield from pictures(result.figures, words, result.name, (run.rubric.minimum, run.rubric.maximum), run.folder)
+    for name, frame in result.tables.items():
+        yield from frame_blocks(frame, words, result.name, name, run.folder)
+
+
+def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """Where no analysis draws: the scores themselves."""
+    scored = run.frame[run.frame["error"].isna()]
+    conditions = scored["condition"].fillna("all").astype(str)
+    groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
+    figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+    yield from pictures([figure], words, "common", (run.rubric.minimum, run.rubric.maximum), run.folder)

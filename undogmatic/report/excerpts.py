@@ -1,0 +1,90 @@
+"""Judged texts and failures that a reader should look at, shortened. Both are hostile data: `document` escapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from undogmatic.outcome import FinishedRun
+from undogmatic.records import Failure, Judgment, Verdict
+from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
+from undogmatic.report.words import Words, missing
+
+EXCERPT = 280  # characters of a judged text
+MOST_FAILURES = 40
+ITEMS_EACH = 3
+
+
+def failure_counts(run: FinishedRun, words: Words) -> str:
+    """Failed judgments by kind: "refused: 3, unreadable answer: 1"."""
+    kinds = Counter(str(kind) for kind in run.frame["error"].dropna())
+    return ", ".join(f"{words.find(f'common.failure.{k}') or k}: {words.number(n)}" for k, n in kinds.most_common())
+
+
+def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """Every failed judgment with its kind and message."""
+    by_key = {(j.item_id, j.repeat): j for j in run.judgments}
+    rows = []
+    for row in run.frame[run.frame["error"].notna()].itertuples():
+        judgment = by_key.get((row.item_id, row.repeat))
+        outcome = judgment.outcome if judgment is not None else None
+        message = outcome.message if isinstance(outcome, Failure) else ""
+        kind = words.find(f"common.failure.{row.error}") or str(row.error)
+        rows.append((str(row.item_id), kind, shorten(message)))
+    headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
+    yield Table(headers, rows[:MOST_FAILURES])
+    if len(rows) > MOST_FAILURES:
+        yield Paragraph(words.text("common.note.failures_more", more=len(rows) - MOST_FAILURES), "small")
+
+
+def items(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The texts with the highest, lowest and least certain scores, and those marked for review."""
+    first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
+    by_id = {j.item_id: j for j in run.judgments if j.repeat == 0}
+    review = [i for i, j in by_id.items() if isinstance(j.outcome, Verdict) and j.outcome.review]
+    unsure = first.sort_values("confidence", kind="stable")
+    lists: dict[str, pd.DataFrame] = {
+        "highest": first.sort_values("score", ascending=False, kind="stable"),
+        "lowest": first.sort_values("score", kind="stable"),
+        "uncertain": unsure[unsure["confidence"].notna()],
+        "review": first[first["item_id"].isin(review)],
+    }
+    yield Heading(words.text("common.items_title"))
+    yield Paragraph(words.text("common.items_intro", length=EXCERPT))
+    texts = {item.id: item.text for item in run.items}
+    seen: set[str] = set()
+    for key, frame in lists.items():
+        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
+        if rows.empty:
+            continue
+        yield Heading(words.text(f"common.items_{key}"), level=3)
+        for row in rows.to_dict("records"):
+            seen.add(row["item_id"])
+            yield _item(row, by_id[row["item_id"]], texts[row["item_id"]], words)
+
+
+def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -> Quote:
+    verdict = judgment.outcome
+    assert isinstance(verdict, Verdict)
+    said = [words.text("common.item_score", score=verdict.score)]
+    if verdict.interval is not None:
+        said.append(words.text("common.item_interval", interval=verdict.interval))
+    if verdict.confidence is not None:
+        source = f"common.item_confidence_{verdict.confidence_source}"
+        said.append(words.text(source, confidence=verdict.confidence))
+    if not missing(row["label"]):
+        said.append(words.text("common.item_label", label=row["label"]))
+    condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
+    below = None
+    if verdict.rationale is not None:
+        below = f"{words.text('common.rationale')} {shorten(verdict.rationale)}"
+    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", shorten(text), below)
+
+
+def shorten(text: str) -> str:
+    """One line of at most EXCERPT characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT].rstrip() + "…"

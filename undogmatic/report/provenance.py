@@ -1,0 +1,134 @@
+"""Where the numbers come from: what was run, on which scale, with which prompt, under which licences, and how again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from undogmatic.outcome import FinishedRun
+from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
+from undogmatic.report.excerpts import failure_counts
+from undogmatic.report.words import Words
+
+
+def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The facts of a run as a two-column table."""
+    yield Heading(words.text("common.ran_title"))
+    metrics, config = run.metrics, run.config
+    split = config["dataset"].get("split")
+    repeats = int(run.frame["repeat"].nunique())
+    seconds = metrics.get("judging_seconds", 0.0)
+    facts = {
+        "model": f"{run.choices['model']}: {run.model_name}",
+        "readout": run.choices["readout"],
+        "prompt": words.text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
+        "judge": run.choices["judge"],
+        "rubric": run.rubric.name,
+        "dataset": words.text(
+            "common.dataset_field",
+            name=run.choices["dataset"],
+            items=len(run.items),
+            split=words.text("common.split_none") if split is None else words.text("common.split_of", split=split),
+        ),
+        "digest": run.dataset_digest[:16],
+        "analysis": run.choices["analysis"],
+        "judged": words.text(
+            "common.judged_field",
+            judged=int(run.frame["error"].isna().sum()),
+            total=len(run.frame),
+            items=len(run.items),
+            repeats=repeats,
+        ),
+        "failed": failure_counts(run, words) or "0",
+        "calls": words.number(metrics["calls"], "d"),
+        "cached": words.number(metrics["calls_cached"], "d"),
+        "tokens": " / ".join(words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")),
+        "usd": words.number(metrics["usd"], ".4f") if "usd" in metrics else words.text("common.usd_unknown"),
+        "seconds": words.text(
+            "common.time_field",
+            total=words.duration(run.seconds),
+            judging=words.duration(seconds),
+            rate=metrics.get("judgments_per_second"),
+        ),
+        "seed": str(config["seed"]),
+        "config": run.judgments[0].provenance.config_hash[:16],
+        "identity": run.identity[:16],
+        "git": run.versions.get("git", "unknown"),
+        "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
+    }
+    yield Table((), [(words.text(f"common.field.{key}"), str(value)) for key, value in facts.items()])
+
+
+def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The rubric with its anchors."""
+    rubric = run.rubric
+    language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
+    wording = rubric.wordings[language]
+    yield Heading(words.text("common.rubric_title"), level=3)
+    yield Paragraph(f"{wording.definition.strip()} {words.text(f'common.{rubric.direction}')}")
+    yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
+    headers = [words.text("common.level"), words.text("common.meaning")]
+    rows = [(words.number(level.value, "g"), level.meaning) for level in rubric.anchors(language)]
+    yield Table(headers, rows, numeric=(True, False))
+
+
+def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The prompt as the model was shown it."""
+    yield Heading(words.text("common.prompt_title"))
+    yield Paragraph(words.text("common.prompt_shown" if run.uses_prompt else "common.prompt_unused"))
+    yield Code(run.prompt_text)
+
+
+def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """Whose the model and the texts are."""
+    model, path = run.choices["model"], run.config["model"].get("path")
+    if model == "local":
+        key = "model_local" if path is None else "model_file"
+    else:
+        key = "model_own" if model in ("tfidf", "patterns") else "model_hosted"
+    dataset = run.config["dataset"]
+    shipped = "curated" in str(dataset.get("_target_")) and dataset.get("path") is None
+    yield Heading(words.text("common.licence_title"))
+    yield Bullets(
+        [
+            words.text(f"common.licence.{key}", model=model, path=path),
+            words.text("common.licence.data_curated" if shipped else "common.licence.data_own"),
+        ]
+    )
+
+
+def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The command that repeats the run."""
+    overrides = overrides_of(run.folder)
+    if overrides is None:
+        asked = {k: v for k, v in run.choices.items() if k != "experiment"}
+        if run.config["readout"].get("_target_") == "auto":
+            asked["readout"] = "auto"
+        values = {"seed": run.config["seed"], "report.language": run.language} | {
+            f"run.{k}": v for k, v in run.config["run"].items() if k not in ("resume", "name") and v is not None
+        }
+        overrides = [f"{k}={v}" for k, v in (asked | values).items()]
+        note = "common.repeat_from_choices"
+    else:
+        note = "common.repeat_exact"
+    yield Heading(words.text("common.repeat_title"))
+    yield Paragraph(words.text(note))
+    yield Code(command(overrides))
+    yield Paragraph(words.text("common.repeat_files"), "small")
+
+
+def overrides_of(folder: Path) -> list[str] | None:
+    """What was typed on the command line, as Hydra noted it, without `run.resume`; None where there is no such note."""
+    path = folder / ".hydra" / "overrides.yaml"
+    if not path.is_file():
+        return None
+    typed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    return [str(o) for o in typed if not str(o).startswith("run.resume=")]
+
+
+def command(overrides: Sequence[str]) -> str:
+    """The shell command with these overrides."""
+    return " ".join(["python -m undogmatic.run", *(shlex.quote(o) for o in overrides)])

@@ -1,0 +1,111 @@
+"""The report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from undogmatic.outcome import SweepResult
+from undogmatic.report.contents import pictures
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
+from undogmatic.report.excerpts import shorten
+from undogmatic.report.provenance import command
+from undogmatic.report.tables import column_cells, frame_blocks
+from undogmatic.report.words import Words, missing
+
+MOST_JOBS = 12  # on the terminal; the report has all
+
+
+def write(sweep: SweepResult, folder: Path) -> None:
+    """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
+    words = Words(sweep.language)
+    question = words.text("common.sweep_question", jobs=len(sweep.jobs))
+    document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
+    for part in (_verdict, _leaderboard, _failed, _comparisons, _figures, _repeat):
+        document.blocks.extend(part(sweep, words, folder))
+    save(document, folder)
+
+
+def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
+    """Jobs with what varies between them and their headline metric with its interval; None without a headline."""
+    if sweep.headline is None:
+        return None
+    jobs = sweep.jobs.head(most) if most is not None else sweep.jobs
+    headline = words.metric(sweep.headline) or sweep.headline
+    names = ["number", *sweep.choices, "status"]
+    cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
+    values = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
+    n = len(jobs)
+    nothing = [missing(low) and missing(high) for low, high in zip(jobs["low"], jobs["high"], strict=True)]
+    separator = words.text("common.interval_separator")
+    intervals = ["" if nothing[k] else f"[{values[n + k]}{separator}{values[2 * n + k]}]" for k in range(n)]
+    rows = [list(row) for row in zip(*cells, values[:n], intervals, strict=True)]
+    headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
+    caption = words.text("terminal.leaderboard", headline=headline)
+    return Table(headers, rows, [True, *(False for _ in names[1:]), True, True], caption)
+
+
+def _verdict(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    yield Heading(words.text("common.verdict"))
+    said = [words.say(finding) for finding in sweep.findings]
+    yield Paragraph(said[0] if said else words.text("common.no_verdict"), "verdict")
+    if sweep.failed:
+        alert = words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=len(sweep.jobs))
+        yield Paragraph(alert, "alert")
+    if len(said) > 1:
+        yield Bullets(said[1:])
+
+
+def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    yield Heading(words.text("common.leaderboard_title"))
+    table = leaderboard(sweep, words)
+    yield table if table is not None else Paragraph(words.text("terminal.no_leaderboard"))
+    shown = {*sweep.choices, "status", "headline", "low", "high"}
+    others = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
+    if len(others.columns) > 2:
+        yield from frame_blocks(others.rename(columns=_labels(others, words)), words, "sweep", "jobs", folder)
+    yield Paragraph(words.text("common.not_applicable"), "small")
+
+
+def _labels(frame: pd.DataFrame, words: Words) -> dict[str, str]:
+    return {str(c): words.metric(str(c)) or str(c) for c in frame.columns}
+
+
+def _failed(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    if not sweep.failed:
+        return
+    yield Heading(words.text("common.sweep_failed_title"))
+    headers = [words.heading("number"), words.text("common.failure_message")]
+    yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
+
+
+def _comparisons(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    for name, frame in (("comparisons", sweep.comparisons), ("agreement", sweep.agreement)):
+        yield Heading(words.text(f"common.sweep_{name}_title"))
+        yield from frame_blocks(frame, words, "sweep", name, folder)
+
+
+def _figures(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    if sweep.figures:
+        yield Heading(words.text("common.figures_title"))
+        yield from pictures(sweep.figures, words, "sweep", sweep.scale, folder)
+
+
+def _repeat(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    yield Heading(words.text("common.repeat_title"))
+    typed = _typed(sweep.folder)
+    if typed is not None:
+        yield Code(command(["-m", *typed]))
+    yield Paragraph(words.text("common.sweep_repeat"))
+
+
+def _typed(folder: Path) -> list[str] | None:
+    """What was typed on the command line, from the `multirun.yaml` that Hydra leaves in a sweep's folder."""
+    path = folder / "multirun.yaml"
+    if not path.is_file():
+        return None
+    noted = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [str(o) for o in noted["hydra"]["overrides"]["task"]]

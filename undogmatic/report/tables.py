@@ -1,0 +1,129 @@
+"""Data frames and metrics as tables in words. Rounds and names; computes nothing."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from undogmatic.analyses.base import AnalysisResult
+from undogmatic.report.document import Block, Paragraph, Table
+from undogmatic.report.words import Words, missing, spec_for
+
+MOST_ROWS = 25
+MOST_KEY_FIGURES = 6
+_TELLING = ("rank_biserial", "p")
+
+
+class KeyFigure(NamedTuple):
+    """A metric in words: its label, value and interval ("" without one)."""
+
+    label: str
+    value: str
+    interval: str
+
+
+def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigure]:
+    """The metrics that sum a run up: the headline, effect size and p-value, then those with an interval.
+
+    An interval is a pair of metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label
+    are left to metrics.json; a headline never is. Several analyses get fewer figures each, named after them.
+    """
+    with_headline = [r for r in results if r.headline is not None]
+    several = len(with_headline) > 1
+    found = []
+    for result in with_headline:
+        telling = [m for m in (f"{result.name}.{last}" for last in _TELLING) if m in result.metrics]
+        with_interval = [m for m in result.metrics if f"{m}_low" in result.metrics and m.count(".") == 1]
+        ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
+        kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
+        title = words.find(f"{result.name}.title") if several else None
+        for metric in kept[: 3 if several else MOST_KEY_FIGURES]:
+            figure = _key_figure(metric, result.metrics, words)
+            found.append(figure if title is None else figure._replace(label=f"{title}: {figure.label}"))
+    return found
+
+
+def _key_figure(metric: str, metrics: Mapping[str, float], words: Words) -> KeyFigure:
+    value = metrics[metric]
+    ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
+    sizes = [abs(v) for v in (value, *ends) if v is not None and not missing(v)]
+    spec = spec_for(metric, max(sizes, default=0.0))
+    interval = "" if ends == (None, None) else words.number(ends, spec)
+    return KeyFigure(words.metric(metric) or metric, words.number(value, spec), interval)
+
+
+def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
+    """The key figures as a table."""
+    headers = [words.text(f"common.{k}") for k in ("metric", "value", "interval")]
+    return Table(headers, [list(f) for f in figures], numeric=(False, True, True))
+
+
+def frame_blocks(frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path) -> list[Block]:
+    """A data frame as a table with its caption (`<section>.table_<name>`, else the name).
+
+    Beyond MOST_ROWS rows the beginning is shown and the whole is written to `tables/<section>_<name>.csv`.
+    """
+    key = f"{section}.table_{name}"
+    caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index()
+    if frame.empty:
+        return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
+    shown = frame.head(MOST_ROWS)
+    columns = {str(column): [row[n] for row in shown.itertuples(index=False)] for n, column in enumerate(shown.columns)}
+    cells: dict[str, list[str]] = {column: [] for column in columns}
+    for group in _with_intervals(columns):
+        together = column_cells(group[0], [v for column in group for v in columns[column]], words, section)
+        for n, column in enumerate(group):
+            cells[column] = together[n * len(shown) : (n + 1) * len(shown)]
+    blocks: list[Block] = [
+        Table(
+            [words.heading(column, section) for column in columns],
+            [list(row) for row in zip(*cells.values(), strict=True)],
+            [_numeric(values) for values in columns.values()],
+            caption,
+        )
+    ]
+    if len(frame) > MOST_ROWS:
+        path = Path("tables") / f"{section}_{name}.csv"
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(folder / path, index=False)
+        note = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=str(path))
+        blocks.append(Paragraph(note, "small"))
+    return blocks
+
+
+def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:
+    """Columns in groups: an estimate and the ends of its interval after it are written with the same decimals."""
+    groups: list[list[str]] = []
+    for column, values in columns.items():
+        an_end = column.rpartition("_")[2] in ("low", "high", "lower", "upper")
+        if an_end and groups and _numeric(values) and _numeric(columns[groups[-1][0]]):
+            groups[-1].append(column)
+        else:
+            groups.append([column])
+    return groups
+
+
+def column_cells(column: str, values: Sequence[object], words: Words, section: str) -> list[str]:
+    """The cells of one column, numbers with the same decimals throughout."""
+    present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
+    largest = max((abs(float(v)) for v in present), default=0.0)
+    spec = spec_for(column, largest)
+    if all(isinstance(v, numbers.Integral) for v in present):
+        spec = "d"
+    elif spec == "":
+        spec = ".1f" if largest >= 10 else ".2f"
+    return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _numeric(values: Sequence[object]) -> bool:
+    return all(_real(v) or missing(v) for v in values)

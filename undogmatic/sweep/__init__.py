@@ -1,0 +1,144 @@
+"""What happens around the jobs of a sweep: the parent run before them, the report after them.
+
+jobs      the jobs' folders -> records
+compare   leaderboard, paired tests, agreement, figures and findings over the jobs
+
+Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, note_status
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.resume import output_folder
+
+MANIFEST = "sweep.json"
+
+# A launcher's worker process never imports undogmatic.run, but it does get this callback.
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+
+
+class SweepCallback(Callback):
+    """Hydra's callback around a multirun (`hydra.callbacks.sweep` in config.yaml).
+
+    Errors of the user's end the command here: what a callback raises, Hydra only warns about.
+    """
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
+        try:
+            self._start(config)
+        except UndogmaticError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise SystemExit(error.exit_status) from None
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        """Write and log the sweep's report and print its table; note the exit status."""
+        atexit.unregister(_abandoned)
+        try:
+            _finish(config, Path(os.environ[SWEEP_FOLDER]), os.environ.get(SWEEP_RUN))
+        except UndogmaticError as error:
+            print(f"error: {error}", file=sys.stderr)
+            note_status(error.exit_status)
+        except Exception:
+            # Hydra would turn it into a warning and exit with 0.
+            traceback.print_exc()
+            note_status(70)
+        finally:
+            os.environ.pop(SWEEP_FOLDER, None)
+            os.environ.pop(SWEEP_RUN, None)
+
+    def _start(self, config: DictConfig) -> None:
+        folder = Path(config.hydra.sweep.dir)
+        overrides = [str(o) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
+        earlier = read_manifest(folder)
+        if earlier is not None and earlier["overrides"] != overrides:
+            raise ConfigError(
+                f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
+                "Repeat that command with run.resume, or leave run.resume out to start anew."
+            )
+        if earlier is None and any((folder / name).exists() for name in ("run.json", "judgments.jsonl")):
+            raise ConfigError(
+                f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep. Continue it without -m."
+            )
+        parent = _tracker(config).open_sweep(
+            _name(overrides),
+            folder,
+            dict(o.lstrip("+~").partition("=")[::2] for o in overrides),
+            earlier["mlflow_run"] if earlier is not None else None,
+        )
+        started = earlier["started"] if earlier is not None else time.time()
+        write_manifest(folder, overrides=overrides, started=started, mlflow_run=parent, status="running")
+        os.environ[SWEEP_FOLDER] = str(folder)
+        if parent is not None:
+            os.environ[SWEEP_RUN] = parent
+        atexit.register(_abandoned, config)
+
+
+def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
+    from undogmatic.report import sweep as report
+    from undogmatic.report import terminal
+    from undogmatic.sweep.compare import compare
+
+    manifest = read_manifest(folder)
+    assert manifest is not None, "written by on_multirun_start"
+    result = compare(folder, _name(manifest["overrides"]), config.report.language, config.seed)
+    report.write(result, folder)
+    write_manifest(folder, **manifest | {"status": "stopped" if result.failed else "finished", "ended": time.time()})
+    if result.failed:
+        note_status(1)
+    where = None
+    try:
+        where = _tracker(config).close_sweep(parent, "FAILED" if result.failed else "FINISHED", result)
+    except UndogmaticError as error:
+        print(f"error: {error}", file=sys.stderr)
+        note_status(error.exit_status)
+    terminal.show_sweep(result, where)
+    if result.failed:
+        print(f"To do the unfinished jobs again: the same command with run.resume={folder}", file=sys.stderr)
+
+
+def _abandoned(config: DictConfig) -> None:
+    """The command ends in the middle of a sweep (Ctrl-C, a job that cannot be composed): close its parent run."""
+    try:
+        _tracker(config).close_sweep(os.environ.get(SWEEP_RUN), "KILLED")
+    except UndogmaticError as error:
+        print(f"error: {error}", file=sys.stderr)
+
+
+def _tracker(config: DictConfig) -> Any:
+    from undogmatic.config import build
+
+    node = OmegaConf.to_container(config.tracking, resolve=True)
+    assert isinstance(node, dict)
+    return build({str(k): v for k, v in node.items()}, "tracking")
+
+
+def _name(overrides: list[str]) -> str:
+    """What is varied, as typed: "model=patterns,tfidf"; values that do not vary are left out where some do."""
+    varied = [o for o in overrides if "," in o or "range(" in o or "choice(" in o]
+    return " ".join(varied or overrides) or "sweep"
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """`sweep.json` of a sweep's folder, or None if there is none."""
+    path = folder / MANIFEST
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def write_manifest(folder: Path, **facts: Any) -> None:
+    """Write `sweep.json`: overrides, status ("running", "finished", "stopped"), start, MLflow run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,90 @@
+"""The folders of a sweep's jobs, read back: settings, scores, metrics, and why a job has no result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import yaml
+
+from undogmatic.command import ERROR_FILE
+
+Status = Literal["finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a sweep.
+
+    Attributes:
+        number: Its place in the sweep, and the name of its folder.
+        overrides: What was set for it on the command line, key -> value.
+        config: The composed config as Hydra kept it, interpolations unresolved; {} if it was not composed.
+        facts: Its `run.json`; {} if it did not get that far.
+        metrics: Its `metrics.json`; {} without a result.
+        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`.
+        status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
+        message: Why it has no result.
+    """
+
+    number: int
+    overrides: Mapping[str, str]
+    config: Mapping[str, Any] = field(repr=False)
+    facts: Mapping[str, Any] = field(repr=False)
+    metrics: Mapping[str, float] = field(repr=False)
+    scores: pd.DataFrame = field(repr=False)
+    status: Status
+    message: str | None = None
+
+    @property
+    def readout(self) -> str:
+        """The readout it used, resolved."""
+        return str(self.facts.get("choices", {}).get("readout", "?"))
+
+
+def read_jobs(folder: Path) -> list[Job]:
+    """The jobs of a sweep's folder by number. A job that never began has no folder and is not among them."""
+    numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
+    return [_read(folder / str(number), number) for number in numbers]
+
+
+def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """The overridden keys whose value differs between jobs, in the order of the command line."""
+    keys = dict.fromkeys(key for job in jobs for key in job.overrides)
+    return tuple(k for k in keys if len({job.overrides.get(k) for job in jobs}) > 1)
+
+
+def _read(folder: Path, number: int) -> Job:
+    facts = _json(folder / "run.json")
+    error = folder / ERROR_FILE
+    message = error.read_text(encoding="utf-8").strip() if error.is_file() else None
+    status: Status = "finished"
+    if message is not None:
+        status = "stopped" if facts.get("status") == "stopped" else "failed"
+    elif facts.get("status") != "finished":
+        status, message = "stopped", "it did not come to its end (killed?)"
+    overrides = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((folder / ".hydra" / "config.yaml").read_text(encoding="utf-8"))
+    return Job(
+        number=number,
+        overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
+        config=config,
+        facts=facts,
+        metrics=_json(folder / "metrics.json") if status == "finished" else {},
+        scores=_scores(folder / "scores.csv") if status == "finished" else pd.DataFrame(),
+        status=status,
+        message=message,
+    )
+
+
+def _scores(path: Path) -> pd.DataFrame:
+    read = pd.read_csv(path, dtype={"item_id": str, "pair_id": str, "condition": str}).set_index("item_id")
+    return read.reindex(columns=["score", "pair_id", "condition", "label"])
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,0 +1,178 @@
+"""Every two jobs of a sweep on the same items: paired tests, corrected for their number, and agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.stats import agreement, paired
+from undogmatic.sweep.jobs import Job
+
+RESAMPLES = 1000
+FEWEST = 3  # items in common; correlations need as many
+
+COMPARISONS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "note"]
+AGREEMENT = [
+    "left",
+    "right",
+    "n",
+    "pearson",
+    "spearman",
+    "kendall",
+    "kappa",
+    "alpha",
+    "bias",
+    "lower",
+    "upper",
+    "drift",
+]
+
+MEASURES = ("absolute_error", "pair_difference", "score")
+"""What is compared, the best evidence of quality first: the distance to human labels; by how much the score tells the two
+texts of a pair apart, in the expected direction; the score itself, which shows a difference but not who is right."""
+
+
+class Pair(NamedTuple):
+    """Two jobs on the same items: rows of both in the same order, failures of either left out."""
+
+    left: str
+    right: str
+    a: pd.DataFrame
+    b: pd.DataFrame
+
+    @property
+    def identical(self) -> bool:
+        """Whether both gave every item the same score."""
+        return bool((self.a["score"].to_numpy() == self.b["score"].to_numpy()).all())
+
+
+def pairs(jobs: Mapping[str, Job]) -> Iterator[Pair]:
+    """Every two of these finished jobs that judged the same dataset and have FEWEST scored items in common."""
+    for (left, one), (right, other) in combinations(jobs.items(), 2):
+        if same_items(one, other):
+            both = one.scores["score"].notna() & other.scores["score"].reindex(one.scores.index).notna()
+            ids = one.scores.index[both]
+            if len(ids) >= FEWEST:
+                yield Pair(left, right, one.scores.loc[ids], other.scores.loc[ids])
+
+
+def same_items(one: Job, other: Job) -> bool:
+    """Whether two jobs judged the same items, texts included."""
+    return one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and set(one.scores.index) == set(
+        other.scores.index
+    )
+
+
+def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
+    """Wilcoxon's signed-rank test of every pair and measure, Holm-corrected over the pairs within each measure.
+
+    Args:
+        found: The pairs.
+        jobs: The jobs by name, for the conditions that form an item pair.
+        rng: For the bootstrap intervals of the mean difference, which resample whole pairs of texts.
+    Returns:
+        Columns COMPARISONS, a row per measure and pair. Jobs that agree on every item are no test: they have
+        note "identical" and no p-value, and do not count for the correction.
+    """
+    rows = []
+    for measure in MEASURES:
+        own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], rng)) is not None]
+        tested = [row for row in own if row["p"] is not None]
+        if tested:
+            for row, p in zip(tested, paired.holm([row["p"] for row in tested]), strict=True):
+                row["p_holm"] = float(p)
+        rows += own
+    return pd.DataFrame(rows, columns=COMPARISONS)
+
+
+def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[str, Any] | None:
+    """One comparison; None where the items do not have what the measure needs."""
+    row: dict[str, Any] = {"left": pair.left, "right": pair.right, "measure": measure, "p": None, "p_holm": None}
+    values = [_measure(scores, measure, job) for scores in (pair.a, pair.b)]
+    if values[0] is None or values[1] is None or len(values[0]) < FEWEST:
+        return None
+    difference = (values[0] - values[1]).dropna()
+    row |= {"n": len(difference), "note": ""}
+    if not difference.any():
+        return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}
+    groups = pair.a["pair_id"].reindex(difference.index) if measure != "pair_difference" else None
+    interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=_groups(groups))
+    row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
+    return row | {"p": paired.wilcoxon(difference).p_value}
+
+
+def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
+    """The measure per item (or per pair of texts), or None where these items do not have it."""
+    if measure == "score":
+        return scores["score"]
+    if measure == "absolute_error":
+        labelled = scores[scores["label"].notna()]
+        return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
+    analysis = job.config.get("analysis", {})
+    sides = [analysis.get(key) for key in ("treatment", "baseline")]
+    if None in sides or not set(sides) <= set(scores["condition"].dropna()):
+        return None
+    by_pair = scores[scores["condition"].isin(sides)].pivot_table(
+        index="pair_id", columns="condition", values="score", sort=False
+    )
+    sign = 1 if job.config["rubric"]["direction"] == "higher_is_worse" else -1
+    return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
+
+
+def _groups(pair_ids: pd.Series | None) -> list[str] | None:
+    """A group per item: its pair, or itself where it has none; None where no two items belong together."""
+    if pair_ids is None or pair_ids.dropna().is_unique or pair_ids.nunique() < 2:
+        return None
+    return [f"item {item}" if pd.isna(pair) else f"pair {pair}" for item, pair in pair_ids.items()]
+
+
+def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
+    """Agreement of the scores of every pair: columns AGREEMENT, in score units where they have a unit.
+
+    Kappa is quadratically weighted over the rubric's levels, each score standing for the nearest. A coefficient that
+    does not exist (a job that gives every item one score) is None.
+    """
+    rows = []
+    for pair in found:
+        a, b = pair.a["score"].to_numpy(dtype=np.float64), pair.b["score"].to_numpy(dtype=np.float64)
+        levels = jobs[pair.left].config["rubric"]["levels"]
+        steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
+        limits = agreement.bland_altman(a, b)
+        rows.append(
+            {
+                "left": pair.left,
+                "right": pair.right,
+                "n": len(a),
+                "pearson": agreement.pearson(a, b).estimate,
+                "spearman": agreement.spearman(a, b).estimate,
+                "kendall": agreement.kendall(a, b).estimate,
+                "kappa": agreement.weighted_kappa(*steps, levels).estimate,
+                "alpha": agreement.krippendorff_alpha(np.stack([a, b])).estimate,
+                "bias": limits.bias,
+                "lower": limits.lower,
+                "upper": limits.upper,
+                "drift": limits.drift,
+            }
+        )
+    return pd.DataFrame(rows, columns=AGREEMENT)
+
+
+def overall_alpha(jobs: Mapping[str, Job]) -> agreement.Alpha | None:
+    """Krippendorff's alpha (interval) over all these jobs, or None if they did not judge the same items."""
+    several = list(jobs.values())
+    if len(several) < 2 or not all(same_items(several[0], other) for other in several[1:]):
+        return None
+    ids = several[0].scores.index
+    ratings = np.stack([job.scores["score"].reindex(ids).to_numpy(dtype=np.float64) for job in several])
+    if not np.any(np.sum(~np.isnan(ratings), axis=0) >= 2):
+        return None
+    return agreement.krippendorff_alpha(ratings)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(np.mean(values))

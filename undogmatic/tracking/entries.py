@@ -1,0 +1,190 @@
+"""A run in MLflow's terms: tags, parameters, metrics, the judgments table, the dataset and the prompt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from undogmatic.command import SWEEP_RUN
+from undogmatic.records import Verdict
+from undogmatic.tracking.hide import redacted, scrub
+from undogmatic.tracking.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.outcome import FinishedRun, SweepResult
+
+LONGEST_PARAM = 6000  # characters, MLflow's limit
+LONGEST_TAG = 5000
+LONGEST_DIGEST = 36
+LONGEST_KEY = 250
+AT_ONCE = 100  # parameters in one request, MLflow's limit
+TABLE = ("item_id", "pair_id", "condition", "label", "repeat", "score", "raw_score", "low", "high", "confidence") + (
+    "uncertainty",
+    "usd",
+    "seconds",
+    "error",
+)
+
+
+def tags(run: FinishedRun) -> dict[str, str]:
+    """Git commit, versions, hashes and, for a job of a sweep, the parent run."""
+    commit = run.versions.get("git", "unknown")
+    tags = {
+        "undogmatic.kind": "run",
+        "undogmatic.folder": str(run.folder),
+        "undogmatic.identity": run.identity,
+        "undogmatic.dataset_digest": run.dataset_digest,
+        "undogmatic.prompt_hash": run.prompt_hash,
+        "undogmatic.uses_prompt": str(run.uses_prompt).lower(),
+        "undogmatic.model": run.model_name,
+        "undogmatic.status": "finished",
+        "undogmatic.git": commit,
+        "mlflow.source.name": "undogmatic",
+        "mlflow.source.type": "LOCAL",
+    }
+    tags |= {f"version.{package}": version for package, version in run.versions.items() if package != "git"}
+    if re.match("[0-9a-f]{40}", commit):
+        tags["mlflow.source.git.commit"] = commit.partition("+")[0]
+    if parent := os.environ.get(SWEEP_RUN):
+        tags["mlflow.parentRunId"] = parent
+    return {k: cut(v, LONGEST_TAG) for k, v in tags.items()}
+
+
+def params(run: FinishedRun) -> dict[str, str]:
+    """The choice per group under the group's name, and every value of the config under its dotted key."""
+    return dict(run.choices) | dict(_flat(scrub(dict(run.config))))
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def cut(value: str, most: int) -> str:
+    """The value, or its beginning and a mark that says how long it was."""
+    if len(value) <= most:
+        return value
+    mark = f" ... [cut: {len(value)} characters]"
+    return value[: most - len(mark)] + mark
+
+
+def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
+    """Log parameters; values beyond MLflow's limit are cut visibly."""
+    from mlflow.entities import Param
+
+    entities = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
+    for start in range(0, len(entities), AT_ONCE):
+        store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
+
+
+def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None:
+    """Log metrics under their own names."""
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    store.client.log_batch(run_id, metrics=[Metric(plain_key(k), v, now, 0) for k, v in metrics.items()])
+
+
+def sweep_metrics(result: SweepResult) -> dict[str, float]:
+    """How many jobs ended how, and the best job's numbers."""
+    finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
+    metrics = {"sweep.jobs": float(len(result.jobs)), "sweep.failed": float(len(result.failed))}
+    if result.headline is not None and len(finished) and finished["headline"].notna().any():
+        best = finished.iloc[0]
+        metrics |= {
+            f"best.{result.headline}{end}": float(best[column])
+            for end, column in (("", "headline"), ("_low", "low"), ("_high", "high"))
+            if best[column] == best[column]
+        }
+    return metrics
+
+
+def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
+    """The judgments as a table: numbers, the judged text and the reason given."""
+    texts = {item.id: item.text for item in run.items}
+    reasons = {
+        (j.item_id, j.repeat): j.outcome.rationale if isinstance(j.outcome, Verdict) else j.outcome.message
+        for j in run.judgments
+    }
+    table = run.frame[[column for column in TABLE if column in run.frame]].copy()
+    keys = list(zip(table["item_id"], table["repeat"], strict=True))
+    text = [texts[item] for item, _ in keys]
+    reason = [reasons.get(key) for key in keys]
+    table["text"] = [redacted(t) for t in text] if hide else text
+    table["rationale"] = [None if r is None else redacted(r) for r in reason] if hide else reason
+    return table.astype(object).where(table.notna(), None)
+
+
+def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
+    """Name, digest and shape of the dataset; its texts are in the judgments table."""
+    import pandas as pd
+    from mlflow.data.pandas_dataset import from_pandas
+    from mlflow.entities import DatasetInput, InputTag
+
+    rows = pd.DataFrame(
+        {
+            "item_id": [str(i.id) for i in run.items],
+            "condition": [i.condition or "" for i in run.items],
+            "label": [float("nan") if i.label is None else float(i.label) for i in run.items],
+        }
+    )
+    name = run.choices.get("dataset", "dataset")
+    data = from_pandas(rows, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])
+    entity = data._to_mlflow_entity()
+    store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
+
+
+def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
+    """Link the prompt's version in the registry, registering the content if it is new. Nothing if no model saw it."""
+    if not run.uses_prompt:
+        return
+    from mlflow.tracing.constant import TraceTagKey
+
+    client = store.client
+    name = plain_name(f"{run.rubric.name}-{run.prompt_id}")
+    content = hashlib.sha256(run.prompt_text.encode()).hexdigest()
+    version = _version_with(store, name, content)
+    if version is None:
+        tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash, "content_hash": content}
+        version = client.register_prompt(name, run.prompt_text, f"Registered by the run {run.name}", tags)
+    # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
+    link = [{"name": name, "version": str(version.version)}]
+    client.set_tag(run_id, TraceTagKey.LINKED_PROMPTS, json.dumps(link))
+    client.set_tag(run_id, "undogmatic.prompt", f"{name}, version {version.version}")
+
+
+def _version_with(store: Store, name: str, content: str) -> Any:
+    """The registered version with this content, or None."""
+    from mlflow.exceptions import MlflowException
+
+    number = 1
+    while True:
+        try:
+            version = store.client.get_prompt_version(name, number)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return None
+        if version is None or version.tags.get("content_hash") == content:
+            return version
+        number += 1
+
+
+def plain_key(key: str) -> str:
+    """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
+    return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]
+
+
+def plain_name(name: str) -> str:
+    """A name that the prompt registry takes: letters, digits and _ . -"""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)
