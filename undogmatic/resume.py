@@ -22,24 +22,29 @@ if TYPE_CHECKING:
     from undogmatic.records import Judgment
 
 MANIFEST = "run.json"
+SWEEP_MANIFEST = "sweep.json"
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
-    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`."""
+    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
+
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep.
+    """
     if resume is None or resume == "null":
         return fresh
     if resume == "last":
-        return str(_last_unfinished(Path(fresh).parts[0]))
+        return str(_last_unfinished(Path(fresh).parts[0], SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST))
     return resume
 
 
-def _last_unfinished(root: str) -> Path:
+def _last_unfinished(root: str, name: str) -> Path:
     unfinished = []
-    for manifest in Path(root).glob(f"*/*/{MANIFEST}"):
+    for manifest in Path(root).glob(f"*/*/{name}"):
         if json.loads(manifest.read_text(encoding="utf-8")).get("status") != "finished":
             unfinished.append(manifest.parent)
     if not unfinished:
-        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished run under {root}/. Leave it out.")
+        what = "sweep" if name == SWEEP_MANIFEST else "run"
+        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
     return max(unfinished)
 
 
@@ -66,13 +71,17 @@ class Manifest:
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
             if found.get("identity") != identity:
-                what = "the items" if found.get("dataset_digest") != dataset_digest else "the model, prompt, judge or seed"
+                what = (
+                    "the items" if found.get("dataset_digest") != dataset_digest else "the model, prompt, judge or seed"
+                )
                 raise ConfigError(
                     f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {what} differ. "
                     "Repeat that run's command with run.resume, or leave run.resume out to start anew."
                 )
         elif (folder / "judgments.jsonl").exists():
-            raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out.")
+            raise ConfigError(
+                f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
+            )
         data = {
             "name": name,
             "identity": identity,

@@ -22,7 +22,7 @@ def serve(uri: str | None, port: int, host: str) -> None:
         ConfigError: No such store, a server instead of a store, or the port is taken.
     """
     command = server_command(uri, port, host)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     print(f"Starting MLflow; it takes about ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)", flush=True)
     server = subprocess.Popen(command, env=environment())
     try:

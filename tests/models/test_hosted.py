@@ -11,7 +11,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
-from tests.models.conftest import folder_of, run_once, shipped
+from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
 from undogmatic.errors import (
     AnswerTimeout,
@@ -172,6 +172,30 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.Mo
     assert (calls[0].input_tokens, calls[0].output_tokens) == (100, 20)
     assert calls[0].usd == pytest.approx((100 * 3 + 20 * 15) / 1e6)
     assert "logprobs" not in model.readouts
+
+
+@pytest.mark.parametrize(
+    ("choice", "changes"),
+    [
+        ("gpt", {}),
+        ("claude", {}),
+        ("gemini", {}),
+        ("openrouter", {}),
+        ("ollama", {}),
+        ("azure", {"name": "deployment", "api_base": "https://x.openai.azure.com"}),
+        ("vllm", {"name": "org/model"}),
+        ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
+    ],
+)
+def test_every_shipped_choice_builds_and_names_its_server(
+    monkeypatch: pytest.MonkeyPatch, choice: str, changes: dict[str, Any]
+) -> None:
+    for variable in KEYS:
+        monkeypatch.setenv(variable, KEY)
+    model = shipped(choice, **changes)
+    assert "structured" in model.readouts
+    assert model.name.startswith(f"{model.model_name}@http") and KEY not in model.name
+    assert model.price.known == (choice in ("gpt", "claude", "gemini", "openrouter", "ollama"))
 
 
 # Keys and prices

@@ -261,14 +261,14 @@ class AzureModel(ChatModel):
         super().__init__(
             name,
             api_base,
-            key_env,
-            "azure",
-            find_price(price, "azure", prices_like if prices_like is not None else name),
-            json_mode,
-            sampling,
-            max_tokens_field,
-            reasoning_effort,
-            extra,
+            key_env=key_env,
+            provider="azure",
+            price=find_price(price, "azure", prices_like if prices_like is not None else name),
+            json_mode=json_mode,
+            sampling=sampling,
+            max_tokens_field=max_tokens_field,
+            reasoning_effort=reasoning_effort,
+            extra=extra,
         )
         self.name += f"?api-version={api_version}"
 

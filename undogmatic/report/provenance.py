@@ -46,7 +46,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "calls": words.number(metrics["calls"], "d"),
         "cached": words.number(metrics["calls_cached"], "d"),
         "tokens": " / ".join(words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")),
-        "usd": words.number(metrics["usd"], ".4f") if "usd" in metrics else words.text("common.usd_unknown"),
+        "usd": words.number(metrics["usd"], "g") if "usd" in metrics else words.text("common.usd_unknown"),
         "seconds": words.text(
             "common.time_field",
             total=words.duration(run.seconds),

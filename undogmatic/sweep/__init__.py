@@ -9,22 +9,23 @@ Hydra imports this module at start and in every worker, so it stays light: the r
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.resume import output_folder
-
-MANIFEST = "sweep.json"
+from undogmatic.resume import MANIFEST, SWEEP_MANIFEST, output_folder
 
 # A launcher's worker process never imports undogmatic.run, but it does get this callback.
 OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
@@ -36,13 +37,15 @@ class SweepCallback(Callback):
     Errors of the user's end the command here: what a callback raises, Hydra only warns about.
     """
 
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Refuse a `run.resume` that cannot be continued, before Hydra meets the error and shows its own traceback."""
+        with _stopping():
+            _resolved(config, "hydra.run.dir")
+
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
-        try:
+        with _stopping():
             self._start(config)
-        except UndogmaticError as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise SystemExit(error.exit_status) from None
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Write and log the sweep's report and print its table; note the exit status."""
@@ -61,7 +64,7 @@ class SweepCallback(Callback):
             os.environ.pop(SWEEP_RUN, None)
 
     def _start(self, config: DictConfig) -> None:
-        folder = Path(config.hydra.sweep.dir)
+        folder = Path(_resolved(config, "hydra.sweep.dir"))
         overrides = [str(o) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
         if earlier is not None and earlier["overrides"] != overrides:
@@ -69,7 +72,7 @@ class SweepCallback(Callback):
                 f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
                 "Repeat that command with run.resume, or leave run.resume out to start anew."
             )
-        if earlier is None and any((folder / name).exists() for name in ("run.json", "judgments.jsonl")):
+        if earlier is None and any((folder / name).exists() for name in (MANIFEST, "judgments.jsonl")):
             raise ConfigError(
                 f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep. Continue it without -m."
             )
@@ -85,6 +88,27 @@ class SweepCallback(Callback):
         if parent is not None:
             os.environ[SWEEP_RUN] = parent
         atexit.register(_abandoned, config)
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    """Print an error of the user's and end the command with its status."""
+    try:
+        yield
+    except UndogmaticError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_status) from None
+
+
+def _resolved(config: DictConfig, key: str) -> str:
+    """The value under `key`; an error of ours inside a resolver comes out as it went in."""
+    try:
+        return str(OmegaConf.select(config, key))
+    except OmegaConfBaseException as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, UndogmaticError):
+            cause = cause.__cause__ or cause.__context__
+        raise (cause or error) from None
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
@@ -134,11 +158,11 @@ def _name(overrides: list[str]) -> str:
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """`sweep.json` of a sweep's folder, or None if there is none."""
-    path = folder / MANIFEST
+    path = folder / SWEEP_MANIFEST
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def write_manifest(folder: Path, **facts: Any) -> None:
     """Write `sweep.json`: overrides, status ("running", "finished", "stopped"), start, MLflow run."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    (folder / SWEEP_MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -17,7 +17,6 @@ from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, over
 
 ALPHA = 0.05
 COUNTS = ("judged", "failed", "calls", "calls_cached")
-AMOUNTS = ("judging_seconds", "usd")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
@@ -99,7 +98,9 @@ def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str
             ends = job.metrics.get(f"{metric}_low"), job.metrics.get(f"{metric}_high")
             row[f"{metric}_interval"] = None if None in ends else ends
         row |= {count: _whole(job.metrics.get(count)) for count in COUNTS if count in present}
-        row |= {amount: job.metrics.get(amount, np.nan) for amount in AMOUNTS if amount in present}
+        # From the journal, not the run's own clock: a continued run judges nothing again.
+        row["seconds"] = float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
+        row |= {"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}
         rows.append(row)
     table = pd.DataFrame(rows)
     if table.empty:
@@ -214,9 +215,7 @@ def _figures(
         forest: dict[str, Any] = {"labels": labels, "estimate": ranked["headline"].tolist()}
         forest |= {"low": ranked["low"].tolist(), "high": ranked["high"].tolist(), "x_label": headline}
         figures.append(FigureData("leaderboard", "forest", forest))
-        cost = (
-            "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "judging_seconds"
-        )
+        cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
         if cost in ranked and ranked[cost].notna().all():
             cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
             cloud["labels"] = ranked["number"].map(str).tolist()  # names would cover one another

@@ -26,7 +26,8 @@ class Job:
         config: The composed config as Hydra kept it, interpolations unresolved; {} if it was not composed.
         facts: Its `run.json`; {} if it did not get that far.
         metrics: Its `metrics.json`; {} without a result.
-        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`.
+        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`,
+            `seconds` (that its judgment took when it was made).
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
     """
@@ -83,7 +84,7 @@ def _read(folder: Path, number: int) -> Job:
 
 def _scores(path: Path) -> pd.DataFrame:
     read = pd.read_csv(path, dtype={"item_id": str, "pair_id": str, "condition": str}).set_index("item_id")
-    return read.reindex(columns=["score", "pair_id", "condition", "label"])
+    return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -25,12 +25,8 @@ LONGEST_TAG = 5000
 LONGEST_DIGEST = 36
 LONGEST_KEY = 250
 AT_ONCE = 100  # parameters in one request, MLflow's limit
-TABLE = ("item_id", "pair_id", "condition", "label", "repeat", "score", "raw_score", "low", "high", "confidence") + (
-    "uncertainty",
-    "usd",
-    "seconds",
-    "error",
-)
+_NUMBERS = ("score", "raw_score", "low", "high", "confidence", "uncertainty", "usd", "seconds")
+TABLE = ("item_id", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
 
 
 def tags(run: FinishedRun) -> dict[str, str]:

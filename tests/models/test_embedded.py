@@ -1,0 +1,108 @@
+"""The embedded model itself. These tests load it (a second or two) and share the assembled file with the user's cache."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from undogmatic.errors import ConfigError
+from undogmatic.models.calls import Gateway
+from undogmatic.models.embedded import EmbeddedModel, _llama
+from undogmatic.models.views import View
+from undogmatic.prompts import Demonstration, Prompt
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.records import Item, Rubric
+
+pytestmark = pytest.mark.local_model
+VIEW = View(blocks=(2, 3))
+
+
+@pytest.fixture(scope="module")
+def model() -> EmbeddedModel:
+    made = EmbeddedModel(context=512)
+    made.connect(Gateway())
+    return made
+
+
+def pooled(model: EmbeddedModel, text: str, view: View = VIEW) -> np.ndarray:
+    return asyncio.run(model.pooled(text, view))
+
+
+def test_states_are_the_same_bits_whatever_came_before(model: EmbeddedModel) -> None:
+    first = pooled(model, "A fiança não alcança a prorrogação.")
+    pooled(model, "Outro texto, bem diferente.")
+    assert np.array_equal(first, pooled(model, "A fiança não alcança a prorrogação."))
+    assert first.shape == (2 * 640,)
+    assert not np.array_equal(first, pooled(model, "A fiança alcança a prorrogação."))
+
+
+def test_a_block_is_the_same_alone_and_among_others(model: EmbeddedModel) -> None:
+    both = pooled(model, "texto")
+    assert np.array_equal(both[:640], pooled(model, "texto", View(blocks=(2,))))
+    assert np.array_equal(both[640:], pooled(model, "texto", View(blocks=(3,))))
+
+
+def test_a_text_longer_than_the_context_is_read_in_windows(model: EmbeddedModel) -> None:
+    vector = pooled(model, "O imposto só passa pelo caixa da empresa. " * 150)
+    assert np.isfinite(vector).all()
+    short = pooled(model, "O imposto só passa pelo caixa da empresa. " * 20)
+    assert np.corrcoef(vector, short)[0, 1] > 0.95
+
+
+def test_words_before_the_text_change_its_states_and_last_pools_one_token(model: EmbeddedModel) -> None:
+    assert not np.array_equal(pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: ")))
+    asked = View(blocks=(2, 3), after=" Explica ou só cita?")
+    last = pooled(model, "texto", asked.model_copy(update={"pool": "last"}))
+    mean = pooled(model, "texto", asked.model_copy(update={"pool": "after"}))
+    assert not np.array_equal(last, mean)
+
+
+def test_a_block_that_does_not_exist_is_named(model: EmbeddedModel) -> None:
+    with pytest.raises(ConfigError, match="has 18 blocks; block 19 does not exist"):
+        pooled(model, "texto", View(blocks=(19,)))
+
+
+def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: EmbeddedModel, rubric: Rubric) -> None:
+    prompt = Prompt(
+        id="d",
+        language="pt",
+        instructions="Julgue.",
+        demonstrations=(
+            Demonstration(text="Aplica-se o Tema 1.", score=100, rationale="r"),
+            Demonstration(text="Não deve, porque pagou.", score=0, rationale="r"),
+        ),
+    )
+    readout = LogprobsReadout(minimum_mass=0.0)
+    readout.bind(model, prompt, rubric)
+    texts = ["Súmula 7.", "O fiador responde só pelo prazo que assinou, pois não anuiu ao resto.", "É cediço."]
+
+    def scores(order: list[int]) -> dict[int, float]:
+        return {n: asyncio.run(readout.acall(item=Item(id="x", text=texts[n]))).reading.score for n in order}
+
+    assert scores([0, 1, 2]) == scores([2, 1, 0])
+
+
+def test_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
+    pooled(model, "texto")
+    other = EmbeddedModel(context=512)
+    other.connect(Gateway())
+    before = _llama.cache_info().misses
+    pooled(other, "texto")
+    assert _llama.cache_info().misses == before
+
+
+def test_a_wrong_hash_names_both(tmp_path: Path) -> None:
+    (tmp_path / "mine.gguf").write_bytes(b"not a model")
+    with pytest.raises(ConfigError, match="SHA-256 expected abc, found"):
+        EmbeddedModel(path=str(tmp_path / "mine.gguf"), sha256="abc")
+
+
+def test_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
+    (tmp_path / "mine.gguf").write_bytes(b"not a model")
+    broken = EmbeddedModel(path=str(tmp_path / "mine.gguf"))
+    broken.connect(Gateway())
+    with pytest.raises(ConfigError, match="llama.cpp cannot load"):
+        pooled(broken, "texto")

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from undogmatic.errors import ConfigError
+from undogmatic.models import gguf_file
+from undogmatic.models.gguf_file import gemma_file, known_sha256, require
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Three small parts in the place of the packages, with the hash of their sum as the expected one."""
+    paths = []
+    for n in range(3):
+        paths.append(tmp_path / f"part{n}")
+        paths[-1].write_bytes(os.urandom(1000))
+    whole = b"".join(p.read_bytes() for p in paths)
+    monkeypatch.setattr(gguf_file, "_parts", lambda: paths)
+    monkeypatch.setattr(gguf_file, "GEMMA_SHA256", hashlib.sha256(whole).hexdigest())
+    return paths
+
+
+def test_the_file_is_joined_once_and_then_looked_up(parts: list[Path]) -> None:
+    first = gemma_file()
+    assert first.read_bytes() == b"".join(p.read_bytes() for p in parts)
+    stamp = first.stat().st_mtime_ns
+    assert gemma_file() == first
+    assert first.stat().st_mtime_ns == stamp
+
+
+def test_damaged_packages_are_refused_with_both_hashes(parts: list[Path]) -> None:
+    parts[1].write_bytes(b"damaged")
+    with pytest.raises(ConfigError) as caught:
+        gemma_file()
+    found = hashlib.sha256(b"".join(p.read_bytes() for p in parts)).hexdigest()
+    assert gguf_file.GEMMA_SHA256 in str(caught.value)
+    assert found in str(caught.value)
+
+
+def test_a_file_changed_afterwards_is_noticed(parts: list[Path]) -> None:
+    path = gemma_file()
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(ConfigError, match="is not the expected model"):
+        gemma_file()
+
+
+def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"one")
+    assert known_sha256(path) == hashlib.sha256(b"one").hexdigest()
+    path.write_bytes(b"other")
+    assert known_sha256(path) == hashlib.sha256(b"other").hexdigest()
+    assert require(path, hashlib.sha256(b"other").hexdigest()) == path
