@@ -59,6 +59,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     items: list[Item] = dataset.load()[: chosen.run.limit]
     items_digest = digest([item.model_dump(mode="json") for item in items])
     parts = compose(chosen, seed=chosen.seed)
+    # Before anything is asked and paid for: does the dataset have what the analysis reads?
+    analysis.check(Judged(tabulate(items, [], chosen.run.repeats), parts.rubric, digest=items_digest))
     choices = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout.name}
     name = chosen.run.name or "-".join(choices[k] for k in ("model", "prompt", "judge", "dataset"))
 
@@ -79,7 +81,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     _keep(folder, frame)
     _some_verdict(judgments)
 
-    judged = Judged(frame, parts.rubric, name)
+    judged = Judged(frame, parts.rubric, name, digest=items_digest)
     results: list[AnalysisResult] = analysis(judged, np.random.default_rng(chosen.seed))
     finished = FinishedRun(
         name=name,

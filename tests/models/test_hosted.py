@@ -195,7 +195,7 @@ def test_every_shipped_choice_builds_and_names_its_server(
     model = shipped(choice, **changes)
     assert "structured" in model.readouts
     assert model.name.startswith(f"{model.model_name}@http") and KEY not in model.name
-    assert model.price.known == (choice in ("gpt", "claude", "gemini", "openrouter", "ollama"))
+    assert model.price.known == (choice in ("gpt", "claude", "gemini", "ollama"))
 
 
 # Keys and prices

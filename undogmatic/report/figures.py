@@ -97,7 +97,7 @@ def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
         beside = place + _spread(values)
         points = (values, beside) if lying else (beside, values)
         ax.plot(*points, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
-    names = [pen.group(name, len(values)) for name, values in groups.items()]
+    names = [pen.group(name, len(values), 2 if lying else len(groups)) for name, values in groups.items()]
     if lying:
         ax.set_yticks(places, [name.replace("\n", " ").replace(" n =", "\nn =") for name in names])
         ax.invert_yaxis()
@@ -217,7 +217,7 @@ def _bars(data: Mapping[str, Any], pen: Pen) -> Figure:
     figure, axes = pen.figure(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
     ax = axes[0, 0]
     places = np.arange(len(values))
-    names = [pen.group(name) for name in data["labels"]]
+    names = [pen.group(name, beside=len(values)) for name in data["labels"]]
     if lying:
         ax.barh(places, values, color=BLUE, alpha=0.8, height=0.62)
         ax.set_yticks(places, [name.replace("\n", " ") for name in names])
@@ -272,7 +272,7 @@ def _heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     most = float(np.nanmax(np.abs(matrix))) if signed else None
     ends = data.get("limits") or ((-most, most) if most is not None else (None, None))
     image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=ends[0], vmax=ends[1], aspect="auto")
-    columns = [pen.group(c) for c in data["columns"]]
+    columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
     crowded = len(columns) > 5
     ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
     ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])

@@ -73,9 +73,9 @@ class Pen:
                 set_limits(ends[0] - room, ends[1] + room)
             axis.grid(color="#e3e3e3", linewidth=0.8)
 
-    def group(self, name: Any, n: int | None = None) -> str:
-        """A group's name, with its number of points below."""
-        shown = wrap(self.words.value(str(name), self.section))
+    def group(self, name: Any, n: int | None = None, beside: int = 1) -> str:
+        """A group's name, with its number of points below; broken into lines where `beside` names share the axis."""
+        shown = wrap(self.words.value(str(name), self.section), max(9, 64 // beside))
         return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
 
     def text(self, key: str, **values: Any) -> str:
@@ -106,7 +106,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def wrap(text: str, width: int = 18) -> str:
+def wrap(text: str, width: int) -> str:
     """Break a long name over lines at its blanks."""
     lines: list[str] = []
     for word in plain(text).split():

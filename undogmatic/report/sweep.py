@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
 from undogmatic.outcome import SweepResult
@@ -66,12 +65,8 @@ def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Blo
     shown = {*sweep.choices, "status", "headline", "low", "high"}
     others = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(others.columns) > 2:
-        yield from frame_blocks(others.rename(columns=_labels(others, words)), words, "sweep", "jobs", folder)
+        yield from frame_blocks(others, words, "sweep", "jobs", folder)
     yield Paragraph(words.text("common.not_applicable"), "small")
-
-
-def _labels(frame: pd.DataFrame, words: Words) -> dict[str, str]:
-    return {str(c): words.metric(str(c)) or str(c) for c in frame.columns}
 
 
 def _failed(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult
 from undogmatic.report.document import Block, Paragraph, Table
-from undogmatic.report.words import Words, missing, spec_for
+from undogmatic.report.words import Words, missing, named_spec, spec_for
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
@@ -113,11 +113,10 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     """The cells of one column, numbers with the same decimals throughout."""
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
-    spec = spec_for(column, largest)
-    if all(isinstance(v, numbers.Integral) for v in present):
-        spec = "d"
-    elif spec == "":
-        spec = ".1f" if largest >= 10 else ".2f"
+    spec = named_spec(column)
+    if spec is None:
+        whole = all(float(v).is_integer() for v in present)
+        spec = "d" if whole else ".1f" if largest >= 10 else spec_for(column, largest)
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

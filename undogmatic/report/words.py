@@ -92,8 +92,12 @@ class Words:
 
     def heading(self, word: str, section: str | None = None) -> str:
         """A table's column or an axis: like `name`, with the columns' own words first."""
+        word = str(word)
         own = self.find(f"{section}.names.{word}") if section is not None else None
-        return own or self.find(f"columns.{word}") or self.name(str(word), section)
+        head, _, end = word.rpartition("_")
+        if end in ("low", "high", "interval") and self.metric(word) is None and self.metric(head) is not None:
+            own = own or self.text(f"columns.{end}")
+        return own or self.find(f"columns.{word}") or self.name(word, section)
 
     def value(self, word: str, section: str | None = None) -> str:
         """A cell or group in words: `<section>.names`, then `common.names`; a model's or judge's name stays as it is.
@@ -213,11 +217,19 @@ def spec_for(column: str, value: float) -> str:
 
     "controls.in_band.humble" is written as its last known part says.
     """
+    named = named_spec(column)
+    if named is not None:
+        return named
+    return "" if value.is_integer() and abs(value) >= 10 else _significant(value)
+
+
+def named_spec(column: str) -> str | None:
+    """How a column or metric is written if its name says so."""
     for part in reversed(column.split(".")):
         for known, spec in _SPECS:
             if known.fullmatch(part):
                 return spec
-    return "" if value.is_integer() and abs(value) >= 10 else _significant(value)
+    return None
 
 
 _SPECS = tuple(
