@@ -107,9 +107,10 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         seconds=time.time() - started,
         repeatability=manifest.compare(frame, judgments, all(r.deterministic for r in parts.judge.readouts())),
     )
-    _report(finished, tracker)
-    manifest.close("finished")
     headline = next((r.headline for r in results if r.headline is not None), None)
+    facts = {"headline": headline, "choices": choices, "uses_prompt": finished.uses_prompt, "model": parts.model.name}
+    _report(finished, tracker)
+    manifest.close("finished", **facts)
     return finished.metrics[headline] if headline is not None else None
 
 

@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -24,6 +25,9 @@ from undogmatic.resume import output_folder
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HYDRA_FULL_ERROR", "0")
 
+# For every group that it lists, Hydra copies its store of built-in configs, a hundred times for one `--help`. The store
+# is a singleton that hands out copies of what it holds, so a copy of the store itself serves nobody: --help takes half.
+ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
 OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 
 from undogmatic.errors import ConfigError
@@ -12,7 +11,7 @@ from undogmatic.tracking.store import check_uri, database, default_uri, prepare_
 
 
 def serve(uri: str | None, port: int, host: str) -> None:
-    """Start MLflow's server and stay until it ends (Ctrl-C ends it).
+    """Become MLflow's server; Ctrl-C ends it.
 
     Args:
         uri: Tracking store, or None for `mlruns/mlflow.db` in the current folder.
@@ -23,15 +22,9 @@ def serve(uri: str | None, port: int, host: str) -> None:
     """
     command = server_command(uri, port, host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    print(f"Starting MLflow; it takes about ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)", flush=True)
-    server = subprocess.Popen(command, env=environment())
-    try:
-        status = server.wait()
-    except KeyboardInterrupt:
-        server.wait()  # it got the same signal
-        return
-    if status != 0:
-        sys.exit(status)
+    print(f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)")
+    print("Runs side by side, with charts: switch to `Model training` at the top left.", flush=True)
+    os.execve(command[0], command, environment())
 
 
 def server_command(uri: str | None, port: int, host: str) -> list[str]:

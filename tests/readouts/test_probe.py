@@ -14,7 +14,7 @@ from undogmatic.models.views import View
 from undogmatic.prompts import Prompt
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
-from undogmatic.readouts.probe_file import KEY, Arrays, Probe, load, save
+from undogmatic.readouts.probe_file import KEY, Probe, load, save
 from undogmatic.readouts.probe_fit import fit_probe, origin
 from undogmatic.records import Item, Rubric
 
@@ -70,7 +70,7 @@ def bound(path: Path | None, prompt: Prompt, rubric: Rubric, model: Model | None
 def test_the_score_follows_the_label_and_the_distribution_the_score(file: Path, prompt: Prompt, rubric: Rubric) -> None:
     readout = bound(file, prompt, rubric)
     few, many = (readout(Item(id="x", text="a" * n + "bb.")).reading for n in (2, 8))
-    assert few.score < 35 < 65 < many.score
+    assert few.score < 35 and many.score > 65
     for reading in (few, many):
         assert reading.distribution.expectation == pytest.approx(reading.score)
         assert reading.distribution.values == rubric.levels
@@ -81,17 +81,26 @@ def test_the_score_follows_the_label_and_the_distribution_the_score(file: Path, 
 
 
 def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
-    wide = fitted.arrays._replace(score_knots=fitted.arrays.score_knots * 3 - 100)
-    features = np.zeros(WIDTH) - 1e3 * fitted.arrays.weights
-    found = Probe(fitted.about, wide).estimate(features, 0, 100)
-    assert (found.score, found.low) == (0, 0)
+    calibration = fitted.calibration
+    wide = fitted._replace(calibration=calibration._replace(score_knots=calibration.score_knots * 3 - 100))
+    lowest, highest = (
+        wide.estimate(asyncio.run(FakeStates().pooled("a" * n, View(blocks=(1,)))), 0, 100) for n in (0, 10)
+    )
+    assert (lowest.score, lowest.low) == (0, 0)
+    assert (highest.score, highest.high) == (100, 100)
+
+
+def test_far_from_every_fitted_text_the_score_is_that_of_the_bias(fitted: Probe) -> None:
+    found = fitted.estimate(np.full(WIDTH, 1e6), 0, 100)
+    assert found.raw == pytest.approx(float(fitted.regression.bias[0]))
+    assert found.low < found.score < found.high
 
 
 def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path: Path) -> None:
     save(fitted, tmp_path / "again.safetensors")
     assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
     probe = load(file)
-    assert all(np.array_equal(a, b) for a, b in zip(probe.arrays, fitted.arrays, strict=True))
+    assert all(np.array_equal(probe.arrays()[name], value) for name, value in fitted.arrays().items())
     assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
 
 
@@ -99,7 +108,9 @@ def test_a_rubric_without_a_shipped_probe_says_what_to_do(
     prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
-    with pytest.raises(ConfigError, match=r"no probe ships for the rubric 'toy' \(shipped: none\).*undogmatic probe fit"):
+    with pytest.raises(
+        ConfigError, match=r"no probe ships for the rubric 'toy' \(shipped: none\).*undogmatic probe fit"
+    ):
         bound(None, prompt, rubric)
 
 
@@ -115,12 +126,12 @@ def test_the_shipped_probe_is_found_by_the_rubric(
 def test_another_model_is_refused_with_both_hashes(file: Path, prompt: Prompt, rubric: Rubric) -> None:
     other = FakeStates()
     other.sha256 = "cd" * 32
-    with pytest.raises(ConfigError, match="abababababab.*cdcdcdcdcdcd.*probe fit"):
+    with pytest.raises(ConfigError, match=r"abababababab.*cdcdcdcdcdcd.*probe fit"):
         bound(file, prompt, rubric, other)
 
 
 def test_another_rubric_is_refused_with_both_names(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    with pytest.raises(ConfigError, match="'toy'.*'other'"):
+    with pytest.raises(ConfigError, match=r"'toy'.*'other'"):
         bound(file, prompt, rubric.model_copy(update={"name": "other"}))
     with pytest.raises(ConfigError, match="the scale of the rubric 'toy' is another"):
         bound(file, prompt, rubric.model_copy(update={"direction": "higher_is_better"}))
@@ -134,26 +145,24 @@ def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: R
         bound(file, prompt, rubric, Silent())
 
 
-def rewritten(probe: Probe, path: Path, **arrays: Any) -> Path:
-    changed: Arrays = probe.arrays._replace(**arrays)
-    save(Probe(probe.about, changed), path)
-    return path
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("part", "change", "message"),
     [
-        ({"bias": np.array([np.nan])}, "`bias` holds a value that is not finite"),
-        ({"scale": np.zeros(WIDTH)}, "`scale` positive"),
-        ({"weights": np.ones(WIDTH + 1)}, "these differ in length: `mean` 6, `scale` 6, `weights` 7"),
-        ({"score_knots": np.ones(3)}, "`raw_knots` 101, `score_knots` 3"),
-        ({"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
-        ({"low": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
+        ("regression", {"bias": np.array([np.nan])}, "`bias` holds a value that is not finite"),
+        ("regression", {"scale": np.zeros(WIDTH)}, "`scale` and `decay` must be positive"),
+        ("regression", {"mean": np.ones(WIDTH + 1)}, r"`mean` has shape \(7,\); the other arrays need \(6,\)"),
+        ("regression", {"dual": np.ones(4)}, r"`supports` has shape \(60, 2\); the other arrays need \(4, 2\)"),
+        ("calibration", {"score_knots": np.ones(3)}, r"`score_knots` has shape \(3,\)"),
+        ("calibration", {"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
+        ("calibration", {"low": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
     ],
 )
-def test_wrong_arrays_are_refused(fitted: Probe, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_wrong_arrays_are_refused(
+    fitted: Probe, tmp_path: Path, part: str, change: dict[str, Any], message: str
+) -> None:
+    save(fitted._replace(**{part: getattr(fitted, part)._replace(**change)}), tmp_path / "bad.safetensors")
     with pytest.raises(ConfigError, match=message):
-        load(rewritten(fitted, tmp_path / "bad.safetensors", **change))
+        load(tmp_path / "bad.safetensors")
 
 
 def test_damaged_foreign_and_missing_files_are_refused(file: Path, tmp_path: Path) -> None:

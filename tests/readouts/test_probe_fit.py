@@ -9,13 +9,13 @@ import pytest
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe_fit import (
     author_of,
+    calibrate,
     fit_from_config,
     fit_probe,
-    fit_ridge,
+    fit_regression,
     fold_codes,
-    held_out_coverage,
-    held_out_scores,
-    residuals,
+    held_out,
+    held_out_raw,
 )
 from undogmatic.records import Item, Rubric
 
@@ -28,52 +28,66 @@ def data(n: int, seed: int = 0, noise: float = 8.0) -> tuple[np.ndarray, np.ndar
     return features, np.clip(labels, 0, 100)
 
 
-def test_it_recovers_a_linear_label_on_new_texts() -> None:
-    ridge = fit_ridge(*data(400), penalty=0.1)
+def test_it_ranks_new_texts() -> None:
+    regression = fit_regression(*data(400))
     features, labels = data(200, seed=1)
-    assert np.abs(ridge.score(features) - labels).mean() < 10
-    assert np.corrcoef(ridge.score(features), labels)[0, 1] > 0.9
+    assert np.corrcoef(regression.raw(features), labels)[0, 1] > 0.9
 
 
 def test_shifting_and_stretching_features_changes_nothing() -> None:
     features, labels = data(100)
     moved = features * np.linspace(0.5, 40, 12) + 7
-    expected = fit_ridge(features, labels).score(features)
-    assert fit_ridge(moved, labels).score(moved) == pytest.approx(expected, abs=1e-3)
+    expected = fit_regression(features, labels).raw(features)
+    assert fit_regression(moved, labels).raw(moved) == pytest.approx(expected, abs=5e-3)  # half precision
 
 
-def test_scores_keep_to_the_range_of_the_labels() -> None:
+def test_a_monotone_change_of_the_labels_changes_no_rank() -> None:
     features, labels = data(100)
-    scores = fit_ridge(features, labels, penalty=1e-6).score(100 * features)
-    assert scores.min() >= labels.min() and scores.max() <= labels.max()
+    assert fit_regression(features, labels**3).raw(features) == pytest.approx(
+        fit_regression(features, labels).raw(features)
+    )
+
+
+def test_the_number_of_texts_may_be_below_the_number_of_features() -> None:
+    rng = np.random.default_rng(5)
+    regression = fit_regression(rng.normal(size=(30, 400)), np.arange(30.0))
+    assert regression.components.shape == (29, 400)
 
 
 def test_a_held_out_fold_does_not_see_its_own_labels() -> None:
     features, labels = data(90)
     folds = np.arange(90) % 3
-    before = held_out_scores(features, labels, folds)
+    before = held_out_raw(features, labels, folds)
     spoiled = labels.copy()
     spoiled[folds == 1] = 0
-    after = held_out_scores(features, spoiled, folds)
+    after = held_out_raw(features, spoiled, folds)
     assert after[folds == 1] == pytest.approx(before[folds == 1])
     assert not np.allclose(after[folds == 0], before[folds == 0])
 
 
+def test_calibration_gives_the_labels_spread_back_to_scores_drawn_together() -> None:
+    _, labels = data(300)
+    known = calibrate(0.5 + 0.004 * (labels - 50), labels)
+    found = np.interp(0.5 + 0.004 * (labels - 50), known.raw_knots, known.score_knots)
+    assert found == pytest.approx(labels, abs=3)
+
+
 def test_intervals_cover_what_they_promise_where_the_noise_differs() -> None:
     rng = np.random.default_rng(3)
-    scores = rng.uniform(0, 100, 6000)
-    labels = scores + rng.normal(size=6000) * (2 + 0.2 * scores)
-    folds = np.arange(6000) % 3
-    limits = held_out_coverage(scores, labels, folds, (-1e3, 1e3))
-    inside = (limits[:, 0] <= labels) & (labels <= limits[:, 1])
+    labels = rng.uniform(0, 100, 6000)
+    raw = labels + rng.normal(size=6000) * np.where(labels > 50, 12, 3)
+    found = held_out(raw, labels, np.arange(6000) % 3, (-1e3, 1e3))
+    inside = (found.low <= labels) & (labels <= found.high)
     assert inside.mean() == pytest.approx(0.9, abs=0.02)
-    for part in (scores < 30, scores > 70):
+    for part in (found.scores < 30, found.scores > 70):
         assert inside[part].mean() == pytest.approx(0.9, abs=0.03)
+    assert (found.high - found.low)[found.scores > 70].mean() > 2 * (found.high - found.low)[found.scores < 30].mean()
 
 
 def test_few_residuals_give_their_extremes() -> None:
-    found = residuals(np.linspace(0, 10, 8), np.linspace(0, 10, 8) + np.arange(8) - 4.0)
-    assert (found.low[0], found.high[0]) == (-4, 3)
+    labels = np.array([0.0, 10, 20, 30, 40, 50, 60, 70])
+    known = calibrate(labels[[1, 0, 2, 3, 4, 5, 6, 7]], labels)
+    assert (known.low[0], known.high[0]) == (-10, 10)
 
 
 def item(k: int, **fields: object) -> Item:
@@ -125,7 +139,9 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
 
     good = "A multa não é devida porque o locatário avisou com trinta dias e foi transferido para a cidade {}."
     bad = "É o que decidiu o Supremo no Tema {}, e ponto final."
-    rows = [{"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5} for k in range(30)]
+    rows = [
+        {"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5} for k in range(30)
+    ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     out = tmp_path / "probe.safetensors"
     said = fit_from_config(str(tmp_path / "rows.jsonl"), out, ["engine.cache=false"])

@@ -47,13 +47,17 @@ class ProbeReadout(Readout):
         views = self.probe.about.views
         features = np.concatenate([await self.model.pooled(item.text, view) for view in views])  # type: ignore[attr-defined]
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
+        raw = self.rubric.minimum + found.raw * (self.rubric.maximum - self.rubric.minimum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
-        reading = entropy_reading(distribution, score=found.score, interval=(found.low, found.high))
+        reading = entropy_reading(distribution, score=found.score, interval=(found.low, found.high), raw_score=raw)
         return dspy.Prediction(reading=reading)
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"probe": self.probe.about.arrays, "views": [v.model_dump() for v in self.probe.about.views]}
+        return super().state() | {
+            "probe": self.probe.about.arrays,
+            "views": [v.model_dump() for v in self.probe.about.views],
+        }
 
 
 def shipped_probe(rubric: Rubric) -> Path:
@@ -77,14 +81,18 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
     found = getattr(model, "sha256", None)
     if found is None or not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
-    again = f"Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors (now {path})."
+    again = (
+        f"Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors (now {path})."
+    )
     if about.model_sha256 != found:
         raise ConfigError(
             f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this model "
             f"({model.name}) has {found[:12]}. {again}"
         )
     if about.rubric != rubric.name:
-        raise ConfigError(f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}. {again}")
+        raise ConfigError(
+            f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}. {again}"
+        )
     if about.rubric_digest != rubric_digest(rubric):
         raise ConfigError(
             f"the scale of the rubric {rubric.name!r} is another than when the probe was fitted (digest "

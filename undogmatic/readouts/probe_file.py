@@ -16,7 +16,6 @@ from undogmatic.records import Record, Rubric, digest
 
 FORMAT = 1
 KEY = "probe"
-_NAMES = ("mean", "scale", "weights", "bias", "raw_knots", "score_knots", "score_bins", "low", "high", "spread")
 
 
 class About(Record):
@@ -24,7 +23,7 @@ class About(Record):
 
     Attributes:
         views: The feature vector is their pooled states, one after another.
-        penalty: Ridge penalty per feature.
+        penalty: Ridge penalty of the regression.
         labels: Digest of ids, texts and labels it was fitted on.
         held_out: How texts were held out for `figures` and for the residuals.
         figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
@@ -59,18 +58,47 @@ class Estimate(NamedTuple):
     raw: float
 
 
-class Arrays(NamedTuple):
-    """The fitted numbers, float64.
+class Regression(NamedTuple):
+    """Kernel ridge regression of the label's rank, which lies in [0, 1], on the main directions of the features.
 
-    Shapes: `mean`, `scale`, `weights` (n_features,); `bias` (1,); `raw_knots`, `score_knots` (n_knots,), both ascending;
-    `score_bins` (n_bins,) ascending scores at which `low`, `high` (held-out residual quantiles, label minus score) and
-    `spread` (held-out residual standard deviation) hold; in between they are interpolated.
+    Attributes:
+        mean, scale: Of the features, shape (n_features,).
+        components: Main directions of the standardised features, shape (n_components, n_features), half precision.
+        supports: The fitted texts in these directions, shape (n, n_components), half precision.
+        dual: One weight per fitted text, shape (n,).
+        bias: Shape (1,); far from every fitted text the raw score is the bias.
+        decay: Shape (1,); the kernel is exp(-decay x squared distance).
     """
 
     mean: np.ndarray
     scale: np.ndarray
-    weights: np.ndarray
+    components: np.ndarray
+    supports: np.ndarray
+    dual: np.ndarray
     bias: np.ndarray
+    decay: np.ndarray
+
+    def directions(self, features: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) in the main directions, shape (n, n_components)."""
+        return np.asarray(((features - self.mean) / self.scale) @ self.components.astype(np.float64).T)
+
+    def raw(self, features: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) -> predicted ranks (n,), which may leave [0, 1]."""
+        return (
+            kernel(self.directions(features), self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
+        )
+
+
+class Calibration(NamedTuple):
+    """From the raw score to the scale, learnt on held-out texts.
+
+    Attributes:
+        raw_knots, score_knots: The monotone map, linear in between, shape (n_knots,) each, ascending.
+        score_bins: Ascending scores at which the following three hold; in between they are interpolated.
+        low, high: Limits of the interval, relative to the score.
+        spread: Root mean square of label minus score.
+    """
+
     raw_knots: np.ndarray
     score_knots: np.ndarray
     score_bins: np.ndarray
@@ -83,16 +111,28 @@ class Probe(NamedTuple):
     """A fitted probe."""
 
     about: About
-    arrays: Arrays
+    regression: Regression
+    calibration: Calibration
 
     def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> Estimate:
         """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its interval."""
-        a = self.arrays
-        raw = float(((features - a.mean) / a.scale) @ a.weights + a.bias[0])
-        score = float(np.clip(np.interp(raw, a.raw_knots, a.score_knots), minimum, maximum))
-        low, high, sd = (float(np.interp(score, a.score_bins, values)) for values in (a.low, a.high, a.spread))
+        c = self.calibration
+        raw = float(self.regression.raw(features[None])[0])
+        score = float(np.clip(np.interp(raw, c.raw_knots, c.score_knots), minimum, maximum))
+        low, high, sd = (float(np.interp(score, c.score_bins, values)) for values in (c.low, c.high, c.spread))
         # Residuals near an end can lie all on one side; the score itself stays inside its interval.
         return Estimate(score, max(minimum, min(score, score + low)), min(maximum, max(score, score + high)), sd, raw)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything fitted, by name, in the types of the file."""
+        named = self.regression._asdict() | self.calibration._asdict()
+        return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
+
+
+def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
+    """Gaussian kernel between rows: (n, k) and (m, k) -> (n, m)."""
+    squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None] - 2 * a @ b.T
+    return np.asarray(np.exp(-decay * np.maximum(squared, 0)))
 
 
 def rubric_digest(rubric: Rubric) -> str:
@@ -102,13 +142,13 @@ def rubric_digest(rubric: Rubric) -> str:
 
 def save(probe: Probe, path: Path) -> None:
     """Write the file; the same probe gives the same bytes."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as as_bytes
 
-    arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in probe.arrays._asdict().items()}
+    arrays = probe.arrays()
     about = probe.about.model_copy(update={"arrays": _digest(arrays)})
     path.parent.mkdir(parents=True, exist_ok=True)
     # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
-    save_file(arrays, path, {KEY: about.model_dump_json()})
+    path.write_bytes(as_bytes(arrays, {KEY: about.model_dump_json()}))
 
 
 def load(path: Path) -> Probe:
@@ -120,7 +160,9 @@ def load(path: Path) -> Probe:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise ConfigError(f"`readout.path` is '{path}', which does not exist. Fit one: undogmatic probe fit --out {path}")
+        raise ConfigError(
+            f"`readout.path` is '{path}', which does not exist. Fit one: undogmatic probe fit --out {path}"
+        )
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -140,26 +182,58 @@ def load(path: Path) -> Probe:
         problem = f"its arrays do not match their digest (written {about.arrays[:12]}, found {_digest(found)[:12]})"
     if problem is not None:
         raise ConfigError(f"{path} is damaged: {problem}. {_AGAIN}")
-    return Probe(about, Arrays(**found))
+    return Probe(
+        about,
+        Regression(*(found[name] for name in Regression._fields)),
+        Calibration(*(found[name] for name in Calibration._fields)),
+    )
 
 
 _AGAIN = "Fit it again: undogmatic probe fit."
 
 
+_NAMES = (*Regression._fields, *Calibration._fields)
+_TABLES = ("components", "supports")
+
+
+def _type(name: str) -> type:
+    return np.float16 if name in _TABLES else np.float64
+
+
 def _problem(found: dict[str, np.ndarray]) -> str | None:
+    return _type_problem(found) or _value_problem(found)
+
+
+def _type_problem(found: dict[str, np.ndarray]) -> str | None:
     if set(found) != set(_NAMES):
         return f"it holds the arrays {', '.join(sorted(found))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():
-        if value.dtype != np.float64 or value.ndim != 1 or value.size == 0:
-            return f"`{name}` has type {value.dtype} and shape {value.shape}; expected float64 and one dimension"
+        dimensions = 2 if name in _TABLES else 1
+        if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:
+            return (
+                f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(_type(name))} and "
+                f"{dimensions} dimension(s)"
+            )
         if not np.isfinite(value).all():
             return f"`{name}` holds a value that is not finite"
-    for group in (("mean", "scale", "weights"), ("raw_knots", "score_knots"), ("score_bins", "low", "high", "spread")):
-        sizes = {name: found[name].size for name in group}
-        if len(set(sizes.values())) != 1:
-            return "these differ in length: " + ", ".join(f"`{name}` {size}" for name, size in sizes.items())
-    if found["bias"].size != 1 or (found["scale"] <= 0).any() or (found["spread"] < 0).any():
-        return "`bias` must hold one number, `scale` positive ones and `spread` none below 0"
+    return None
+
+
+def _value_problem(found: dict[str, np.ndarray]) -> str | None:
+    shapes = {name: value.shape for name, value in found.items()}
+    (n_components, n_features), n = shapes["components"], shapes["dual"][0]
+    knots, bins = shapes["raw_knots"], shapes["score_bins"]
+    expected = dict.fromkeys(("mean", "scale"), (n_features,)) | {
+        "supports": (n, n_components),
+        "bias": (1,),
+        "decay": (1,),
+    }
+    expected |= {"score_knots": knots} | dict.fromkeys(("low", "high", "spread"), bins)
+    for name, shape in expected.items():
+        if shapes[name] != shape:
+            return f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
+    if (found["scale"] <= 0).any() or (found["spread"] < 0).any() or found["decay"][0] <= 0:
+        return "`scale` and `decay` must be positive, and `spread` not negative"
     if any((np.diff(found[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
         return "`raw_knots`, `score_knots` and `score_bins` must ascend"
     return None

@@ -1,4 +1,4 @@
-"""Fitting a probe: ridge on the rank of the label, calibrated and given intervals on texts of held-out authors."""
+"""Fitting a probe: kernel ridge on the rank of the label, calibrated and given intervals on held-out authors."""
 
 from __future__ import annotations
 
@@ -14,105 +14,101 @@ from scipy import stats
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
-from undogmatic.readouts.probe_file import FORMAT, About, Arrays, Probe, rubric_digest, save
+from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
 from undogmatic.records import Item, Rubric, digest
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
 
 LEAST = 30
-VIEWS = (View(blocks=(6, 10)),)
-PENALTY = 1.0
+VIEWS = (View(blocks=(5, 7, 9, 11)),)
+COMPONENTS = 256
+PENALTY = 0.05
+DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted texts
 COVERAGE = 0.90
 KNOTS = 101
 PER_BIN = 60  # held-out residuals behind one pair of interval limits
 
 
-class Ridge(NamedTuple):
-    """Standardisation, weights and the map from the predicted rank to the label's quantile (`score_knots`)."""
-
-    mean: np.ndarray
-    scale: np.ndarray
-    weights: np.ndarray
-    bias: float
-    raw_knots: np.ndarray
-    score_knots: np.ndarray
-
-    def score(self, features: np.ndarray) -> np.ndarray:
-        """Features (n, n_features) -> scores (n,), on the labels' scale."""
-        raw = ((features - self.mean) / self.scale) @ self.weights + self.bias
-        return np.asarray(np.interp(raw, self.raw_knots, self.score_knots))
-
-
-class Residuals(NamedTuple):
-    """Held-out residuals (label minus score) by score: limits of the interval and standard deviation."""
-
-    score_bins: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    spread: np.ndarray
-
-
-def fit_ridge(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Ridge:
-    """Ridge regression of the label's rank on standardised features.
+def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Regression:
+    """Kernel ridge regression of the label's rank on the main directions of the standardised features.
 
     The rank, because labels crowd at both ends of a scale: squared error on the scale itself would spend the model on
-    the distance between 0 and 10. Predicted ranks are mapped back through the labels' quantiles.
+    the distance between 0 and 10. The main directions, because they lose nothing (measured) and keep the file small.
 
     Args:
         features: Shape (n, n_features).
         labels: Shape (n,).
-        penalty: Per feature: the ridge penalty is `penalty` x n_features, so that it does not depend on the width.
+        penalty: Added to the kernel's diagonal, whose entries are 1.
     """
     features = np.asarray(features, dtype=np.float64)
-    n, width = features.shape
+    n = len(features)
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
     standard = (features - mean) / scale
+    # Directions from the Gram matrix: there are fewer texts than features.
+    values, vectors = np.linalg.eigh(standard @ standard.T)
+    kept = [k for k in np.argsort(-values)[:COMPONENTS] if values[k] > 1e-8 * values[-1]]
+    components = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
+    # Rounded before the weights are fitted, so that the weights belong to what the file holds.
+    components = components.astype(np.float16)
+    supports = (standard @ components.astype(np.float64).T).astype(np.float16)
+    rows = supports.astype(np.float64)
+    decay = DECAY / float((rows**2).sum(axis=1).mean())
     ranks = (stats.rankdata(labels) - 0.5) / n
     bias = float(ranks.mean())
-    # The dual form: n is smaller than the number of features.
-    dual = np.linalg.solve(standard @ standard.T / width + penalty * np.eye(n), ranks - bias)
-    weights = standard.T @ dual / width
-    knots = np.linspace(0.0, 1.0, KNOTS)
-    return Ridge(mean, scale, weights, bias, knots, np.quantile(np.sort(labels), knots, method="hazen"))
+    dual = np.linalg.solve(kernel(rows, rows, decay) + penalty * np.eye(n), ranks - bias)
+    return Regression(mean, scale, components, supports, dual, np.array([bias]), np.array([decay]))
 
 
-def held_out_scores(features: np.ndarray, labels: np.ndarray, folds: np.ndarray, penalty: float = PENALTY) -> np.ndarray:
-    """Score of every text by a fit that has not seen its fold. `folds`: shape (n,), one code per text."""
-    scores = np.empty(len(labels))
+def held_out_raw(features: np.ndarray, labels: np.ndarray, folds: np.ndarray, penalty: float = PENALTY) -> np.ndarray:
+    """Raw score of every text by a fit that has not seen its fold. `folds`: shape (n,), one code per text."""
+    raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
-        scores[inside] = fit_ridge(features[~inside], labels[~inside], penalty).score(features[inside])
-    return scores
+        raw[inside] = fit_regression(features[~inside], labels[~inside], penalty).raw(features[inside])
+    return raw
 
 
-def residuals(scores: np.ndarray, labels: np.ndarray, coverage: float = COVERAGE) -> Residuals:
-    """Interval limits and spread as functions of the score, from held-out scores.
+def calibrate(raw: np.ndarray, labels: np.ndarray, coverage: float = COVERAGE) -> Calibration:
+    """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
 
-    Texts are sorted by score and cut into bins of about PER_BIN; each limit is the bin's conformal quantile, (n + 1)
-    times the level rounded outwards, so that a small bin does not promise too much.
+    The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
+    together, and this draws them apart again. For the limits, texts are sorted by score and cut into bins of about
+    PER_BIN; each limit is the bin's conformal quantile, (n + 1) times the level rounded outwards.
     """
+    levels = np.linspace(0.0, 1.0, KNOTS)
+    raw_knots, score_knots = (np.quantile(values, levels, method="hazen") for values in (raw, labels))
+    scores = np.interp(raw, raw_knots, score_knots)
     order = np.argsort(scores, kind="stable")
-    bins = np.array_split(order, max(1, len(order) // PER_BIN))
     rows = []
-    for members in bins:
+    for members in np.array_split(order, max(1, len(order) // PER_BIN)):
         left = np.sort(labels[members] - scores[members])
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + coverage) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
-    centres, low, high, spread = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    return Residuals(centres, low, high, spread)
+    return Calibration(
+        raw_knots, score_knots, *(np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    )
 
 
-def held_out_coverage(scores: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
-    """Intervals for every text from the held-out residuals of the other folds: shape (n, 2)."""
-    limits = np.empty((len(labels), 2))
+class HeldOut(NamedTuple):
+    """What a probe says about texts of authors it has not seen; shapes (n,)."""
+
+    scores: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def held_out(raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]) -> HeldOut:
+    """Scores and intervals for held-out raw scores, calibrated on the held-out raw scores of the other folds."""
+    found = np.empty((3, len(labels)))
     for fold in np.unique(folds):
         inside = folds == fold
-        known = residuals(scores[~inside], labels[~inside])
-        for side, values in enumerate((known.low, known.high)):
-            limits[inside, side] = scores[inside] + np.interp(scores[inside], known.score_bins, values)
-    return np.clip(limits, *ends)
+        known = calibrate(raw[~inside], labels[~inside])
+        found[0, inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
+        for row, limit in ((1, known.low), (2, known.high)):
+            found[row, inside] = found[0, inside] + np.interp(found[0, inside], known.score_bins, limit)
+    return HeldOut(*np.clip(found, *ends))
 
 
 def fit_probe(
@@ -130,16 +126,14 @@ def fit_probe(
     """
     labels = _labels(items, rubric)
     folds, how, authors = fold_codes(items)
-    scores = np.clip(held_out_scores(features, labels, folds, penalty), rubric.minimum, rubric.maximum)
-    known = residuals(scores, labels)
-    limits = held_out_coverage(scores, labels, folds, (rubric.minimum, rubric.maximum))
+    raw = held_out_raw(features, labels, folds, penalty)
+    scores, low, high = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
     figures = {
         "spearman": float(stats.spearmanr(scores, labels).statistic),
         "mean_absolute_error": float(np.abs(scores - labels).mean()),
-        "coverage": float(((limits[:, 0] <= labels) & (labels <= limits[:, 1])).mean()),
-        "width": float((limits[:, 1] - limits[:, 0]).mean()),
+        "coverage": float(((low <= labels) & (labels <= high)).mean()),
+        "width": float((high - low).mean()),
     }
-    ridge = fit_ridge(features, labels, penalty)
     return Probe(
         About(
             format=FORMAT,
@@ -154,7 +148,8 @@ def fit_probe(
             coverage=COVERAGE,
             **about,
         ),
-        Arrays(bias=np.array([ridge.bias]), **{k: v for k, v in ridge._asdict().items() if k != "bias"}, **known._asdict()),
+        fit_regression(features, labels, penalty),
+        calibrate(raw, labels),
     )
 
 
@@ -169,7 +164,7 @@ def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]
     if len(names) >= 3 and None not in authors:
         return np.array([names.index(a) for a in authors if a is not None]), "one author left out at a time", names
     groups = [str(item.metadata.get("group") or item.pair or item.id) for item in items]
-    ordered = sorted(set(groups), key=lambda group: digest(group))
+    ordered = sorted(set(groups), key=digest)
     code = {group: place % 10 for place, group in enumerate(ordered)}
     return np.array([code[group] for group in groups]), "ten folds by group", names
 
@@ -185,7 +180,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """Read the labelled texts through the composed model, fit a probe for the composed rubric and save it.
 
     Args:
-        data: A file with `text`, `label` and optionally `author`, `group`, `pair`; None for the shipped development texts.
+        data: A file with `text`, `label`, perhaps `author`, `group`, `pair`; None for the shipped development texts.
         out: Where the probe goes.
         overrides: Hydra overrides.
     Returns:
@@ -251,7 +246,8 @@ def summary(probe: Probe, out: Path) -> str:
         f"{f' ({len(about.authors)} authors)' if about.authors else ''}\n"
         f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
         f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
-        f"  coverage of the {about.coverage:.0%} interval      {figures['coverage']:.1%}, mean width {figures['width']:.1f}\n"
+        f"  coverage of the {about.coverage:.0%} interval      {figures['coverage']:.1%}\n"
+        f"  mean width of the interval        {figures['width']:.1f}\n"
         f"written to {out}; use it with: readout=probe readout.path={out}"
     )
 

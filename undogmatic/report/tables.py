@@ -125,4 +125,5 @@ def _real(value: object) -> bool:
 
 
 def _numeric(values: Sequence[object]) -> bool:
-    return all(_real(v) or missing(v) for v in values)
+    """Numbers, or intervals written as pairs of numbers."""
+    return all(_real(v) or missing(v) or (isinstance(v, tuple) and all(map(_real, v))) for v in values)

@@ -1,0 +1,321 @@
+"""Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+import undogmatic
+from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
+from undogmatic.errors import ConfigError
+from undogmatic.outcome import SweepResult
+from undogmatic.report.words import Words
+from undogmatic.resume import output_folder
+from undogmatic.sweep import SweepCallback, read_manifest
+from undogmatic.sweep.compare import compare
+from undogmatic.sweep.jobs import read_jobs
+
+CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
+PAIRS = 12
+RUBRIC = {"minimum": 0, "maximum": 100, "levels": [0, 25, 50, 75, 100], "direction": "higher_is_worse"}
+
+
+def texts(labels: bool = False) -> pd.DataFrame:
+    """24 items in 12 pairs, one naked (label 100) and one explained (label 0) each."""
+    rows = [(f"{n}-{side}", str(n), side) for n in range(PAIRS) for side in ("naked", "explained")]
+    frame = pd.DataFrame(rows, columns=["item_id", "pair_id", "condition"])
+    frame["label"] = np.where(frame["condition"] == "naked", 100.0, 0.0) if labels else np.nan
+    return frame
+
+
+def scored(naked: float, explained: float, seed: int = 0, labels: bool = False) -> pd.DataFrame:
+    """The texts with scores around the two means."""
+    frame = texts(labels)
+    noise = np.random.default_rng(seed).normal(scale=5, size=len(frame))
+    frame["score"] = np.where(frame["condition"] == "naked", naked, explained) + noise
+    return frame.assign(seconds=0.5)
+
+
+def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | None, **facts: Any) -> None:
+    """A job's folder as a run leaves it; without scores, one that failed with `error`."""
+    error = facts.pop("error", None)
+    metrics = facts.pop("metrics", {})
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
+    config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
+    if error is not None:
+        (folder / "error.txt").write_text(error)
+    if scores is None:
+        return
+    known = {"status": "finished", "dataset_digest": "d", "headline": "ab.share", "uses_prompt": True, "choices": {}}
+    (folder / "run.json").write_text(json.dumps(known | facts))
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    scores.to_csv(folder / "scores.csv", index=False)
+
+
+def metrics(share: float, **more: float) -> dict[str, float]:
+    return {"ab.share": share, "ab.share_low": share - 0.1, "ab.share_high": min(1, share + 0.1), "judged": 24} | more
+
+
+def result_of(folder: Path) -> SweepResult:
+    return compare(folder, "a sweep", "en")
+
+
+def said(result: SweepResult) -> str:
+    return " ".join(Words("en", strict=True).say(finding) for finding in result.findings)
+
+
+def keys(result: SweepResult) -> list[str]:
+    return [finding.key for finding in result.findings]
+
+
+class TestLeaderboard:
+    def test_jobs_are_ranked_by_their_headline_and_keep_its_interval(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(60, 50), metrics=metrics(0.7))
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
+        write_job(tmp_path / "2", ["model=gone"], None, error="model=gone needs GONE_API_KEY")
+        result = result_of(tmp_path)
+        assert result.jobs["name"].tolist() == ["strong", "weak", "gone"]
+        assert result.jobs["status"].tolist() == ["finished", "finished", "failed"]
+        assert result.jobs.loc[1, ["headline", "low", "high"]].tolist() == pytest.approx([0.7, 0.6, 0.8])
+        assert np.isnan(result.jobs.loc[2, "headline"])
+        assert (result.headline, result.choices) == ("ab.share", ("model",))
+        assert result.failed == [("gone", "model=gone needs GONE_API_KEY")]
+
+    def test_only_what_varies_names_a_job(self, tmp_path: Path) -> None:
+        for n, prompt in enumerate(("a", "b", "b")):
+            write_job(tmp_path / str(n), ["model=m", f"prompt={prompt}", "run.resume=x"], scored(60, 50, seed=n))
+        result = result_of(tmp_path)
+        assert result.choices == ("prompt",)
+        assert sorted(result.jobs["name"]) == ["a", "b", "b (job 2)"]
+
+    def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], None, error="no server")
+        write_job(tmp_path / "1", ["model=b"], None)
+        result = result_of(tmp_path)
+        assert keys(result) == ["sweep.verdict_none"]
+        assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
+        assert (len(result.comparisons), len(result.figures)) == (0, 0)
+
+    def test_other_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
+        more = {"ab.auc": 0.9, "ab.auc_low": 0.8, "ab.auc_high": 0.95, "length.x": 1.0, "length.x_low": 0.0}
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
+        jobs = result_of(tmp_path).jobs
+        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95)
+        assert "length.x" not in jobs
+
+
+class TestVerdict:
+    def test_a_lead_that_the_paired_test_bears_out(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_clear"
+        assert result.findings[0].values["measure"] == "pair_difference"
+        assert "strong leads" in said(result)
+
+    def test_a_lead_that_may_be_chance(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 50, seed=1), metrics=metrics(0.92))
+        assert keys(result_of(tmp_path))[0] == "sweep.verdict_unclear"
+
+    def test_a_lead_that_the_errors_contradict(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(95, 5, labels=True), metrics=metrics(0.8))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True), metrics=metrics(0.9))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_mixed"
+        assert result.findings[0].values["measure"] == "absolute_error"
+
+    def test_equal_headlines_are_a_tie(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), metrics=metrics(1.0))
+        assert keys(result_of(tmp_path))[0] == "sweep.verdict_tied"
+
+    def test_without_headline_nobody_wins(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), headline=None)
+        result = result_of(tmp_path)
+        assert result.headline is None
+        assert keys(result)[0] == "sweep.verdict_no_headline"
+
+    def test_every_sentence_has_a_wording_in_both_languages(self) -> None:
+        english, portuguese = (Words(language).texts["sweep"] for language in ("en", "pt"))
+        assert english.keys() == portuguese.keys()
+        assert english["names"].keys() == portuguese["names"].keys()
+
+
+class TestComparisons:
+    def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
+        for n, prompt in enumerate(("a", "b")):
+            facts = {"uses_prompt": False, "choices": {"readout": "probe"}}
+            write_job(tmp_path / str(n), [f"prompt={prompt}"], scored(90, 10), metrics=metrics(1.0), **facts)
+        write_job(tmp_path / "2", ["prompt=c"], scored(60, 40, seed=1), metrics=metrics(0.8))
+        result = result_of(tmp_path)
+        same = result.comparisons[(result.comparisons["left"] == "a") & (result.comparisons["right"] == "b")]
+        assert set(same["note"]) == {"identical"}
+        assert same["p"].isna().all()
+        assert {"sweep.prompt_unused", "sweep.identical"} <= set(keys(result))
+        assert "a = b" in said(result)
+        others = result.comparisons[result.comparisons["note"] == ""]
+        # Two tests per measure: the identical pair does not count for the correction.
+        for _, rows in others.groupby("measure"):
+            assert rows["p_holm"].max() <= min(1.0, 2 * rows["p"].max()) + 1e-12
+
+    def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50))
+        rows = result_of(tmp_path).comparisons.set_index("measure")
+        assert rows.loc["score", "difference"] == pytest.approx(10)
+        assert rows.loc["pair_difference", "note"] == "identical"
+        assert (rows["left"] == "a").all()
+
+    def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10, labels=True))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True))
+        rows = result_of(tmp_path).comparisons.set_index("measure")
+        row = rows.loc["absolute_error"]
+        assert row["low"] < row["difference"] < row["high"] < 0
+        assert row["p_holm"] < 0.01
+
+    def test_jobs_on_other_items_are_not_compared(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["dataset=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["dataset=b"], scored(70, 50, seed=1), dataset_digest="other")
+        result = result_of(tmp_path)
+        assert result.comparisons.empty
+        assert "sweep.other_items" in keys(result)
+
+    def test_items_that_either_job_failed_on_are_left_out(self, tmp_path: Path) -> None:
+        holes = scored(80, 60)
+        holes.loc[[0, 3], "score"] = np.nan
+        write_job(tmp_path / "0", ["model=a"], holes)
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
+        result = result_of(tmp_path)
+        counts = result.comparisons.set_index("measure")["n"]
+        assert counts["score"] == 2 * PAIRS - 2
+        assert counts["pair_difference"] == PAIRS - 2
+
+    def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10))
+        write_job(tmp_path / "1", ["model=b"], scored(90, 10))
+        write_job(tmp_path / "2", ["model=flat"], scored(50, 50).assign(score=50.0))
+        result = result_of(tmp_path)
+        rows = result.agreement.set_index(["left", "right"])
+        assert rows.loc[("a", "b"), ["pearson", "kappa", "alpha"]].tolist() == pytest.approx([1, 1, 1])
+        assert rows.loc[("a", "b"), "bias"] == 0
+        assert pd.isna(rows.loc[("a", "flat"), "pearson"])
+        (heat,) = [f for f in result.figures if f.kind == "heatmap"]
+        assert np.isnan(heat.data["matrix"][0][2])
+
+    def test_the_same_seed_gives_the_same_intervals(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
+        first, again = (result_of(tmp_path).comparisons for _ in range(2))
+        pd.testing.assert_frame_equal(first, again)
+
+
+class TestJobs:
+    def test_a_stopped_job_can_be_told_from_a_failed_one(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["a=1"], scored(1, 0), status="stopped", error="budget")
+        write_job(tmp_path / "1", ["a=2"], scored(1, 0), status="running", error="no such column")
+        write_job(tmp_path / "2", ["a=3"], scored(1, 0), status="running")
+        assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
+
+
+def multirun(folder: Path, *overrides: str) -> Any:
+    """What Hydra hands to the callbacks, as far as they look at it."""
+    return OmegaConf.create(
+        {
+            "tracking": {"_target_": "undogmatic.tracking.NoTracker"},
+            "report": {"language": "en"},
+            "seed": 0,
+            "hydra": {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}},
+        }
+    )
+
+
+class TestCallback:
+    def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        callback, config = SweepCallback(), multirun(tmp_path, "model=a,b")
+        callback.on_multirun_start(config)
+        assert os.environ[SWEEP_FOLDER] == str(tmp_path)
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(1.0))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1), metrics=metrics(0.8))
+        callback.on_multirun_end(config)
+        assert SWEEP_FOLDER not in os.environ
+        assert SWEEP_RUN not in os.environ
+        manifest = read_manifest(tmp_path)
+        assert manifest is not None
+        assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
+        assert (tmp_path / "report.html").is_file()
+        assert "a leads" in capsys.readouterr().out
+
+    def test_a_sweep_is_continued_only_by_its_own_command(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
+        callback = SweepCallback()
+        callback.on_multirun_start(multirun(tmp_path, "model=a,b"))
+        callback.on_multirun_start(multirun(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
+        with pytest.raises(SystemExit) as ended:
+            callback.on_multirun_start(multirun(tmp_path, "model=a,c"))
+        assert ended.value.code == 2
+        assert "holds another sweep: model=a,b" in capsys.readouterr().err
+
+    def test_a_single_run_is_not_continued_as_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "run.json").write_text("{}")
+        with pytest.raises(SystemExit):
+            SweepCallback().on_multirun_start(multirun(tmp_path, "model=a,b"))
+        assert "Continue it without -m" in capsys.readouterr().err
+
+    def test_the_last_unfinished_sweep_is_found_apart_from_runs(self) -> None:
+        fresh = "outputs/2026-01-03/00-00-00-sweep"
+        with pytest.raises(ConfigError, match="no unfinished sweep"):
+            output_folder("last", fresh)
+        for folder, name in (("2026-01-01/10-00-00-sweep", "sweep.json"), ("2026-01-02/10-00-00", "run.json")):
+            (Path("outputs") / folder).mkdir(parents=True)
+            (Path("outputs") / folder / name).write_text('{"status": "running"}')
+        assert output_folder("last", fresh) == "outputs/2026-01-01/10-00-00-sweep"
+        assert output_folder("last", "outputs/2026-01-03/00-00-00") == "outputs/2026-01-02/10-00-00"
+
+
+def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
+    (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
+    settings = [
+        "model=patterns",
+        "dataset=texts",
+        "dataset.path=good.jsonl,bad.jsonl",
+        "analysis=none",
+        "tracking=none",
+    ]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "undogmatic.run", "-m", *settings, "hydra.sweep.dir=swept", *more]
+        return subprocess.run(command, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True, check=False)
+
+    first = run()
+    assert first.returncode == 2, first.stderr
+    assert "Traceback" not in first.stderr
+    assert "bad.jsonl:1: not JSON" in first.stdout
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
+    (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
+    again = run()
+    assert again.returncode == 0, again.stderr
+    assert "0 judged" in again.stderr  # the first job is answered from its journal
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]
+    assert exit_status() == 0  # of this process, which ran no job
