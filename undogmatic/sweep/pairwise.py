@@ -14,6 +14,7 @@ from undogmatic.stats import agreement, paired
 from undogmatic.sweep.jobs import Job
 
 RESAMPLES = 1000
+NOISE = 9  # decimals; scores are kept with six, so what differs beyond is rounding
 FEWEST = 3  # items in common; correlations need as many
 
 COMPARISONS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "note"]
@@ -96,7 +97,7 @@ def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[s
     values = [_measure(scores, measure, job) for scores in (pair.a, pair.b)]
     if values[0] is None or values[1] is None or len(values[0]) < FEWEST:
         return None
-    difference = (values[0] - values[1]).dropna()
+    difference = (values[0] - values[1]).dropna().round(NOISE)
     row |= {"n": len(difference), "note": ""}
     if not difference.any():
         return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}

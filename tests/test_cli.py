@@ -1,0 +1,120 @@
+"""The `undogmatic` command and `python -m undogmatic.run` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from undogmatic.cli import main
+from undogmatic.paths import data_folder
+
+
+def command(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=os.environ | environment | {"PYTHONPATH": str(data_folder().parent), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["score", "Aplica-se o Tema 69 do STF.", "model=patterns"])
+    assert 60 < float(capsys.readouterr().out.split()[0]) <= 100
+    (tmp_path / "t.csv").write_text("id,text\na,Tema 69.\nb,Não deve porque pagou.\n")
+    main(["score", "--file", "t.csv", "--json", "model=patterns"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["id"] for row in rows] == ["a", "b"]
+    assert rows[0]["score"] > rows[1]["score"]
+
+
+def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["pairs", "--out", "mine.jsonl"])
+    assert "pairs" in capsys.readouterr().out
+    assert (tmp_path / "mine.jsonl").read_text() == (data_folder() / "curated" / "ab_pairs.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["score"], "nothing to score"),
+        (["score", "--file", "none.jsonl"], "`--file` is 'none.jsonl', which does not exist"),
+        (["score", "x", "model=nope"], "Could not find 'model/nope'"),
+        (["score", "  ", "model=patterns"], "`text` is empty"),
+        (["pairs", "none.jsonl"], "does not exist"),
+    ],
+)
+def test_what_a_user_mistypes_is_one_message(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "Traceback" not in printed
+
+
+def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert "undogmatic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model=nope"], "Available options in 'model'"),
+        (["+typo=1", "model=patterns"], "`typo` is not a known key"),
+        (["dataset=texts", "dataset.path=none.jsonl", "model=patterns"], "which does not exist"),
+    ],
+)
+def test_a_run_with_a_mistake_ends_without_a_traceback(tmp_path: Path, words: list[str], said: str) -> None:
+    done = command("undogmatic.run", *words, folder=tmp_path)
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.local_model
+def test_a_killed_run_resumes_to_the_same_scores(tmp_path: Path) -> None:
+    """kill -9 in the middle, then the same command with run.resume: same scores, nothing judged twice."""
+    words = ["undogmatic.run", "run.limit=24", "analysis=none", "tracking=none", "engine.cache=false"]
+    whole = command(*words, "hydra.run.dir=whole", folder=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    environment = os.environ | {"PYTHONPATH": str(data_folder().parent)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words, "hydra.run.dir=cut"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    journal = tmp_path / "cut" / "judgments.jsonl"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 5):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = journal.read_bytes().count(b"\n")
+    assert before < 24
+    resumed = command(*words, "run.resume=cut", folder=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(journal.read_text().splitlines()) == 24
+    columns = slice(0, 6)  # `seconds` differs from run to run
+    table = [
+        [line.split(",")[columns] for line in (tmp_path / name / "scores.csv").read_text().splitlines()]
+        for name in ("whole", "cut")
+    ]
+    assert table[0] == table[1]

@@ -1,0 +1,132 @@
+"""The pipeline from a composed config to its outputs, in this process, with the rule-based model."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from undogmatic.api import compose_config, score_text, score_texts
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.experiment import run_experiment
+
+CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
+
+
+def run(folder: Path, *overrides: str) -> float | None:
+    return run_experiment(compose_config(["model=patterns", "tracking=none", *overrides]), CHOICES, folder)
+
+
+def scores(folder: Path) -> list[dict[str, str]]:
+    with (folder / "scores.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    headline = run(tmp_path / "out")
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert {"judgments.jsonl", "scores.csv", "metrics.json", "report.md", "report.html", "figures", "run.json"} <= names
+    rows = scores(tmp_path / "out")
+    expected = "item_id pair_id condition score confidence uncertainty calls seconds error".split()
+    assert list(rows[0]) == expected
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert metrics["judged"] == len(rows) == 138
+    assert metrics["judgments_per_second"] > 0
+    assert headline == metrics["ab.share_expected"]
+    printed = capsys.readouterr()
+    assert "report.html" in printed.out
+    assert "138 judged" in printed.err
+
+
+def test_scores_are_in_input_order_one_row_per_item(tmp_path: Path) -> None:
+    texts = tmp_path / "my.jsonl"
+    texts.write_text("".join(json.dumps({"id": f"t{n}", "text": f"Tema {n} do STF."}) + "\n" for n in (3, 1, 2)))
+    run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=none", "run.repeats=2")
+    assert [row["item_id"] for row in scores(tmp_path / "out")] == ["t3", "t1", "t2"]
+    assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 6
+
+
+def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Path) -> None:
+    run(tmp_path / "outputs" / "d" / "1")
+    run(tmp_path / "outputs" / "d" / "2")
+    one, two = scores(tmp_path / "outputs" / "d" / "1"), scores(tmp_path / "outputs" / "d" / "2")
+    assert [(r["item_id"], r["score"]) for r in one] == [(r["item_id"], r["score"]) for r in two]
+    report = (tmp_path / "outputs" / "d" / "2" / "report.md").read_text(encoding="utf-8")
+    assert "identical" in report
+
+
+def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
+    run(tmp_path / "out", "run.limit=12", "analysis=none")
+    with pytest.raises(ConfigError, match="the items differ"):
+        run(tmp_path / "out", "run.limit=24", "analysis=none")
+    with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
+        run(tmp_path / "out", "run.limit=12", "analysis=none", "seed=1")
+
+
+def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
+    run(tmp_path / "whole", "run.limit=12", "analysis=none")
+    run(tmp_path / "cut", "run.limit=12", "analysis=none")
+    journal = tmp_path / "cut" / "judgments.jsonl"
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(lines[:5]) + lines[5][:80], encoding="utf-8")
+    run(tmp_path / "cut", "run.limit=12", "analysis=none")
+    after = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert after[:5] == lines[:5]
+    assert len(after) == 12
+    keep = ("item_id", "score", "error")
+    whole, cut = scores(tmp_path / "whole"), scores(tmp_path / "cut")
+    assert [[r[k] for k in keep] for r in whole] == [[r[k] for k in keep] for r in cut]
+
+
+def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+    texts = tmp_path / "my.jsonl"
+    texts.write_text('{"text": "Tema 1."}\n')
+    with pytest.raises(DataError, match="analysis=none only scores"):
+        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}")
+    assert not (tmp_path / "out" / "judgments.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["+typo=1"], "`typo` is not a known key"),
+        (["+model.colour=red"], "`model.colour` is not a known key"),
+        (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
+        (["model=nope"], "Could not find 'model/nope'"),
+        (["dataset=texts"], "dataset.path"),
+        (["dataset=texts", "dataset.path=none.jsonl"], "`dataset.path` is 'none.jsonl', which does not exist"),
+        (["readout=probe"], "it serves: rules"),
+        (["+readout.n=3"], "`readout.n` was given with readout=auto"),
+        (["model._target_=os.system"], "`model._target_` is 'os.system'"),
+        (["report.language=fr"], "`report.language` is 'fr'"),
+        (["dataset.split=tset"], "`dataset.split` is 'tset'"),
+    ],
+)
+def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str) -> None:
+    with pytest.raises((ConfigError, DataError)) as caught:
+        run(tmp_path / "out", *overrides)
+    assert said in str(caught.value)
+
+
+def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="needs OPENAI_API_KEY in the environment or .env"):
+        run(tmp_path / "out", "model=gpt")
+
+
+def test_score_text_in_a_notebook_and_outside() -> None:
+    import asyncio
+
+    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"])
+    assert outside.score is not None
+    assert outside.score > 60
+
+    async def notebook() -> float | None:
+        return score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
+
+    assert asyncio.run(notebook()) == outside.score
+    with pytest.raises(DataError, match="`text` is empty"):
+        score_texts(["x", "  "], ["model=patterns"])

@@ -1,0 +1,89 @@
+"""`undogmatic ui`: refuses what cannot work, and comes up without a network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import undogmatic
+from undogmatic.errors import ConfigError
+from undogmatic.ui import environment, serve, server_command
+
+PATIENCE = 120.0  # seconds; it takes some ten on an idle machine
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_without_a_store_it_says_where_it_looked() -> None:
+    with pytest.raises(ConfigError, match=r"There is no store at .*mlruns/mlflow\.db yet"):
+        serve(None, free_port(), "127.0.0.1")
+
+
+def test_a_server_needs_no_serving() -> None:
+    with pytest.raises(ConfigError, match="a server already"):
+        server_command("http://127.0.0.1:5000", 5001, "127.0.0.1")
+
+
+def test_a_taken_port_is_named() -> None:
+    Path("mlruns").mkdir()
+    Path("mlruns/mlflow.db").touch()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"--port is {port}"):
+            server_command(None, port, "127.0.0.1")
+
+
+def test_the_server_is_kept_offline() -> None:
+    kept = environment()
+    assert kept["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
+    assert kept["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
+    assert kept["MLFLOW_DISABLE_TELEMETRY"] == "true"
+
+
+def test_it_comes_up_and_ends_with_its_group() -> None:
+    program = "from pathlib import Path; from undogmatic.tracking import MlflowTracker; "
+    program += "MlflowTracker().open_sweep('s', Path('.'), {})"
+    # A proxy that nobody answers: whatever wanted the network would fail or hang.
+    nobody = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+    checkout = str(Path(undogmatic.__file__).parent.parent)
+    offline = {**os.environ, **nobody, "PYTHONPATH": checkout, "NO_PROXY": "127.0.0.1"}
+    subprocess.run([sys.executable, "-c", program], env=offline, check=True)
+    port = free_port()
+    command = [sys.executable, "-m", "undogmatic.cli", "ui", "--port", str(port)]
+    server = subprocess.Popen(
+        command, env=offline, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        assert answers(f"http://127.0.0.1:{port}/health", server) == b"OK"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=30)
+
+
+def answers(url: str, server: subprocess.Popen[bytes]) -> bytes:
+    """What the server says, as soon as it says something."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        assert server.poll() is None, f"the server ended with {server.returncode}"
+        try:
+            with opener.open(url, timeout=5) as reply:
+                return bytes(reply.read())
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise AssertionError(f"no answer within {PATIENCE:g} s")
