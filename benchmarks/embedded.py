@@ -110,7 +110,7 @@ def main() -> None:
     demonstrations = tuple((d.text, 0) for d in chosen.prompt.shown())
     prompts = ["".join(chosen.prompt.completion(chosen.rubric, demonstrations, item.text)) for item in items]
     compare(
-        "log-probabilities, eight demonstrations, against the server's completions of the same prompts (prefix cache on)",
+        "log-probabilities, eight demonstrations, against the server's completions of the same prompts (prefix cache)",
         len(items),
         given.rounds,
         pipeline(items, overrides),

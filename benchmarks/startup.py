@@ -1,6 +1,6 @@
 """How long `--help` takes, against `import hydra` alone, in turn in one run. Prints, judges nothing.
 
-    python -m benchmarks.startup [--rounds 7]
+python -m benchmarks.startup [--rounds 7]
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def main() -> None:
     pairs = [(seconds("-m", "undogmatic.run", "--help"), seconds("-c", "import hydra")) for _ in range(rounds)]
     ratios = [ours / theirs for ours, theirs in pairs]
     print(
-        f"--help {statistics.median(p[0] for p in pairs):.2f} s, import hydra {statistics.median(p[1] for p in pairs):.2f} s, "
+        f"--help {statistics.median(p[0] for p in pairs):.2f} s, "
+        f"import hydra {statistics.median(p[1] for p in pairs):.2f} s, "
         f"ratio {statistics.median(ratios):.2f} (rounds: {', '.join(f'{r:.2f}' for r in ratios)})"
     )
 

@@ -17,7 +17,7 @@ from undogmatic.records import Provenance, Rubric, Wording
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Every test works in its own folder with its own cache; only tests of the embedded model share the assembled file."""
+    """Every test has its own folder and cache; only tests of the embedded model share the assembled file."""
     monkeypatch.chdir(tmp_path)
     if request.node.get_closest_marker("local_model") is None:
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
@@ -38,8 +38,8 @@ class FakeChat(Model):
         self.requests: list[dict[str, Any]] = []
 
     async def complete(self, request: Any) -> Any:
-        from dspy.lm15 import Message, Response, TextPart, Usage
         from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
+        from dspy.lm15 import Message, Response, TextPart, Usage
 
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
         payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}

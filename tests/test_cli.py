@@ -53,9 +53,7 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFi
         (["pairs", "none.jsonl"], "does not exist"),
     ],
 )
-def test_what_a_user_mistypes_is_one_message(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert caught.value.code == 2

@@ -19,7 +19,10 @@ from undogmatic.records import Rubric
 FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yaml")
 CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in NODES]
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
-REQUIRED = {"dataset=texts": ["dataset.path=x.jsonl"], "model=openai_compatible": ["model.api_base=http://x/v1", "model.name=m"]}
+REQUIRED = {
+    "dataset=texts": ["dataset.path=x.jsonl"],
+    "model=openai_compatible": ["model.api_base=http://x/v1", "model.name=m"],
+}
 
 
 def composed(*overrides: str) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def test_every_target_is_allowed_and_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_file_starts_with_a_comment_that_says_what_it_is(path: Path) -> None:
-    first = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")][0]
+    first = next(x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package"))
     assert first.startswith("# ")
 
 
@@ -66,7 +69,9 @@ def test_every_file_starts_with_a_comment_that_says_what_it_is(path: Path) -> No
 def test_a_prompts_id_is_its_file_name_and_its_hash_is_its_own(path: Path) -> None:
     rubric = build(composed()["rubric"], "rubric")
     assert isinstance(rubric, Rubric)
-    prompts = {p.stem: build(composed(f"prompt={p.stem}")["prompt"], "prompt") for p in FILES if p.parent.name == "prompt"}
+    prompts = {
+        p.stem: build(composed(f"prompt={p.stem}")["prompt"], "prompt") for p in FILES if p.parent.name == "prompt"
+    }
     prompt = prompts[path.stem]
     assert isinstance(prompt, Prompt)
     assert prompt.id == path.stem

@@ -389,7 +389,8 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
         from undogmatic.tracking import MlflowTracker
         from undogmatic.tracking.store import prepare_environment
         prepare_environment()
-        import mlflow  # once, before the fork: it takes seconds
+        # Once, before the fork: it takes seconds.
+        import mlflow, mlflow.store.tracking.sqlalchemy_store, mlflow.store.model_registry.sqlalchemy_store
         children = []
         for n in range(4):
             child = os.fork()

@@ -8,8 +8,12 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from undogmatic.errors import DataError, UndogmaticError
+
+if TYPE_CHECKING:
+    from undogmatic.api import ScoreResult
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -56,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     probe = commands.add_parser("probe", help="fit a probe on an embedded model's hidden states")
     actions = probe.add_subparsers(dest="action", required=True)
     fit = actions.add_parser("fit", help="fit a probe on labelled texts and save it")
-    fit.add_argument("--data", help="labelled file: text, label, optionally id, pair (default: shipped development texts)")
+    fit.add_argument(
+        "--data", help="labelled file: text, label, optionally id, pair (default: shipped development texts)"
+    )
     fit.add_argument("--out", default="probe.safetensors", help="where to save it (default: probe.safetensors)")
     fit.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="config overrides, e.g. model.path=FILE")
     fit.set_defaults(run=_probe_fit)
@@ -107,22 +113,24 @@ def _score(given: argparse.Namespace) -> None:
             fields = result.model_dump(mode="json", exclude={"overrides"})
             print(json.dumps({"id": name} | fields, ensure_ascii=False))
             continue
-        parts = [f"{name}: " if given.file is not None else ""]
-        if result.error is not None:
-            parts.append(f"no score ({result.error})")
-        else:
-            parts.append(f"{result.score:.1f}")
-            if result.interval is not None:
-                parts.append(f"  interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
-            if result.confidence is not None:
-                parts.append(f"  confidence {result.confidence:.0f}")
-            if result.rationale:
-                parts.append(f"  {result.rationale}")
-        print("".join(parts))
+        print((f"{name}: " if given.file is not None else "") + _in_words(result))
     if not given.json:
         print(f"(0 = explains, 100 = naked authority; {result.model}, readout {result.readout})", file=sys.stderr)
     if failed:
         sys.exit(1)
+
+
+def _in_words(result: ScoreResult) -> str:
+    if result.error is not None:
+        return f"no score ({result.error})"
+    words = [f"{result.score:.1f}"]
+    if result.interval is not None:
+        words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
+    if result.confidence is not None:
+        words.append(f"confidence {result.confidence:.0f}")
+    if result.rationale:
+        words.append(result.rationale)
+    return "  ".join(words)
 
 
 def _pairs(given: argparse.Namespace) -> None:

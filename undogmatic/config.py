@@ -89,7 +89,9 @@ def resolve(path: Any, group: str) -> Any:
     extra = tuple(p.strip() for p in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if p.strip())
     allowed = ALLOWED_PACKAGES + extra
     if not isinstance(path, str) or "." not in path:
-        raise ConfigError(f"`{group}._target_` is {path!r}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge.")
+        raise ConfigError(
+            f"`{group}._target_` is {path!r}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
+        )
     if path.split(".")[0] not in allowed or any(part.startswith("_") for part in path.split(".")):
         raise ConfigError(
             f"`{group}._target_` is {path!r}; only classes of {', '.join(allowed)} may be built from a config. "
@@ -125,7 +127,9 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
     schema = create_model(
-        "Arguments", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=()), **fields
+        "Arguments",
+        __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=()),
+        **fields,
     )
     try:
         checked = schema.model_validate(arguments)
@@ -141,7 +145,11 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
         path = [str(p) for p in problem["loc"]]
         key = ".".join(([group] if group else []) + path)
         choices = options or []
-        if sections is not None and len(path) > 1 and hasattr(sections.model_fields[path[0]].annotation, "model_fields"):
+        if (
+            sections is not None
+            and len(path) > 1
+            and hasattr(sections.model_fields[path[0]].annotation, "model_fields")
+        ):
             choices = list(sections.model_fields[path[0]].annotation.model_fields)
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             close = difflib.get_close_matches(path[-1], choices, 1)

@@ -75,7 +75,9 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             _keep(folder, tabulate(items, list(journal.done.values()), chosen.run.repeats))
             manifest.close("stopped", error=str(error))
             if isinstance(error, RunStopped):
-                raise type(error)(f"{error}\n{progress.done} of {progress.total} done. Continue: run.resume={folder}") from None
+                raise type(error)(
+                    f"{error}\n{progress.done} of {progress.total} done. Continue: run.resume={folder}"
+                ) from None
             raise
     frame = tabulate(items, judgments, chosen.run.repeats)
     _keep(folder, frame)

@@ -54,8 +54,8 @@ class Wording(Record):
 class Rubric(Record):
     """What the score means.
 
-    `levels` are the anchor values in ascending order; `wordings` gives, per language, the definition of the construct, the question and
-    one meaning per level. `direction` says what a high score is: "higher_is_worse" or "higher_is_better".
+    `levels` are the anchor values in ascending order; `wordings` gives, per language, the definition of the construct,
+    the question and one meaning per level. `direction` says what a high score is: "higher_is_worse" or "higher_is_better".
     """
 
     name: str
@@ -129,7 +129,7 @@ class ScoreDistribution(Record):
 
 
 class Cost(Record):
-    """What a judgment took. `calls` were really made; `cached` were answered from the cache. `usd` is None if unknown."""
+    """What a judgment took. `calls` were made, `cached` were answered from the cache; `usd` is None if unknown."""
 
     calls: int = 0
     cached: int = 0

@@ -7,7 +7,18 @@ import platform
 import subprocess
 from pathlib import Path
 
-_PACKAGES = ("undogmatic", "dspy", "hydra-core", "mlflow", "numpy", "pandas", "scipy", "scikit-learn", "statsmodels", "xllamacpp")
+_PACKAGES = (
+    "undogmatic",
+    "dspy",
+    "hydra-core",
+    "mlflow",
+    "numpy",
+    "pandas",
+    "scipy",
+    "scikit-learn",
+    "statsmodels",
+    "xllamacpp",
+)
 
 
 def versions() -> dict[str, str]:

@@ -81,7 +81,9 @@ def test_length_matched_pairs_are_a_good_part_of_each_split() -> None:
 def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
     for row in rows("theses.jsonl"):
         words = row["explained_only"].lower()
-        assert not any(w in words for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")), row["id"]
+        assert not any(w in words for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")), row[
+            "id"
+        ]
 
 
 def test_every_development_text_has_gold() -> None:

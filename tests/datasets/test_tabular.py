@@ -18,7 +18,14 @@ def lines(path: Path, *rows: object) -> str:
 def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     rows = [
         {"id": "a", "text": "Tema 69.", "condition": "x", "pair": "p", "label": 90.0, "court": "STF"},
-        {"id": "b", "text": "não; porque\nhá «aspas», vírgulas", "condition": "y", "pair": "p", "label": 3.5, "court": "STJ"},
+        {
+            "id": "b",
+            "text": "não; porque\nhá «aspas», vírgulas",
+            "condition": "y",
+            "pair": "p",
+            "label": 3.5,
+            "court": "STJ",
+        },
     ]
     jsonl = lines(tmp_path / "t.jsonl", *rows)
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)

@@ -23,6 +23,8 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
 from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
 
@@ -43,9 +45,11 @@ class Run:
         self.folder = folder
         self.path = folder / "judgments.jsonl"
 
-    def __call__(self, key_env: str | None = None, path: Path | None = None, **engine: Any) -> list[Judgment]:
+    def __call__(
+        self, key_env: str | None = None, path: Path | None = None, readout: Readout | None = None, **engine: Any
+    ) -> list[Judgment]:
         model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
-        readout = StructuredReadout()
+        readout = readout if readout is not None else StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
         options |= {"cache_dir": str(self.folder / "cache")} | engine
@@ -150,6 +154,15 @@ def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer
     assert len(stub.requests) == len(run.kept()) == 5
     right(run())
     assert len(stub.requests) == 12
+
+
+def test_a_budget_that_ends_between_the_samples_of_an_item_leaves_nothing_running(run: Run, stub: StubServer) -> None:
+    with pytest.raises(BudgetExceeded):
+        run(readout=SamplesReadout(n=4), max_calls=10, concurrency=2)
+    assert len(stub.requests) == 10 and len(run.kept()) == 2
+    judgments = run(readout=SamplesReadout(n=4))
+    right(judgments)
+    assert len(stub.requests) == 48  # what was paid for the unfinished items came from the cache
 
 
 def test_max_usd_stops_with_what_was_in_flight_and_the_rest_follows(run: Run, stub: StubServer) -> None:

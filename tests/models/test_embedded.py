@@ -1,4 +1,4 @@
-"""The embedded model itself. These tests load it (a second or two) and share the assembled file with the user's cache."""
+"""The embedded model itself. These tests load it (a second or two) from the user's cache."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ def test_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"not a model")
     broken = EmbeddedModel(path=str(tmp_path / "mine.gguf"))
     broken.connect(Gateway())
-    with pytest.raises(ConfigError, match="llama.cpp cannot load"):
+    with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):
         pooled(broken, "texto")

@@ -28,7 +28,13 @@ def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> 
 
 
 def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
-    top = [("4", math.log(0.3)), (" 4", math.log(0.2)), ("\u25810", math.log(0.25)), ("x", math.log(0.1)), ("7", math.log(0.1))]
+    top = [
+        ("4", math.log(0.3)),
+        (" 4", math.log(0.2)),
+        ("\u25810", math.log(0.25)),
+        ("x", math.log(0.1)),
+        ("7", math.log(0.1)),
+    ]
     distribution = level_distribution(top, LEVELS, 0.25)
     assert distribution.probabilities == pytest.approx((1 / 3, 0, 0, 0, 2 / 3))
     assert distribution.off_scale == pytest.approx(0.25)
@@ -81,7 +87,11 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
 
     model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
     path = tmp_path / "c.json"
-    fitted = {"model": "fake-chat", "prompt_hash": prompt.hash(rubric), "parameters": fit_linear([40.0, 60.0], [0.0, 100.0])}
+    fitted = {
+        "model": "fake-chat",
+        "prompt_hash": prompt.hash(rubric),
+        "parameters": fit_linear([40.0, 60.0], [0.0, 100.0]),
+    }
     path.write_text(json.dumps(fitted))
     reading = read(model, prompt, rubric, calibration=str(path))
     assert (reading.raw_score, reading.score) == (pytest.approx(50), pytest.approx(50))

@@ -30,7 +30,11 @@ def test_the_spread_of_the_answers_is_the_distribution(prompt: Prompt, rubric: R
     scores = itertools.cycle([20, 40, 40, 60])
     reading = read(FakeChat(lambda _: (good_answer(next(scores)), None)), prompt, rubric, Gateway())
     assert reading.distribution is not None
-    assert dict(zip(reading.distribution.values, reading.distribution.probabilities, strict=True)) == {20: 0.25, 40: 0.5, 60: 0.25}
+    assert dict(zip(reading.distribution.values, reading.distribution.probabilities, strict=True)) == {
+        20: 0.25,
+        40: 0.5,
+        60: 0.25,
+    }
     assert reading.score == pytest.approx(40)
 
 

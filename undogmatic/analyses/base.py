@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, Verdict
 
-COLUMNS = (  # noqa: SIM905 - the list literal would be a column of words
+COLUMNS = (
     "item_id pair_id condition label repeat score raw_score low high confidence uncertainty calls cached usd seconds "
     "error characters words"
 ).split()

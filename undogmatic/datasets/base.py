@@ -39,7 +39,9 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
     close = difflib.get_close_matches(file.name, beside, 1)
     what = "is a folder" if file.is_dir() else "does not exist"
     listing = f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no such file'}."
-    raise ConfigError(f"`{key}` is {path!r}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)}).")
+    raise ConfigError(
+        f"`{key}` is {path!r}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)})."
+    )
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -74,7 +76,9 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
         if problem["type"] == "missing":
-            raise DataError(f"{place}: the field `{key}` is missing. Fields: id, text; optional: condition, pair, label.") from None
+            raise DataError(
+                f"{place}: the field `{key}` is missing. Fields: id, text; optional: condition, pair, label."
+            ) from None
         raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
 
 

@@ -1,4 +1,4 @@
-"""The curated Brazilian-law texts that ship with the project (`data/curated/`), and the step that makes pairs of theses."""
+"""The curated Brazilian-law texts that ship with the project (`data/curated/`), and the step from theses to pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from undogmatic.records import Item
 VARIANTS = ("authority_only", "explained_only", "explained_cited")
 LENGTH_MATCH = 0.10
 Part = Literal["pairs", "controls", "adversarial", "labelled"]
-_FILES = {"pairs": "ab_pairs.jsonl", "controls": "controls.jsonl", "adversarial": "adversarial.jsonl", "labelled": "labelled.jsonl"}
+_FILES = {
+    "pairs": "ab_pairs.jsonl",
+    "controls": "controls.jsonl",
+    "adversarial": "adversarial.jsonl",
+    "labelled": "labelled.jsonl",
+}
 
 
 class CuratedDataset:
@@ -85,7 +90,9 @@ def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
         if variant == "explained_cited" and text is None:
             continue
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts.")
+            raise DataError(
+                f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts."
+            )
         fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
         yield place, make_item(place, fields | {"metadata": {"part": "pairs"} | extra})
 
@@ -113,9 +120,13 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
         ids[row["id"]] = number
         split, where = splits.setdefault(row["precedent"], (row["split"], number))
         if split != row["split"]:
-            raise DataError(f"{place}: {row['precedent']} is in split {row['split']!r} here and in {split!r} at line {where}.")
+            raise DataError(
+                f"{place}: {row['precedent']} is in split {row['split']!r} here and in {split!r} at line {where}."
+            )
         naked, explained = len(row["authority_only"]), len(row["explained_only"])
-        rows.append({k: row[k] for k in needed} | {"length_matched": abs(naked - explained) <= LENGTH_MATCH * explained})
+        rows.append(
+            {k: row[k] for k in needed} | {"length_matched": abs(naked - explained) <= LENGTH_MATCH * explained}
+        )
     return rows
 
 

@@ -38,7 +38,7 @@ class EmbeddedModel(Model):
 
     Args:
         path: A GGUF file, or None for the embedded Gemma.
-        sha256: Expected hash of that file, or None to accept it as it is (its hash is in the model's name all the same).
+        sha256: Expected hash of that file, or None to accept any (the name holds the hash all the same).
         threads: Threads; no more than there are cores.
         context: Tokens it can hold at once.
         base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
@@ -48,7 +48,12 @@ class EmbeddedModel(Model):
     deterministic = True
 
     def __init__(
-        self, path: str | None = None, sha256: str | None = None, threads: int = 2, context: int = 4096, base: bool = True
+        self,
+        path: str | None = None,
+        sha256: str | None = None,
+        threads: int = 2,
+        context: int = 4096,
+        base: bool = True,
     ) -> None:
         for name, value, least in (("threads", threads, 1), ("context", context, 64)):
             if value < least:
@@ -95,7 +100,9 @@ class EmbeddedModel(Model):
             first = llama.tokenize("")
             room = llama.limit - len(first) - len(start) - len(end)
             if room < 1 or not body:
-                raise ModelError(f"the view's own words leave no room for the text in a context of {llama.limit} tokens")
+                raise ModelError(
+                    f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
+                )
             vectors, weights = [], []
             for begin in range(0, len(body), room):
                 window = body[begin : begin + room]

@@ -94,8 +94,8 @@ class Llama:
                 function.restype, function.argtypes = result, arguments
         except (OSError, AttributeError) as error:
             raise ConfigError(
-                f"this build of xllamacpp does not export llama.cpp's C interface ({error}). Install the pinned version: "
-                "pip install undogmatic --force-reinstall."
+                f"this build of xllamacpp does not export llama.cpp's C interface ({error}). Install the pinned "
+                "version: pip install undogmatic --force-reinstall."
             ) from None
         self.limit = context
         self._wanted: dict[str, np.ndarray | None] = {}
@@ -199,7 +199,7 @@ class Llama:
         return room.raw[: max(count, 0)].decode("utf-8", errors="replace")
 
     def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
-        """llama.cpp's evaluation callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""
+        """llama.cpp's callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""
         name = self._c.ggml_get_name(tensor).decode(errors="replace")
         if name not in self._wanted:
             return not asking

@@ -58,7 +58,7 @@ def count(text: str) -> Counts:
 def share(counts: Counts) -> float:
     """Authority's share of all that was found, in [0, 1]: citations and boosters against explanation markers.
 
-    Add-one smoothing puts a text without any marker at 0.5. Hedges count for neither side: superficial ones earn nothing.
+    Add-one smoothing puts a text without any marker at 0.5. Hedges count for neither side: they earn nothing.
     """
     authority = 2.0 * counts.citations + counts.boosters
     return (authority + 1.0) / (authority + 2.0 * counts.explanations + 2.0)
@@ -78,6 +78,4 @@ class PatternsModel(Model):
         return share(counts), found
 
 
-_COMPILED = [
-    [re.compile(p, re.IGNORECASE) for p in family] for family in (_CITATION, _BOOSTER, _HEDGE, _EXPLANATION)
-]
+_COMPILED = [[re.compile(p, re.IGNORECASE) for p in family] for family in (_CITATION, _BOOSTER, _HEDGE, _EXPLANATION)]

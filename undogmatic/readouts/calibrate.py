@@ -1,4 +1,4 @@
-"""`undogmatic calibrate`: fit the map from a model's raw scores to the rubric's scale, on labelled development texts."""
+"""`undogmatic calibrate`: fit the map from raw scores to the rubric's scale, on labelled development texts."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
     raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
     gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
     fitters = {
-        "linear": lambda x, y: calibrators.fit_linear(x, y),
-        "isotonic": lambda x, y: calibrators.fit_isotonic(x, y),
+        "linear": calibrators.fit_linear,
+        "isotonic": calibrators.fit_isotonic,
         "platt": lambda x, y: calibrators.fit_platt(x, y / 100.0),
     }
     fitter = fitters[method]
@@ -78,5 +78,6 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
         "parameters": fitter(raw, gold),
     }
     return data, (
-        f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, {after:.1f} calibrated (cross-validated)"
+        f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "
+        f"{after:.1f} calibrated (cross-validated)"
     )

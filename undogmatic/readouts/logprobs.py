@@ -44,7 +44,9 @@ class LogprobsReadout(Readout):
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
         if len(rubric.levels) > 10:
-            raise ConfigError(f"readout=logprobs offers levels as digits; rubric={rubric.name} has {len(rubric.levels)}.")
+            raise ConfigError(
+                f"readout=logprobs offers levels as digits; rubric={rubric.name} has {len(rubric.levels)}."
+            )
         signature = dspy.Signature("text -> answer", prompt.system(rubric, "level"))
         self.predict = dspy.Predict(signature)
         self.predict.demos = [
@@ -143,18 +145,21 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
     file = Path(path)
     if not file.is_file():
         raise ConfigError(
-            f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, or leave it null."
+            f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
+            "or leave it null."
         )
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         for key in ("model", "prompt_hash", "parameters"):
             data[key]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`.") from None
+        raise ConfigError(
+            f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."
+        ) from None
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(
-                f"{path} was fitted for {key} {data[key]!r}, this run has {actual!r}. Fit one for this combination with "
-                "`undogmatic calibrate`."
+                f"{path} was fitted for {key} {data[key]!r}, this run has {actual!r}. Fit one for this combination "
+                "with `undogmatic calibrate`."
             )
     return data

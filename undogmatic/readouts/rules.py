@@ -8,7 +8,7 @@ import dspy
 
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Rates
-from undogmatic.readouts.base import Readout, Reading
+from undogmatic.readouts.base import Reading, Readout
 from undogmatic.records import Item, Rubric
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 import numpy as np
 
-from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Readout, entropy_reading
 from undogmatic.readouts.structured import StructuredReadout
@@ -44,7 +44,9 @@ class SamplesReadout(Readout):
         if n < 2:
             raise ConfigError(f"`readout.n` is {n}; a spread needs at least 2 answers.")
         if temperature <= 0:
-            raise ConfigError(f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use e.g. 1.0.")
+            raise ConfigError(
+                f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use e.g. 1.0."
+            )
         self.n, self.temperature = n, temperature
         self.inner = StructuredReadout(retries=retries, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
 
@@ -59,10 +61,13 @@ class SamplesReadout(Readout):
             with rollout(base + number):
                 try:
                     return (await self.inner.acall(item=item)).reading
-                except ModelError as error:
-                    return error
+                except UndogmaticError as error:
+                    return error  # raised below, when no sibling is in flight any more
 
         answers = await asyncio.gather(*(once(k) for k in range(self.n)))
+        for answer in answers:
+            if isinstance(answer, UndogmaticError) and not isinstance(answer, ModelError):
+                raise answer
         failed = [a for a in answers if isinstance(a, ModelError)]
         readings = [a for a in answers if not isinstance(a, ModelError)]
         if 2 * len(readings) < self.n:
@@ -70,9 +75,7 @@ class SamplesReadout(Readout):
             raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
         counts = Counter(r.score for r in readings)
         values = tuple(sorted(counts))
-        distribution = ScoreDistribution(
-            values=values, probabilities=tuple(counts[v] / len(readings) for v in values)
-        )
+        distribution = ScoreDistribution(values=values, probabilities=tuple(counts[v] / len(readings) for v in values))
         scores = np.array([r.score for r in readings])
         median = min(readings, key=lambda r: abs(r.score - float(np.median(scores))))
         reading = entropy_reading(

@@ -97,7 +97,7 @@ def auc(
     return Auc(area, low, high, used, level, p.size, q.size)
 
 
-def attack_summary(  # noqa: PLR0917
+def attack_summary(
     attack_scores: ArrayLike,
     explained_scores: ArrayLike,
     naked_scores: ArrayLike | None = None,
