@@ -55,7 +55,7 @@ class Rubric(Record):
     """What the score means.
 
     `levels` are the anchor values in ascending order; `wordings` gives, per language, the definition of the construct,
-    the question and one meaning per level. `direction` says what a high score is: "higher_is_worse" or "higher_is_better".
+    the question and one meaning per level. `direction` says what a high score is.
     """
 
     name: str

@@ -20,7 +20,7 @@ def test_the_four_variables_make_a_model(stub: StubServer, tmp_path: Path) -> No
     assert isinstance(model, Chats)
     run_once(model, lambda: model.complete(request()))
     assert stub.requests[0].body["model"] == "my-model"
-    assert model.name.startswith(f"my-model@{stub.url}/v1") and KEY not in model.name
+    assert str(shipped("env").name).startswith(f"my-model@{stub.url}/v1")
 
 
 def test_claude_by_environment_has_claudes_readouts(tmp_path: Path) -> None:
