@@ -353,7 +353,7 @@ async def _serve(latency: float, port: int) -> None:
     await server.start()
     print(server.port, flush=True)
     while True:
-        await asyncio.sleep(3600)
+        await asyncio.sleep(1)
         server.requests.clear()
 
 

@@ -69,7 +69,7 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
             call = Call(
                 model="fake-chat",
                 request={"messages": [{"role": "user", "content": item.text}], "max_tokens": 5},
-                reply={"text": f"sobre {item.text}", "vector": [0.5] * 640},
+                reply={"text": f"sobre {item.text}", "vector": [0.5] * 640, "packed": "AAAA" * 640},
                 input_tokens=10,
                 output_tokens=5,
                 usd=0.001,
@@ -228,6 +228,7 @@ class TestTraces:
         assert call.parent_id == root.span_id
         assert call.inputs["messages"][0]["content"] == f"{SECRET_TEXT} 1"
         assert call.outputs["vector"] == "[640 numbers, in judgments.jsonl]"
+        assert call.outputs["packed"] == "[2560 characters of data, in judgments.jsonl]"
         assert call.end_time_ns - call.start_time_ns == pytest.approx(0.25e9, rel=1e-3)
         assert failed.info.state == "ERROR"
         assert failed.info.tags["error"] == "unparseable"

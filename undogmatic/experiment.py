@@ -121,7 +121,7 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
-    readout: Readout = build(_readout_node(chosen.readout, model), "readout")
+    readout: Readout = build(_readout_node(chosen.readout, model, rubric), "readout")
     readout.bind(model, prompt, rubric)
     judge: Judge = build(chosen.judge, "judge", readout=readout)
     state = {"program": judge.state(), "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
@@ -136,29 +136,32 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     return Parts(rubric, prompt, model, readout, judge, provenance)
 
 
-def _readout_node(node: Mapping[str, Any], model: Model) -> Mapping[str, Any]:
-    """`readout=auto` is the model's first readout with that readout's own defaults; everything else is itself."""
+def _readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:
+    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
     if node.get("_target_") != "auto":
         return node
+    name = model.default_readout(rubric.name)
     extra = sorted(set(node) - {"_target_"})
     if extra:
         raise ConfigError(
             f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
-            f"readout={model.readouts[0]} readout.{extra[0]}=..."
+            f"readout={name} readout.{extra[0]}=..."
         )
     from omegaconf import OmegaConf
 
-    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{model.readouts[0]}.yaml"))
+    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{name}.yaml"))
     assert isinstance(loaded, dict)
     return {str(k): v for k, v in loaded.items()}
 
 
 def _keep(folder: Path, frame: pd.DataFrame) -> None:
-    """scores.csv: one row per item (the first repeat), in input order."""
+    """scores.csv: one row per item (the first repeat), in input order; labels.csv beside it where there are labels."""
     columns = ["item_id", "pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
     folder.mkdir(parents=True, exist_ok=True)
     first = frame[frame["repeat"] == 0]
     first[columns].round({"score": 6, "confidence": 4, "seconds": 4}).to_csv(folder / "scores.csv", index=False)
+    if first["label"].notna().any():
+        first[["item_id", "label"]].to_csv(folder / "labels.csv", index=False)
 
 
 def _some_verdict(judgments: Sequence[Judgment]) -> None:
@@ -203,5 +206,8 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n", encoding="utf-8"
     )
     write(finished)
-    where = tracker.log(finished)
-    terminal.show(finished, where)
+    where = None
+    try:
+        where = tracker.log(finished)
+    finally:  # what was measured is shown even if it could not be logged
+        terminal.show(finished, where)

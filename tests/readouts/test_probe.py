@@ -92,7 +92,7 @@ def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
 
 def test_far_from_every_fitted_text_the_score_is_that_of_the_bias(fitted: Probe) -> None:
     found = fitted.estimate(np.full(WIDTH, 1e6), 0, 100)
-    assert found.raw == pytest.approx(float(fitted.regression.bias[0]))
+    assert found.raw == pytest.approx(float((1 / (1 + np.exp(-12 * (fitted.regression.bias - 0.5)))).mean()))
     assert found.low < found.score < found.high
 
 
@@ -148,10 +148,10 @@ def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: R
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        ("regression", {"bias": np.array([np.nan])}, "`bias` holds a value that is not finite"),
+        ("regression", {"bias": np.full(19, np.nan)}, "`bias` holds a value that is not finite"),
         ("regression", {"scale": np.zeros(WIDTH)}, "`scale` and `decay` must be positive"),
         ("regression", {"mean": np.ones(WIDTH + 1)}, r"`mean` has shape \(7,\); the other arrays need \(6,\)"),
-        ("regression", {"dual": np.ones(4)}, r"`supports` has shape \(60, 2\); the other arrays need \(4, 2\)"),
+        ("regression", {"dual": np.ones((4, 19))}, r"`supports` has shape \(60, 2\); the other arrays need \(4, 2\)"),
         ("calibration", {"score_knots": np.ones(3)}, r"`score_knots` has shape \(3,\)"),
         ("calibration", {"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
         ("calibration", {"low": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),

@@ -75,7 +75,8 @@ def total(calls: Sequence[Call], seconds: float) -> Cost:
 async def judge_item(judge: Judge, item: Item, provenance: Provenance, repeat: int = 0) -> Judgment:
     """Judge one item. A ModelError becomes a Failure; BudgetExceeded and ConfigError pass."""
     clock = time.perf_counter()
-    with recording() as calls, rollout(repeat):
+    # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
+    with recording() as calls, rollout(repeat), dspy.context(trace=None):
         try:
             outcome: Verdict | Failure = verdict((await judge.acall(item=item)).reading)
         except BudgetExceeded:

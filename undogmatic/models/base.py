@@ -32,6 +32,10 @@ class Model:
     deterministic: bool = False
     gateway: Gateway
 
+    def default_readout(self, rubric: str) -> str:
+        """What `readout=auto` stands for with this model and the rubric of this name."""
+        return self.readouts[0]
+
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway for all calls."""
         self.gateway = gateway

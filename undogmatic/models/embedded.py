@@ -15,9 +15,10 @@ from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.models.gguf_file import gemma_file, known_sha256, require
+from undogmatic.models.gguf_file import GEMMA_SHA256, gemma_file, known_sha256, require
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import View, pool
+from undogmatic.paths import data_folder
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -71,6 +72,13 @@ class EmbeddedModel(Model):
             require(self.path, self.sha256)
         self.name = f"{self.path.stem}-{self.sha256[:12]}"
         self._chat_model: InProcessChat | None = None
+
+    def default_readout(self, rubric: str) -> str:
+        """The probe where one ships for the rubric and this very file; else log-probabilities, or a chat's answer."""
+        shipped = data_folder() / "probes" / f"{rubric}.safetensors"
+        if self.sha256 == GEMMA_SHA256 and shipped.is_file():
+            return "probe"
+        return "logprobs" if self.base else "structured"
 
     async def pooled(self, text: str, view: View) -> np.ndarray:
         """The text through a view (see `views.pool`), cached. Shape (n_blocks * width,), float32.

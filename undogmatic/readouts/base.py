@@ -51,7 +51,7 @@ class Readout(dspy.Module):
         if self.name not in model.readouts:
             raise ConfigError(
                 f"readout={self.name} does not work with this model ({model.name}); it serves: "
-                f"{', '.join(model.readouts)}. Use readout=auto for its default ({model.readouts[0]})."
+                f"{', '.join(model.readouts)}. Use readout=auto for its default."
             )
         self.model, self.prompt, self.rubric = model, prompt, rubric
 

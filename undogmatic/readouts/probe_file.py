@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
+from scipy import special
 
 from undogmatic.config import explain
 from undogmatic.errors import ConfigError
@@ -59,15 +60,19 @@ class Estimate(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """Kernel ridge regression of the label's rank, which lies in [0, 1], on the main directions of the features.
+    """Ordinal kernel ridge regression on the main directions of the features.
+
+    For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
+    curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
 
     Attributes:
         mean, scale: Of the features, shape (n_features,).
         components: Main directions of the standardised features, shape (n_components, n_features), half precision.
         supports: The fitted texts in these directions, shape (n, n_components), half precision.
-        dual: One weight per fitted text, shape (n,).
-        bias: Shape (1,); far from every fitted text the raw score is the bias.
+        dual: One weight per fitted text and threshold, shape (n, n_thresholds).
+        bias: Share of labels above each threshold, shape (n_thresholds,); what it predicts far from every fitted text.
         decay: Shape (1,); the kernel is exp(-decay x squared distance).
+        steepness: Of the logistic curve, shape (1,).
     """
 
     mean: np.ndarray
@@ -77,16 +82,13 @@ class Regression(NamedTuple):
     dual: np.ndarray
     bias: np.ndarray
     decay: np.ndarray
-
-    def directions(self, features: np.ndarray) -> np.ndarray:
-        """Features (n, n_features) in the main directions, shape (n, n_components)."""
-        return np.asarray(((features - self.mean) / self.scale) @ self.components.astype(np.float64).T)
+    steepness: np.ndarray
 
     def raw(self, features: np.ndarray) -> np.ndarray:
-        """Features (n, n_features) -> predicted ranks (n,), which may leave [0, 1]."""
-        return (
-            kernel(self.directions(features), self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
-        )
+        """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
+        rows = ((features - self.mean) / self.scale) @ self.components.astype(np.float64).T
+        above = kernel(rows, self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
+        return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
 
 
 class Calibration(NamedTuple):
@@ -193,11 +195,12 @@ _AGAIN = "Fit it again: undogmatic probe fit."
 
 
 _NAMES = (*Regression._fields, *Calibration._fields)
-_TABLES = ("components", "supports")
+_HALF = ("components", "supports")
+_TABLES = (*_HALF, "dual")
 
 
 def _type(name: str) -> type:
-    return np.float16 if name in _TABLES else np.float64
+    return np.float16 if name in _HALF else np.float64
 
 
 def _problem(found: dict[str, np.ndarray]) -> str | None:
@@ -221,14 +224,16 @@ def _type_problem(found: dict[str, np.ndarray]) -> str | None:
 
 def _value_problem(found: dict[str, np.ndarray]) -> str | None:
     shapes = {name: value.shape for name, value in found.items()}
-    (n_components, n_features), n = shapes["components"], shapes["dual"][0]
+    (n_components, n_features), (n, n_thresholds) = shapes["components"], shapes["dual"]
     knots, bins = shapes["raw_knots"], shapes["score_bins"]
-    expected = dict.fromkeys(("mean", "scale"), (n_features,)) | {
+    expected: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("mean", "scale"), (n_features,)),
         "supports": (n, n_components),
-        "bias": (1,),
-        "decay": (1,),
+        "bias": (n_thresholds,),
+        **dict.fromkeys(("decay", "steepness"), (1,)),
+        "score_knots": knots,
+        **dict.fromkeys(("low", "high", "spread"), bins),
     }
-    expected |= {"score_knots": knots} | dict.fromkeys(("low", "high", "spread"), bins)
     for name, shape in expected.items():
         if shapes[name] != shape:
             return f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"

@@ -76,14 +76,17 @@ def _read(folder: Path, number: int) -> Job:
         config=config,
         facts=facts,
         metrics=_json(folder / "metrics.json") if status == "finished" else {},
-        scores=_scores(folder / "scores.csv") if status == "finished" else pd.DataFrame(),
+        scores=_scores(folder) if status == "finished" else pd.DataFrame(),
         status=status,
         message=message,
     )
 
 
-def _scores(path: Path) -> pd.DataFrame:
-    read = pd.read_csv(path, dtype={"item_id": str, "pair_id": str, "condition": str}).set_index("item_id")
+def _scores(folder: Path) -> pd.DataFrame:
+    text = {"item_id": str, "pair_id": str, "condition": str}
+    read = pd.read_csv(folder / "scores.csv", dtype=text).set_index("item_id")
+    if (folder / "labels.csv").is_file():
+        read = read.join(pd.read_csv(folder / "labels.csv", dtype=text).set_index("item_id"))
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
 
 

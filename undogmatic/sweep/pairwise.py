@@ -34,8 +34,8 @@ AGREEMENT = [
 ]
 
 MEASURES = ("absolute_error", "pair_difference", "score")
-"""What is compared, the best evidence of quality first: the distance to human labels; by how much the score tells the two
-texts of a pair apart, in the expected direction; the score itself, which shows a difference but not who is right."""
+"""What is compared, the best evidence of quality first: the distance to human labels; by how much the score tells the
+two texts of a pair apart, in the expected direction; the score, which shows a difference but not who is right."""
 
 
 class Pair(NamedTuple):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from undogmatic.tracking.store import Store
 
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
+LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
 LINKED_AT_ONCE = 100  # MLflow's limit
 _NANO = 1_000_000_000
 
@@ -171,11 +172,13 @@ def _span(
 
 
 def _brief(value: Any) -> Any:
-    """The value with long lists of numbers replaced by a word on their length."""
+    """The value with long lists of numbers, and numbers packed into base64, replaced by a word on their length."""
     if isinstance(value, Mapping):
         return {k: _brief(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         if len(value) > LONGEST_VECTOR and all(isinstance(v, int | float) for v in value):
             return f"[{len(value)} numbers, in judgments.jsonl]"
         return [_brief(v) for v in value]
+    if isinstance(value, str) and len(value) > LONGEST_WORD and not any(c.isspace() for c in value):
+        return f"[{len(value)} characters of data, in judgments.jsonl]"
     return value

@@ -1,0 +1,174 @@
+"""How well the probe judges texts of authors it has not seen, beside the baselines `tfidf` and `patterns`.
+
+    python -m benchmarks.probe            development texts, one author left out at a time
+    python -m benchmarks.probe --test     the shipped probe on the test texts (other authors, other precedents)
+
+Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of 60 and more) with
+the explained ones. Spearman and the mean absolute error are over the texts with a label of their own, so without the
+pairs, whose labels are class centres. Intervals are 95 %: bootstrap over texts; Wilson for the pairs; DeLong or, where
+groups separate perfectly and a bootstrap would claim certainty, Newcombe for AUC.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from undogmatic.api import compose_config
+from undogmatic.config import build, settings
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.labels import PAIR_GOLD, development_items
+from undogmatic.models.base import Model
+from undogmatic.models.patterns import count, share
+from undogmatic.models.tfidf import TfidfModel, tfidf_ridge
+from undogmatic.readouts.probe import fitting_probe, shipped_probe
+from undogmatic.readouts.probe_fit import fold_codes, held_out, held_out_raw, read_features
+from undogmatic.records import Item, Rubric
+from undogmatic.stats.paired import bootstrap_interval, share_in_direction
+from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
+
+SEED = 0
+RESAMPLES = 1000
+NAKED = ("authority_only", "gold:naked")
+EXPLAINED = ("explained_only", "gold:explained")
+HYBRID = ("explained_cited", "gold:cited")
+GROUPS: dict[str, Sequence[str]] = {
+    "naked": NAKED,
+    "explained": EXPLAINED,
+    "hybrid": HYBRID,
+    "neutral": ("neutral", "gold:neutral"),
+    "humble": ("humble",),
+    "hubristic": ("hubristic",),
+}
+
+
+class Scored(NamedTuple):
+    """One judge's scores of all items, shape (n,), and its intervals if it gives any."""
+
+    name: str
+    scores: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+def development() -> tuple[list[Item], list[Scored]]:
+    """Scores of every development text by fits without its author."""
+    items = development_items()
+    labels = np.array([item.label for item in items], dtype=np.float64)
+    folds, how, authors = fold_codes(items)
+    print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
+    rubric, features, _ = _read(items)
+    found = held_out(held_out_raw(features, labels, folds), labels, folds, (rubric.minimum, rubric.maximum))
+    lexical = np.empty(len(items))
+    for fold in np.unique(folds):
+        inside = folds == fold
+        known = [(item.text, float(labels[k])) for k, item in enumerate(items) if not inside[k]]
+        pipeline = tfidf_ridge(1.0).fit([text for text, _ in known], [label for _, label in known])
+        lexical[inside] = pipeline.predict([item.text for k, item in enumerate(items) if inside[k]])
+    return items, [Scored("probe", *found), Scored("tfidf", np.clip(lexical, 0, 100)), _patterns(items)]
+
+
+def test() -> tuple[list[Item], list[Scored]]:
+    """Scores of every test text by what ships."""
+    items = [
+        item if item.label is not None else item.model_copy(update={"label": PAIR_GOLD[str(item.condition)]})
+        for item in CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="test").load()
+    ]
+    rubric, features, model = _read(items)
+    probe = fitting_probe(shipped_probe(rubric), model, rubric)
+    print(
+        f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts ({probe.about.labels[:12]})"
+    )
+    found = np.array([probe.estimate(row, rubric.minimum, rubric.maximum)[:3] for row in features]).T
+    lexical = 100 * np.clip(TfidfModel().pipeline().predict([item.text for item in items]), 0, 1)
+    return items, [Scored("probe", *found), Scored("tfidf", lexical), _patterns(items)]
+
+
+def _read(items: Sequence[Item]) -> tuple[Rubric, np.ndarray, Model]:
+    chosen = settings(compose_config(["model=local"]))
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    model: Model = build(chosen.model, "model")
+    views = fitting_probe(shipped_probe(rubric), model, rubric).about.views
+    texts = [item.text for item in items]
+    return rubric, asyncio.run(read_features(model, texts, views, build(chosen.engine, "engine"))), model
+
+
+def _patterns(items: Sequence[Item]) -> Scored:
+    return Scored("patterns", np.array([100 * share(count(item.text)) for item in items]))
+
+
+def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
+    """Figure -> "value [low, high]"."""
+    scores, labels = judge.scores, np.array([item.label for item in items], dtype=np.float64)
+    condition = np.array([str(item.condition) for item in items])
+    own = np.array([item.metadata["part"] != "pairs" for item in items])
+    explained = scores[np.isin(condition, EXPLAINED)]
+
+    def rng() -> np.random.Generator:
+        return np.random.default_rng(SEED)
+
+    by_pair = {(item.pair, item.condition): score for item, score in zip(items, scores, strict=True)}
+    pairs = [by_pair[p, "authority_only"] - by_pair[p, "explained_only"] for p, c in by_pair if c == "authority_only"]
+    direction = share_in_direction(pairs)
+    area = auc(scores[np.isin(condition, NAKED)], explained)
+    rank = spearman_interval(scores[own], labels[own], rng(), n_resamples=RESAMPLES)
+    error = mean_absolute_error(labels[own], scores[own], rng(), n_resamples=RESAMPLES)
+    hybrid = auc(scores[np.isin(condition, NAKED)], scores[np.isin(condition, HYBRID)])
+    found = {
+        f"pairs in the expected direction (n={len(pairs)})": _text(direction.share, direction.low, direction.high, 3),
+        "AUC naked against explained": _text(area.auc, area.low, area.high, 3),
+        "AUC naked against hybrid": _text(hybrid.auc, hybrid.low, hybrid.high, 3),
+        f"Spearman with the label (n={own.sum()})": _text(rank.estimate, rank.low, rank.high, 3),
+        "mean absolute error": _text(error.estimate, error.low, error.high, 1),
+    }
+    if judge.low is not None and judge.high is not None:
+        inside = ((judge.low <= labels) & (labels <= judge.high))[own]
+        covered = bootstrap_interval(inside.astype(float), _mean, rng(), n_resamples=RESAMPLES)
+        found["coverage of the 90 % interval"] = _text(covered.estimate, covered.low, covered.high, 3)
+    attack = np.array([_attack(item) for item in items])
+    for name in sorted(set(attack) - {""}):
+        chosen = (attack == name) & (labels >= 60)
+        if chosen.sum() >= 2:
+            area = auc(scores[chosen], explained)
+            found[f"AUC attack {name} (n={chosen.sum()})"] = _text(area.auc, area.low, area.high, 3)
+    for name, conditions in GROUPS.items():
+        members = scores[np.isin(condition, conditions)]
+        if members.size >= 2:
+            mean = bootstrap_interval(members, _mean, rng(), n_resamples=RESAMPLES)
+            found[f"mean score, {name} (n={members.size})"] = _text(mean.estimate, mean.low, mean.high, 1)
+    return found
+
+
+def _attack(item: Item) -> str:
+    condition = str(item.condition)
+    return (
+        condition.removeprefix("attack:") if condition.startswith("attack:") else str(item.metadata.get("attack") or "")
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+def _text(value: float, low: float, high: float, digits: int) -> str:
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--test", action="store_true", help="the test texts instead of the development texts")
+    source: Callable[[], tuple[list[Item], list[Scored]]] = test if parser.parse_args().test else development
+    items, judges = source()
+    columns = {judge.name: rows(items, judge) for judge in judges}
+    print(f"\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for figure in columns["probe"]:
+        print(f"| {figure} | {' | '.join(column.get(figure, '') for column in columns.values())} |")
+
+
+if __name__ == "__main__":
+    main()
