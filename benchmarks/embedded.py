@@ -1,6 +1,6 @@
 """Embedded model: judgments per second of the whole pipeline against the bare llama.cpp server on the same prompts.
 
-    python benchmarks/embedded.py [--texts 24] [--rounds 3]
+    python -m benchmarks.embedded [--texts 24] [--rounds 3]
 
 Both sides run in this process, in turn, round by round, two threads each, never at the same time. "bare" is
 `xllamacpp.Server` called directly; "pipeline" is dataset -> readout -> judge -> engine -> journal, cache off.
