@@ -85,8 +85,18 @@ def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: 
     texts = tmp_path / "my.jsonl"
     texts.write_text('{"text": "Tema 1."}\n')
     with pytest.raises(DataError, match="analysis=none only scores"):
-        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}")
+        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=ab")
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
+
+
+def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
+    texts = tmp_path / "my.jsonl"
+    texts.write_text('{"text": "Tema 1."}\n{"text": "Não deve, porque pagou."}\n')
+    assert run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}") is None
+    assert len(scores(tmp_path / "out")) == 2
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "left out" in report
+    assert "description of the scores" in report
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import grouped_run, paired_run
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.none import NoAnalysis
@@ -46,9 +46,18 @@ def test_a_mistake_in_the_data_is_not_taken_for_an_unsuited_dataset() -> None:
         SUITE(paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]}), np.random.default_rng(0))
 
 
-def test_a_dataset_that_suits_nothing_is_told_why() -> None:
-    with pytest.raises(Unsuited, match=r"(?s)analysis=ab needs.*analysis=none"):
-        SUITE.check(grouped_run({"my own": [1.0, 2.0]}))
+def test_a_dataset_that_suits_nothing_is_described_and_told_why() -> None:
+    judged = grouped_run({"my own": [1.0, 2.0]})
+    SUITE.check(judged)
+    own, description = SUITE(judged, np.random.default_rng(0))
+    assert (own.metrics["suite.run"], own.metrics["suite.left_out"], description.name) == (0, 4, "none")
+    assert [f.values["analysis"] for f in own.findings if f.key == "suite.left_out"] == [
+        "ab",
+        "controls",
+        "adversarial",
+        "labelled",
+    ]
+    assert description.metrics["none.mean"] == 1.5
 
 
 def test_none_describes_all_texts_and_each_condition(said: Said) -> None:

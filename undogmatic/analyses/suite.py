@@ -1,4 +1,4 @@
-"""All that the dataset allows: the paired experiment, controls, attacks and gold labels in one run."""
+"""All that the dataset allows: the paired experiment, controls, attacks and gold labels; failing these, a description."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from undogmatic.analyses.adversarial import AdversarialAnalysis
 from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
+from undogmatic.analyses.none import NoAnalysis
 
 
 @dataclass(frozen=True)
 class SuiteAnalysis:
     """Runs each analysis whose conditions the dataset has, and says which were left out and why.
+
+    A dataset that suits none of them, such as a plain list of texts, is described as by `analysis=none`.
 
     Args:
         ab, controls, adversarial, labelled: The analyses; each can be set as if it were run alone
@@ -31,22 +34,20 @@ class SuiteAnalysis:
     labelled: LabelledAnalysis
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited if the dataset suits none of the analyses."""
-        _, left_out = self._divide(judged)
-        if len(left_out) == len(self._all()):
-            reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
-            raise Unsuited(
-                f"analysis=suite: the dataset suits none of its analyses.{reasons}\nanalysis=none describes the scores."
-            )
+        """Any dataset will do; raises DataError where one has what an analysis reads, but damaged."""
+        self._divide(judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """The suite's own result (what was run, what left out), then one per analysis."""
-        self.check(judged)
         runnable, left_out = self._divide(judged)
+        if not runnable:
+            runnable = [NoAnalysis()]
         findings = [Finding("suite.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
         findings.insert(0, Finding("suite.run", {"analyses": [a.name for a in runnable]}))
         own = AnalysisResult(
-            self.name, {"suite.run": len(runnable), "suite.left_out": len(left_out)}, findings=findings
+            self.name,
+            {"suite.run": len(self._all()) - len(left_out), "suite.left_out": len(left_out)},
+            findings=findings,
         )
         # Each starts from the same state, so that its intervals are those of a run with this analysis alone.
         return [own, *(result for a in runnable for result in a(judged, copy.deepcopy(rng)))]
