@@ -1,4 +1,4 @@
-"""All that the dataset allows: the paired experiment, controls, attacks and gold labels; failing these, a description."""
+"""All that the dataset allows: paired experiment, controls, attacks, gold labels; failing these, a description."""
 
 from __future__ import annotations
 
