@@ -99,6 +99,14 @@ def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     assert "description of the scores" in report
 
 
+def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
+    run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
+    run(tmp_path / "new", "model=tfidf", "dataset=controls")
+    said = "15 of the 15 items were used to fit"
+    assert said in (tmp_path / "fitted" / "report.md").read_text(encoding="utf-8")
+    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [

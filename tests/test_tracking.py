@@ -117,6 +117,7 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
             "prompt_hash": "h" * 64,
             "prompt_text": 'Judge the text. {"shame_score": 0-100}',
             "uses_prompt": True,
+            "fitted": 0,
             "model_name": "fake-chat",
             "dataset_digest": "d" * 64,
             "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},

@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
     calibrate = commands.add_parser("calibrate", help="fit a score calibration on labelled development texts")
     calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
-    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt"), default="isotonic")
+    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt", "content_free"), default="isotonic")
     calibrate.add_argument("--out", default="calibration.json", help="where to save it (default: calibration.json)")
     calibrate.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="config overrides, e.g. readout=logprobs")
     calibrate.set_defaults(run=_calibrate)

@@ -22,7 +22,7 @@ from undogmatic.paths import conf_folder
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
-from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict, digest, text_mark
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
 
@@ -102,6 +102,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         prompt_hash=parts.provenance.prompt_hash,
         prompt_text=parts.prompt.system(parts.rubric, "level" if parts.readout.name == "logprobs" else "json"),
         uses_prompt=any(r.uses_prompt for r in parts.judge.readouts()),
+        fitted=_fitted(parts.judge, items),
         model_name=parts.model.name,
         dataset_digest=items_digest,
         versions=versions(),
@@ -197,6 +198,12 @@ def _metrics(
     for result in results:
         metrics |= {k: float(v) for k, v in result.metrics.items()}
     return metrics
+
+
+def _fitted(judge: Judge, items: Sequence[Item]) -> int:
+    """How many of the items something in the judge was fitted on."""
+    seen = frozenset().union(*(readout.fitted_on() for readout in judge.readouts()))
+    return sum(text_mark(item.text) in seen for item in items)
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:

@@ -15,7 +15,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution, nearest_level
-from undogmatic.records import Item, Rubric
+from undogmatic.records import Item, Rubric, text_mark
 
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
@@ -90,6 +90,8 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
     fitted = {
         "model": "fake-chat",
         "prompt_hash": prompt.hash(rubric),
+        "method": "linear",
+        "texts": [text_mark("linha um\nlinha dois")],
         "parameters": fit_linear([40.0, 60.0], [0.0, 100.0]),
     }
     path.write_text(json.dumps(fitted))
@@ -104,3 +106,51 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
 
 def test_nearest_level(rubric: Rubric) -> None:
     assert [nearest_level(s, rubric) for s in (0, 12, 13, 88, 100)] == [0, 0, 1, 4, 4]
+
+
+def test_content_free_calibration_divides_out_what_the_prompt_favours(
+    tmp_path: Path, prompt: Prompt, rubric: Rubric
+) -> None:
+    from undogmatic.judges.base import judge_item
+    from undogmatic.judges.score import ScoreJudge
+    from undogmatic.readouts.calibrate import fit_content_free
+    from undogmatic.records import Provenance
+
+    favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
+    model = FakeChat(lambda _: ("0", favoured))
+    model.connect(Gateway())
+    readout = LogprobsReadout()
+    readout.bind(model, prompt, rubric)
+    where = Provenance(
+        model=model.name,
+        readout="logprobs",
+        prompt="toy",
+        prompt_hash=prompt.hash(rubric),
+        program_hash="g",
+        config_hash="c",
+    )
+    empty = [Item(id="0", text="N/A")]
+    judged = [asyncio.run(judge_item(ScoreJudge(readout), item, where)) for item in empty]
+    fitted, _ = fit_content_free(empty, judged)
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(fitted))
+    reading = read(model, prompt, rubric, calibration=str(path))
+    assert reading.score == pytest.approx(50)
+    assert reading.raw_score == pytest.approx(25)
+
+
+def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
+    from undogmatic.stats.calibration import fit_linear
+
+    fitted = {
+        "model": "fake-chat",
+        "prompt_hash": prompt.hash(rubric),
+        "method": "linear",
+        "texts": [text_mark("seen")],
+    }
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(fitted | {"parameters": fit_linear([40.0, 60.0], [0.0, 100.0])}))
+    readout = LogprobsReadout(calibration=str(path))
+    readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
+    assert text_mark("seen") in readout.fitted_on()
+    assert text_mark("unseen") not in readout.fitted_on()

@@ -63,6 +63,10 @@ class Readout(dspy.Module):
         """`aforward` for callers without an event loop, DSPy's optimisers among them."""
         return asyncio.run(self.aforward(item=item))
 
+    def fitted_on(self) -> frozenset[str]:
+        """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are judged."""
+        return frozenset()
+
     def state(self) -> dict[str, Any]:
         """What, besides prompt and rubric, determines the answer; part of the program hash."""
         return {"readout": self.name}

@@ -89,8 +89,19 @@ class LogprobsReadout(Readout):
         from undogmatic.stats import calibration as calibrators
 
         raw = distribution.expectation
+        if self.calibration["method"] == "content_free":
+            probabilities = calibrators.apply(self.calibration["parameters"], np.array(distribution.probabilities))
+            even = ScoreDistribution(
+                values=distribution.values,
+                probabilities=tuple(probabilities.tolist()),
+                off_scale=distribution.off_scale,
+            )
+            return dspy.Prediction(reading=entropy_reading(even, raw_score=raw))
         score = float(calibrators.apply(self.calibration["parameters"], np.array([raw]))[0])
         return dspy.Prediction(reading=entropy_reading(distribution, score=score, raw_score=raw))
+
+    def fitted_on(self) -> frozenset[str]:
+        return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
@@ -150,7 +161,7 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         )
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        for key in ("model", "prompt_hash", "parameters"):
+        for key in ("model", "prompt_hash", "method", "texts", "parameters"):
             data[key]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ConfigError(

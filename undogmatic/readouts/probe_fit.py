@@ -15,7 +15,7 @@ from scipy import stats
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
 from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
-from undogmatic.records import Item, Rubric, digest
+from undogmatic.records import Item, Rubric, digest, text_mark
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -148,6 +148,7 @@ def fit_probe(
             rubric_digest=rubric_digest(rubric),
             penalty=penalty,
             labels=digest([[i.id, i.text, i.label] for i in items]),
+            texts=tuple(sorted(text_mark(item.text) for item in items)),
             n=len(items),
             authors=authors,
             held_out=how,

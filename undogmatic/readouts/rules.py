@@ -28,6 +28,10 @@ class RulesReadout(Readout):
             raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
         self.rater = model
 
+    def fitted_on(self) -> frozenset[str]:
+        found: frozenset[str] = getattr(self.rater, "fitted_on", frozenset())
+        return found
+
     async def aforward(self, item: Item) -> dspy.Prediction:
         share, reason = await self.rater.rate(item.text)
         score = self.rubric.minimum + share * (self.rubric.maximum - self.rubric.minimum)
