@@ -76,6 +76,9 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
     after = journal.read_text(encoding="utf-8").splitlines(keepends=True)
     assert after[:5] == lines[:5]
     assert len(after) == 12
+    metrics = json.loads((tmp_path / "cut" / "metrics.json").read_text())
+    # The rate is that of the seven judged now, not of all twelve.
+    assert metrics["judgments_per_second"] * metrics["judging_seconds"] == pytest.approx(7)
     keep = ("item_id", "score", "error")
     whole, cut = scores(tmp_path / "whole"), scores(tmp_path / "cut")
     assert [[r[k] for k in keep] for r in whole] == [[r[k] for k in keep] for r in cut]
@@ -111,6 +114,7 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     ("overrides", "said"),
     [
         (["+typo=1"], "`typo` is not a known key"),
+        (["+optimizer.metric=mae"], "`optimizer.metric` is not a known key"),
         (["+model.colour=red"], "`model.colour` is not a known key"),
         (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
         (["model=nope"], "Could not find 'model/nope'"),

@@ -66,7 +66,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
 
     manifest = Manifest.open(folder, parts.provenance.config_hash, items_digest, name)
     journal = Journal(folder / "judgments.jsonl")
-    with Progress(name, len(items) * chosen.run.repeats, parts) as progress:
+    kept = sum(journal.settled(i.id, r) is not None for r in range(chosen.run.repeats) for i in items)
+    with Progress(name, len(items) * chosen.run.repeats, parts, kept) as progress:
         try:
             judgments = engine.run(
                 parts.judge, parts.model, items, parts.provenance, journal, chosen.run.repeats, progress.step
@@ -76,7 +77,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             manifest.close("stopped", error=str(error))
             if isinstance(error, RunStopped):
                 raise type(error)(
-                    f"{error}\n{progress.done} of {progress.total} done. Continue: run.resume={folder}"
+                    f"{error}\n{kept + progress.done} of {progress.total} done. Continue: run.resume={folder}"
                 ) from None
             raise
     frame = tabulate(items, judgments, chosen.run.repeats)
@@ -97,10 +98,10 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         judgments=judgments,
         frame=frame,
         results=results,
-        metrics=_metrics(frame, judgments, progress.seconds, results),
+        metrics=_metrics(frame, judgments, progress, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        prompt_text=parts.prompt.system(parts.rubric, "level" if parts.readout.name == "logprobs" else "json"),
+        prompt_text=parts.readout.shown(),
         uses_prompt=any(r.uses_prompt for r in parts.judge.readouts()),
         fitted=_fitted(parts.judge, items),
         model_name=parts.model.name,
@@ -179,7 +180,7 @@ def _some_verdict(judgments: Sequence[Judgment]) -> None:
 
 
 def _metrics(
-    frame: pd.DataFrame, judgments: Sequence[Judgment], seconds: float, results: Sequence[AnalysisResult]
+    frame: pd.DataFrame, judgments: Sequence[Judgment], progress: Progress, results: Sequence[AnalysisResult]
 ) -> dict[str, float]:
     failed = int(frame["error"].notna().sum())
     usd = frame["usd"]
@@ -190,9 +191,10 @@ def _metrics(
         "calls_cached": float(frame["cached"].sum()),
         "input_tokens": float(sum(j.cost.input_tokens for j in judgments)),
         "output_tokens": float(sum(j.cost.output_tokens for j in judgments)),
-        "judging_seconds": seconds,
-        "judgments_per_second": len(frame) / seconds if seconds > 0 else 0.0,
+        "judging_seconds": progress.seconds,
     }
+    if progress.done:  # a continued run is as fast as what it judged itself; one with nothing left has no rate
+        metrics["judgments_per_second"] = progress.done / progress.seconds
     if usd.notna().all():
         metrics["usd"] = float(usd.sum())
     for result in results:

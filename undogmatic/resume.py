@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,9 @@ class Manifest:
             return Repeatability(None, None, None, share, deterministic)
         import pandas as pd
 
-        before = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}).set_index("item_id")["score"]
+        # An id such as "NA" is an id; only an empty cell is a missing score.
+        kept = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}, keep_default_na=False, na_values=[""])
+        before = kept.set_index("item_id")["score"]
         now = frame[frame["repeat"] == 0].set_index("item_id")["score"].round(6)
         gap = (now - before.reindex(now.index)).abs()
         same_missing = bool((now.isna() == before.reindex(now.index).isna()).all())
@@ -124,9 +127,10 @@ class Manifest:
         for path in root.rglob(MANIFEST):
             if path.parent.resolve() == self.folder.resolve():
                 continue
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data.get("identity") == self.identity and data.get("status") == "finished":
-                found.append((data["ended"], path.parent))
+            with suppress(OSError, ValueError, AttributeError):  # another program's run.json
+                data = json.loads(path.read_text(encoding="utf-8"))
+                if data.get("identity") == self.identity and data.get("status") == "finished":
+                    found.append((data["ended"], path.parent))
         return max(found)[1] if found else None
 
     def _write(self) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import FakeChat
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Prompt
+from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution, nearest_level
 from undogmatic.records import Item, Rubric, text_mark
@@ -154,3 +154,17 @@ def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: 
     readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
     assert text_mark("seen") in readout.fitted_on()
     assert text_mark("unseen") not in readout.fitted_on()
+
+
+@pytest.mark.parametrize("base", [False, True])
+def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool, rubric: Rubric) -> None:
+    shots = tuple(Demonstration(text=f"demo {n}", score=25 * n, rationale="r") for n in range(4))
+    shown = []
+    for order in (None, 1):
+        prompt = Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots, demo_order=order)
+        readout = LogprobsReadout()
+        readout.bind(FakeChat(lambda text: ("2", None), base=base), prompt, rubric)
+        shown.append(readout.shown())
+    assert all(f"demo {n}" in text for n in range(4) for text in shown)
+    assert shown[0] != shown[1]
+    assert ("Judge." in shown[0]) is not base  # a base model sees the question and the levels only

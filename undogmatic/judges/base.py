@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from undogmatic.errors import BudgetExceeded, ModelError
+from undogmatic.errors import ModelError
 from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
@@ -79,8 +79,6 @@ async def judge_item(judge: Judge, item: Item, provenance: Provenance, repeat: i
     with recording() as calls, rollout(repeat), dspy.context(trace=None):
         try:
             outcome: Verdict | Failure = verdict((await judge.acall(item=item)).reading)
-        except BudgetExceeded:
-            raise
         except ModelError as error:
             outcome = Failure(reason=error.kind, message=str(error), raw=error.raw)  # type: ignore[arg-type]
     return Judgment(

@@ -68,7 +68,6 @@ class PatternsModel(Model):
     """Rates a text by its patterns; no model, no key, no call."""
 
     readouts = ("rules",)
-    deterministic = True
     name = "patterns-1"
 
     async def rate(self, text: str) -> tuple[float, str]:

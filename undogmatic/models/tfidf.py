@@ -19,7 +19,6 @@ class TfidfModel(Model):
     """
 
     readouts = ("rules",)
-    deterministic = True
 
     def __init__(self, alpha: float = 1.0) -> None:
         from undogmatic.datasets.labels import development_texts

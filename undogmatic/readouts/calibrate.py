@@ -35,18 +35,22 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         raise ConfigError("a calibration is for the log-probability readout: add readout=logprobs.")
     if config["readout"].get("calibration") is not None:
         raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
+    out.parent.mkdir(parents=True, exist_ok=True)  # before anything is asked and paid for
+    scale = (config["rubric"]["minimum"], config["rubric"]["maximum"])
     if method == "content_free":
         empty = [Item(id=str(n), text=text) for n, text in enumerate(CONTENT_FREE)]
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
         items = development_items() if data is None else labelled_file(data)
-        fitted, summary = fit(items, judge_items(items, overrides), method)
+        fitted, summary = fit(items, judge_items(items, overrides), method, scale)
     out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 
 
-def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) -> tuple[dict[str, Any], str]:
-    """Judged labelled items -> the calibration as plain data, and a line on what it gains.
+def fit(
+    items: Sequence[Item], judgments: Sequence[Judgment], method: Method, scale: tuple[float, float]
+) -> tuple[dict[str, Any], str]:
+    """Judged labelled items -> the calibration to `scale` as plain data, and a line on what it gains.
 
     The gain is measured by 5-fold cross-validation, with texts about the same precedent (metadata or pair) together.
     """
@@ -57,10 +61,11 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
         raise DataError(f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.")
     raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
     gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
+    low, high = scale
     fitters = {
-        "linear": calibrators.fit_linear,
-        "isotonic": calibrators.fit_isotonic,
-        "platt": lambda x, y: calibrators.fit_platt(x, y / 100.0),
+        "linear": lambda x, y: calibrators.fit_linear(x, y, scale),
+        "isotonic": lambda x, y: calibrators.fit_isotonic(x, y, scale),
+        "platt": lambda x, y: calibrators.fit_platt(x, (y - low) / (high - low), scale),
     }
     fitter = fitters[method]
     folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i, _ in rows])

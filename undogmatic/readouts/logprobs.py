@@ -13,7 +13,7 @@ import numpy as np
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts.base import Readout, entropy_reading
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
+from undogmatic.readouts.chat import Messages, PromptAdapter, ask, before_the_text, language_model
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class LogprobsReadout(Readout):
             for d in prompt.shown()
         ]
         self.predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=self.top)
-        self.adapter = PromptAdapter(self._continuation if getattr(model, "base", False) else self._messages)
+        self._render = self._continuation if getattr(model, "base", False) else self._messages
+        self.adapter = PromptAdapter(self._render)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
 
@@ -102,6 +103,9 @@ class LogprobsReadout(Readout):
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
+
+    def shown(self) -> str:
+        return before_the_text(self._render(self.predict.demos, {"text": ""}))
 
     def state(self) -> dict[str, Any]:
         return super().state() | {

@@ -83,11 +83,16 @@ def _read(folder: Path, number: int) -> Job:
 
 
 def _scores(folder: Path) -> pd.DataFrame:
-    text = {"item_id": str, "pair_id": str, "condition": str}
-    read = pd.read_csv(folder / "scores.csv", dtype=text).set_index("item_id")
+    read = _table(folder / "scores.csv")
     if (folder / "labels.csv").is_file():
-        read = read.join(pd.read_csv(folder / "labels.csv", dtype=text).set_index("item_id"))
+        read = read.join(_table(folder / "labels.csv"))
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """A table by item; only an empty cell is a missing value ("NA" may be an id)."""
+    text = {"item_id": str, "pair_id": str, "condition": str}
+    return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""]).set_index("item_id")
 
 
 def _json(path: Path) -> dict[str, Any]:

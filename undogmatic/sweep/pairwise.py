@@ -115,6 +115,7 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
     analysis = job.config.get("analysis", {})
+    analysis = analysis.get("ab", analysis)  # analysis=suite holds the paired experiment's settings one level down
     sides = [analysis.get(key) for key in ("treatment", "baseline")]
     if None in sides or not set(sides) <= set(scores["condition"].dropna()):
         return None
