@@ -124,7 +124,7 @@ class Manifest:
     def _earlier(self) -> Path | None:
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         found = []
-        for path in root.rglob(MANIFEST):
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
             if path.parent.resolve() == self.folder.resolve():
                 continue
             with suppress(OSError, ValueError, AttributeError):  # another program's run.json

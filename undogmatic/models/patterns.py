@@ -69,6 +69,7 @@ class PatternsModel(Model):
 
     readouts = ("rules",)
     name = "patterns-1"
+    rubric = "shame"
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Share of authority in [0, 1], and the counts it comes from."""

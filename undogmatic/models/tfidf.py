@@ -19,6 +19,7 @@ class TfidfModel(Model):
     """
 
     readouts = ("rules",)
+    rubric = "shame"
 
     def __init__(self, alpha: float = 1.0) -> None:
         from undogmatic.datasets.labels import development_texts

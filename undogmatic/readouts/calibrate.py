@@ -28,7 +28,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         DataError: Too few labelled texts were judged.
     """
     from undogmatic.api import compose_config, judge_items
-    from undogmatic.datasets.labels import development_items, labelled_file
+    from undogmatic.datasets.labels import labelled_items
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
@@ -41,7 +41,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         empty = [Item(id=str(n), text=text) for n, text in enumerate(CONTENT_FREE)]
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
-        items = development_items() if data is None else labelled_file(data)
+        items = labelled_items(data, str(config["rubric"]["name"]))
         fitted, summary = fit(items, judge_items(items, overrides), method, scale)
     out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"

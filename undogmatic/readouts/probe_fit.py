@@ -198,13 +198,13 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """
     from undogmatic.api import compose_config
     from undogmatic.config import build, settings
-    from undogmatic.datasets.labels import development_items, labelled_file
+    from undogmatic.datasets.labels import labelled_items
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
     chosen = settings(compose_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
-    items = development_items() if data is None else labelled_file(data)
+    items = labelled_items(data, rubric.name)
     _labels(items, rubric)
     model: Model = build(chosen.model, "model")
     if not hasattr(model, "pooled"):

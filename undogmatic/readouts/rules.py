@@ -26,6 +26,12 @@ class RulesReadout(Readout):
         super().bind(model, prompt, rubric)
         if not isinstance(model, Rates):
             raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
+        made_for = getattr(model, "rubric", None)
+        if made_for is not None and made_for != rubric.name:
+            raise ConfigError(
+                f"{model.name} rates texts for rubric={made_for} only, and this run uses rubric={rubric.name}. "
+                "Ask a language model: model=local readout=logprobs, or a hosted one."
+            )
         self.rater = model
 
     def fitted_on(self) -> frozenset[str]:
