@@ -152,3 +152,19 @@ def test_score_text_in_a_notebook_and_outside() -> None:
     assert asyncio.run(notebook()) == outside.score
     with pytest.raises(DataError, match="`text` is empty"):
         score_texts(["x", "  "], ["model=patterns"])
+
+
+def test_output_folders_are_never_shared_and_a_mistyped_resume_is_refused(tmp_path: Path) -> None:
+    from undogmatic.resume import output_folder
+
+    assert output_folder(None, "outputs/d/1") == "outputs/d/1"
+    (tmp_path / "outputs" / "d" / "1").mkdir(parents=True)
+    assert output_folder(None, "outputs/d/1") == "outputs/d/1-2"
+    for wrong in ("outputs/nope", "", " "):
+        with pytest.raises(ConfigError, match="holds no run"):
+            output_folder(wrong, "outputs/d/2")
+
+
+def test_a_missing_value_is_named_with_its_whole_key() -> None:
+    with pytest.raises(ConfigError, match=r"`dataset.path` is required. Set it with dataset.path="):
+        compose_config(["dataset=texts"])

@@ -219,7 +219,7 @@ class TestComparisons:
         write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
         result = result_of(tmp_path)
         counts = result.comparisons.set_index("measure")["n"]
-        assert counts["score"] == 2 * PAIRS - 2
+        assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
         assert counts["pair_difference"] == PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from undogmatic.paths import conf_folder
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
-from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict, digest, text_mark
+from undogmatic.records import RETRIED_ON_RESUME, Item, Judgment, Provenance, Rubric, Verdict, digest, text_mark
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
 
@@ -114,7 +114,13 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     headline = next((r.headline for r in results if r.headline is not None), None)
     facts = {"headline": headline, "choices": choices, "uses_prompt": finished.uses_prompt, "model": parts.model.name}
     _report(finished, tracker)
-    manifest.close("finished", **facts)
+    unanswered = int(frame["error"].isin(RETRIED_ON_RESUME).sum())
+    manifest.close("stopped" if unanswered else "finished", **facts)
+    if unanswered:
+        raise RunStopped(
+            f"{unanswered} of {len(frame)} judgments got no answer from {parts.model.name}; the report says which. To "
+            f"ask for these again: the same command with run.resume={folder}"
+        )
     return finished.metrics[headline] if headline is not None else None
 
 

@@ -75,4 +75,6 @@ class Progress:
             self._bar.stop()
         cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
         failed = f", {self.failed} failed" if self.failed else ""
-        print(f"  {self.done} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True)
+        print(
+            f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True
+        )

@@ -29,13 +29,28 @@ SWEEP_MANIFEST = "sweep.json"
 def output_folder(resume: str | None, fresh: str) -> str:
     """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
 
-    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep.
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep. Within a
+    process the answer stays the same, because the resolver is cached.
     """
     if resume is None or resume == "null":
-        return fresh
+        return _free(fresh)
+    name = SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST
     if resume == "last":
-        return str(_last_unfinished(Path(fresh).parts[0], SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST))
+        return str(_last_unfinished(Path(fresh).parts[0], name))
+    if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
+        raise ConfigError(
+            f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
+        )
     return resume
+
+
+def _free(fresh: str) -> str:
+    """`fresh`, or with -2, -3, ... where a run of the same second has taken it."""
+    folder, number = fresh, 1
+    while Path(folder).exists():
+        number += 1
+        folder = f"{fresh}-{number}"
+    return folder
 
 
 def _last_unfinished(root: str, name: str) -> Path:

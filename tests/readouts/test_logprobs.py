@@ -71,9 +71,12 @@ def test_confidence_comes_from_the_entropy(prompt: Prompt, rubric: Rubric) -> No
 
 def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) -> None:
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
-    read(model, prompt, rubric)
+    with pytest.raises(ConfigError, match="answers with a level only after examples"):
+        read(model, prompt, rubric)
+    example = Demonstration(text="Tema 1.", score=100, rationale="only a number")
+    read(model, prompt.model_copy(update={"demonstrations": (example,)}), rubric)
     asked = model.requests[0]
-    assert asked["system"].endswith("\n\nText:")
+    assert asked["system"].endswith("Text: Tema 1.\nLevel:4\n\nText:")
     assert asked["messages"][0]["content"] == " linha um linha dois\nLevel:"
 
 

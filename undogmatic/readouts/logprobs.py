@@ -43,6 +43,11 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
+        if getattr(model, "base", False) and not prompt.demonstrations:
+            raise ConfigError(
+                f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
+                "shows none. Use a prompt with demonstrations, e.g. prompt=demos_pt."
+            )
         if len(rubric.levels) > 10:
             raise ConfigError(
                 f"readout=logprobs offers levels as digits; rubric={rubric.name} has {len(rubric.levels)}."
