@@ -11,13 +11,13 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.config import NODES, build, resolve, settings
+from undogmatic.config import Settings, build, resolve, settings
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.records import Rubric
 
 FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yaml")
-CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in NODES]
+CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in Settings.model_fields]
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
 REQUIRED = {
     "dataset=texts": ["dataset.path=x.jsonl"],

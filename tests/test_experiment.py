@@ -76,6 +76,9 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
     after = journal.read_text(encoding="utf-8").splitlines(keepends=True)
     assert after[:5] == lines[:5]
     assert len(after) == 12
+    metrics = json.loads((tmp_path / "cut" / "metrics.json").read_text())
+    # The rate is that of the seven judged now, not of all twelve.
+    assert metrics["judgments_per_second"] * metrics["judging_seconds"] == pytest.approx(7)
     keep = ("item_id", "score", "error")
     whole, cut = scores(tmp_path / "whole"), scores(tmp_path / "cut")
     assert [[r[k] for k in keep] for r in whole] == [[r[k] for k in keep] for r in cut]
@@ -99,10 +102,19 @@ def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     assert "description of the scores" in report
 
 
+def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
+    run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
+    run(tmp_path / "new", "model=tfidf", "dataset=controls")
+    said = "15 of the 15 items were used to fit"
+    assert said in (tmp_path / "fitted" / "report.md").read_text(encoding="utf-8")
+    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
         (["+typo=1"], "`typo` is not a known key"),
+        (["+optimizer.metric=mae"], "`optimizer.metric` is not a known key"),
         (["+model.colour=red"], "`model.colour` is not a known key"),
         (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
         (["model=nope"], "Could not find 'model/nope'"),
@@ -140,3 +152,19 @@ def test_score_text_in_a_notebook_and_outside() -> None:
     assert asyncio.run(notebook()) == outside.score
     with pytest.raises(DataError, match="`text` is empty"):
         score_texts(["x", "  "], ["model=patterns"])
+
+
+def test_output_folders_are_never_shared_and_a_mistyped_resume_is_refused(tmp_path: Path) -> None:
+    from undogmatic.resume import output_folder
+
+    assert output_folder(None, "outputs/d/1") == "outputs/d/1"
+    (tmp_path / "outputs" / "d" / "1").mkdir(parents=True)
+    assert output_folder(None, "outputs/d/1") == "outputs/d/1-2"
+    for wrong in ("outputs/nope", "", " "):
+        with pytest.raises(ConfigError, match="holds no run"):
+            output_folder(wrong, "outputs/d/2")
+
+
+def test_a_missing_value_is_named_with_its_whole_key() -> None:
+    with pytest.raises(ConfigError, match=r"`dataset.path` is required. Set it with dataset.path="):
+        compose_config(["dataset=texts"])

@@ -118,6 +118,22 @@ class TestLeaderboard:
 
 
 class TestVerdict:
+    def test_the_settings_of_a_suite_are_found(self, tmp_path: Path) -> None:
+        for n, frame in enumerate((scored(55, 50), scored(90, 10, seed=1))):
+            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.7 + 0.3 * n))
+            path = tmp_path / str(n) / ".hydra" / "config.yaml"
+            config = yaml.safe_load(path.read_text())
+            path.write_text(yaml.safe_dump(config | {"analysis": {"ab": config["analysis"]}}))
+        assert result_of(tmp_path).findings[0].values["measure"] == "pair_difference"
+
+    def test_identical_jobs_do_not_speak_for_one_that_failed(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(80, 60), metrics=metrics(0.9))
+        write_job(tmp_path / "2", ["model=gone"], None, error="no key")
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_identical"
+        assert "2 of 3 jobs" in said(result)
+
     def test_a_lead_that_the_paired_test_bears_out(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
         write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
@@ -203,7 +219,7 @@ class TestComparisons:
         write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
         result = result_of(tmp_path)
         counts = result.comparisons.set_index("measure")["n"]
-        assert counts["score"] == 2 * PAIRS - 2
+        assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
         assert counts["pair_difference"] == PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:

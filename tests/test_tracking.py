@@ -117,6 +117,7 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
             "prompt_hash": "h" * 64,
             "prompt_text": 'Judge the text. {"shame_score": 0-100}',
             "uses_prompt": True,
+            "fitted": 0,
             "model_name": "fake-chat",
             "dataset_digest": "d" * 64,
             "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},
@@ -362,6 +363,7 @@ class TestErrors:
         self, finished: Callable[..., FinishedRun], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:sesame@127.0.0.1:9/")
         with pytest.raises(ConfigError) as error:
             MlflowTracker(uri="http://user:sesame@127.0.0.1:9/").log(finished())
         assert "tracking=none" in str(error.value)
@@ -410,3 +412,12 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], env=CHECKOUT, check=False).returncode == 0
+
+
+def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "http://user:hidden@localhost:1"
+    with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
+        MlflowTracker(address)
+    assert "hidden" not in str(caught.value)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert MlflowTracker(address).uri == address

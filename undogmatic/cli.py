@@ -22,7 +22,13 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
     parser = _parser()
-    given = parser.parse_args(arguments)
+    given, rest = parser.parse_known_args(arguments)
+    # argparse takes no positional words after an option, but `--json model=gpt` is natural.
+    stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(given, "overrides")]
+    if stray:
+        parser.error(f"unrecognized arguments: {' '.join(stray)}")
+    if rest:
+        given.overrides += rest
     if given.command is None:
         parser.print_help()
         sys.exit(2)
@@ -33,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_status)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        print(f"error: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -69,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
     calibrate = commands.add_parser("calibrate", help="fit a score calibration on labelled development texts")
     calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
-    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt"), default="isotonic")
+    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt", "content_free"), default="isotonic")
     calibrate.add_argument("--out", default="calibration.json", help="where to save it (default: calibration.json)")
     calibrate.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="config overrides, e.g. readout=logprobs")
     calibrate.set_defaults(run=_calibrate)

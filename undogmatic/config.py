@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from undogmatic.errors import ConfigError
 
 ALLOWED_PACKAGES = ("undogmatic",)
-NODES = ("model", "prompt", "judge", "readout", "rubric", "dataset", "analysis", "optimizer", "engine", "tracking")
 
 
 class _Section(BaseModel):
@@ -37,6 +36,12 @@ class ReportSection(_Section):
     language: Literal["pt", "en"] = "en"
 
 
+class OptimizerSection(_Section):
+    """`optimizer.*`: so far prompts are used as written."""
+
+    name: Literal["none"] = "none"
+
+
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
@@ -50,7 +55,7 @@ class Settings(_Section):
     rubric: dict[str, Any]
     dataset: dict[str, Any]
     analysis: dict[str, Any]
-    optimizer: dict[str, Any]
+    optimizer: OptimizerSection
     engine: dict[str, Any]
     tracking: dict[str, Any]
 

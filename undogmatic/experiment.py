@@ -22,7 +22,7 @@ from undogmatic.outcome import FinishedRun
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
-from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.records import RETRIED_ON_RESUME, Item, Judgment, Provenance, Rubric, Verdict, digest, text_mark
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
 
@@ -66,7 +66,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
 
     manifest = Manifest.open(folder, parts.provenance.config_hash, items_digest, name)
     journal = Journal(folder / "judgments.jsonl")
-    with Progress(name, len(items) * chosen.run.repeats, parts) as progress:
+    kept = sum(journal.settled(i.id, r) is not None for r in range(chosen.run.repeats) for i in items)
+    with Progress(name, len(items) * chosen.run.repeats, parts, kept) as progress:
         try:
             judgments = engine.run(
                 parts.judge, parts.model, items, parts.provenance, journal, chosen.run.repeats, progress.step
@@ -76,7 +77,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             manifest.close("stopped", error=str(error))
             if isinstance(error, RunStopped):
                 raise type(error)(
-                    f"{error}\n{progress.done} of {progress.total} done. Continue: run.resume={folder}"
+                    f"{error}\n{kept + progress.done} of {progress.total} done. Continue: run.resume={folder}"
                 ) from None
             raise
     frame = tabulate(items, judgments, chosen.run.repeats)
@@ -97,11 +98,12 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         judgments=judgments,
         frame=frame,
         results=results,
-        metrics=_metrics(frame, judgments, progress.seconds, results),
+        metrics=_metrics(frame, judgments, progress, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        prompt_text=parts.prompt.system(parts.rubric, "level" if parts.readout.name == "logprobs" else "json"),
+        prompt_text=parts.readout.shown(),
         uses_prompt=any(r.uses_prompt for r in parts.judge.readouts()),
+        fitted=_fitted(parts.judge, items),
         model_name=parts.model.name,
         dataset_digest=items_digest,
         versions=versions(),
@@ -112,7 +114,13 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     headline = next((r.headline for r in results if r.headline is not None), None)
     facts = {"headline": headline, "choices": choices, "uses_prompt": finished.uses_prompt, "model": parts.model.name}
     _report(finished, tracker)
-    manifest.close("finished", **facts)
+    unanswered = int(frame["error"].isin(RETRIED_ON_RESUME).sum())
+    manifest.close("stopped" if unanswered else "finished", **facts)
+    if unanswered:
+        raise RunStopped(
+            f"{unanswered} of {len(frame)} judgments got no answer from {parts.model.name}; the report says which. To "
+            f"ask for these again: the same command with run.resume={folder}"
+        )
     return finished.metrics[headline] if headline is not None else None
 
 
@@ -163,7 +171,7 @@ def _some_verdict(judgments: Sequence[Judgment]) -> None:
 
 
 def _metrics(
-    frame: pd.DataFrame, judgments: Sequence[Judgment], seconds: float, results: Sequence[AnalysisResult]
+    frame: pd.DataFrame, judgments: Sequence[Judgment], progress: Progress, results: Sequence[AnalysisResult]
 ) -> dict[str, float]:
     failed = int(frame["error"].notna().sum())
     usd = frame["usd"]
@@ -174,14 +182,21 @@ def _metrics(
         "calls_cached": float(frame["cached"].sum()),
         "input_tokens": float(sum(j.cost.input_tokens for j in judgments)),
         "output_tokens": float(sum(j.cost.output_tokens for j in judgments)),
-        "judging_seconds": seconds,
-        "judgments_per_second": len(frame) / seconds if seconds > 0 else 0.0,
+        "judging_seconds": progress.seconds,
     }
+    if progress.done:  # a continued run is as fast as what it judged itself; one with nothing left has no rate
+        metrics["judgments_per_second"] = progress.done / progress.seconds
     if usd.notna().all():
         metrics["usd"] = float(usd.sum())
     for result in results:
         metrics |= {k: float(v) for k, v in result.metrics.items()}
     return metrics
+
+
+def _fitted(judge: Judge, items: Sequence[Item]) -> int:
+    """How many of the items something in the judge was fitted on."""
+    seen = frozenset().union(*(readout.fitted_on() for readout in judge.readouts()))
+    return sum(text_mark(item.text) in seen for item in items)
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:

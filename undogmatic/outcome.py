@@ -42,7 +42,8 @@ class FinishedRun:
         frame: `analyses.base.tabulate` of both.
         results: One per analysis.
         metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
-        prompt_text: What the model was shown as instructions.
+        prompt_text: What the model was shown before the judged text, demonstrations included.
+        fitted: How many of the items a probe, baseline or calibration in use was fitted on.
         dataset_digest: SHA-256 over the items.
         versions: Package -> version, with "python" and "git" (commit, or "unknown").
     """
@@ -63,6 +64,7 @@ class FinishedRun:
     prompt_hash: str
     prompt_text: str
     uses_prompt: bool
+    fitted: int
     model_name: str
     dataset_digest: str
     versions: Mapping[str, str]

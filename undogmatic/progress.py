@@ -16,10 +16,17 @@ LINE_EVERY = 10.0  # seconds between plain lines
 
 
 class Progress:
-    """Context manager; call `step` with every judgment. `seconds` is the time inside."""
+    """Context manager; call `step` with every judgment. `seconds` is the time inside.
 
-    def __init__(self, name: str, total: int, parts: Any) -> None:
-        self.name, self.total = name, total
+    Args:
+        name: Of the run.
+        total: Judgments that it shall have.
+        parts: What judges.
+        kept: Judgments that an earlier attempt left in the journal; `done` counts those made now.
+    """
+
+    def __init__(self, name: str, total: int, parts: Any, kept: int = 0) -> None:
+        self.name, self.total, self.kept = name, total, kept
         self.about = f"{parts.model.name}, readout {parts.readout.name}, prompt {parts.prompt.id}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
@@ -27,7 +34,8 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
-        print(f"{self.name}: {self.total} judgments by {self.about}", file=sys.stderr, flush=True)
+        kept = f" ({self.kept} made before)" if self.kept else ""
+        print(f"{self.name}: {self.total} judgments{kept} by {self.about}", file=sys.stderr, flush=True)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -42,7 +50,7 @@ class Progress:
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("judging", total=self.total, note="")
+            self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
         return self
 
     def step(self, judgment: Judgment) -> None:
@@ -67,4 +75,6 @@ class Progress:
             self._bar.stop()
         cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
         failed = f", {self.failed} failed" if self.failed else ""
-        print(f"  {self.done} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True)
+        print(
+            f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True
+        )

@@ -19,6 +19,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def text_mark(text: str) -> str:
+    """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted notes what it saw."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 class Record(BaseModel):
     """Frozen, and an unknown field is an error."""
 

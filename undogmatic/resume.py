@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,28 @@ SWEEP_MANIFEST = "sweep.json"
 def output_folder(resume: str | None, fresh: str) -> str:
     """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
 
-    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep.
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep. Within a
+    process the answer stays the same, because the resolver is cached.
     """
     if resume is None or resume == "null":
-        return fresh
+        return _free(fresh)
+    name = SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST
     if resume == "last":
-        return str(_last_unfinished(Path(fresh).parts[0], SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST))
+        return str(_last_unfinished(Path(fresh).parts[0], name))
+    if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
+        raise ConfigError(
+            f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
+        )
     return resume
+
+
+def _free(fresh: str) -> str:
+    """`fresh`, or with -2, -3, ... where a run of the same second has taken it."""
+    folder, number = fresh, 1
+    while Path(folder).exists():
+        number += 1
+        folder = f"{fresh}-{number}"
+    return folder
 
 
 def _last_unfinished(root: str, name: str) -> Path:
@@ -111,7 +127,9 @@ class Manifest:
             return Repeatability(None, None, None, share, deterministic)
         import pandas as pd
 
-        before = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}).set_index("item_id")["score"]
+        # An id such as "NA" is an id; only an empty cell is a missing score.
+        kept = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}, keep_default_na=False, na_values=[""])
+        before = kept.set_index("item_id")["score"]
         now = frame[frame["repeat"] == 0].set_index("item_id")["score"].round(6)
         gap = (now - before.reindex(now.index)).abs()
         same_missing = bool((now.isna() == before.reindex(now.index).isna()).all())
@@ -121,12 +139,13 @@ class Manifest:
     def _earlier(self) -> Path | None:
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         found = []
-        for path in root.rglob(MANIFEST):
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
             if path.parent.resolve() == self.folder.resolve():
                 continue
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data.get("identity") == self.identity and data.get("status") == "finished":
-                found.append((data["ended"], path.parent))
+            with suppress(OSError, ValueError, AttributeError):  # another program's run.json
+                data = json.loads(path.read_text(encoding="utf-8"))
+                if data.get("identity") == self.identity and data.get("status") == "finished":
+                    found.append((data["ended"], path.parent))
         return max(found)[1] if found else None
 
     def _write(self) -> None:

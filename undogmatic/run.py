@@ -14,7 +14,7 @@ from pathlib import Path
 import hydra
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, exit_status, note_status
 from undogmatic.errors import UndogmaticError
@@ -28,7 +28,7 @@ os.environ.setdefault("HYDRA_FULL_ERROR", "0")
 # For every group that it lists, Hydra copies its store of built-in configs, a hundred times for one `--help`. The store
 # is a singleton that hands out copies of what it holds, so a copy of the store itself serves nobody: --help takes half.
 ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
-OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True, use_cache=True)
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name="config")
@@ -46,8 +46,12 @@ def job(cfg: DictConfig) -> float | None:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
         assert isinstance(config, dict)
         return run_experiment({str(k): v for k, v in config.items()}, dict(own.runtime.choices), folder)
+    except MissingMandatoryValue as error:
+        _fail(folder, f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2)
     except OmegaConfBaseException as error:
         _fail(folder, str(error).splitlines()[0], 2)
+    except OSError as error:
+        _fail(folder, f"{error.filename or folder}: {error.strerror or error}", 2)
     except UndogmaticError as error:
         _fail(folder, str(error), error.exit_status)
     except KeyboardInterrupt:

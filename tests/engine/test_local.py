@@ -148,3 +148,18 @@ def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Pat
 def test_senseless_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"engine.{key}"):
         LocalEngine(**{key: value})  # type: ignore[arg-type]
+
+
+def test_a_resumed_run_goes_on_with_the_budget_it_had_left(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with pytest.raises(BudgetExceeded):
+        bench.run(path, max_calls=5)
+    with pytest.raises(BudgetExceeded, match="8 calls were made"):
+        bench.run(path, max_calls=8)
+    assert len(bench.model.requests) == 8
+
+
+def test_two_processes_cannot_write_one_journal(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    with Journal(path), pytest.raises(ConfigError, match="another process is writing"):
+        bench.run(path)

@@ -55,4 +55,4 @@ def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) 
     assert known_sha256(path) == hashlib.sha256(b"one").hexdigest()
     path.write_bytes(b"other")
     assert known_sha256(path) == hashlib.sha256(b"other").hexdigest()
-    assert require(path, hashlib.sha256(b"other").hexdigest()) == path
+    assert require(path, hashlib.sha256(b"other").hexdigest(), "Do this.") == path

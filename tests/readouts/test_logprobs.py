@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.conftest import FakeChat
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Prompt
+from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution, nearest_level
-from undogmatic.records import Item, Rubric
+from undogmatic.records import Item, Rubric, text_mark
 
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
@@ -71,9 +71,12 @@ def test_confidence_comes_from_the_entropy(prompt: Prompt, rubric: Rubric) -> No
 
 def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) -> None:
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
-    read(model, prompt, rubric)
+    with pytest.raises(ConfigError, match="answers with a level only after examples"):
+        read(model, prompt, rubric)
+    example = Demonstration(text="Tema 1.", score=100, rationale="only a number")
+    read(model, prompt.model_copy(update={"demonstrations": (example,)}), rubric)
     asked = model.requests[0]
-    assert asked["system"].endswith("\n\nText:")
+    assert asked["system"].endswith("Text: Tema 1.\nLevel:4\n\nText:")
     assert asked["messages"][0]["content"] == " linha um linha dois\nLevel:"
 
 
@@ -90,6 +93,8 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
     fitted = {
         "model": "fake-chat",
         "prompt_hash": prompt.hash(rubric),
+        "method": "linear",
+        "texts": [text_mark("linha um\nlinha dois")],
         "parameters": fit_linear([40.0, 60.0], [0.0, 100.0]),
     }
     path.write_text(json.dumps(fitted))
@@ -104,3 +109,65 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
 
 def test_nearest_level(rubric: Rubric) -> None:
     assert [nearest_level(s, rubric) for s in (0, 12, 13, 88, 100)] == [0, 0, 1, 4, 4]
+
+
+def test_content_free_calibration_divides_out_what_the_prompt_favours(
+    tmp_path: Path, prompt: Prompt, rubric: Rubric
+) -> None:
+    from undogmatic.judges.base import judge_item
+    from undogmatic.judges.score import ScoreJudge
+    from undogmatic.readouts.calibrate import fit_content_free
+    from undogmatic.records import Provenance
+
+    favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
+    model = FakeChat(lambda _: ("0", favoured))
+    model.connect(Gateway())
+    readout = LogprobsReadout()
+    readout.bind(model, prompt, rubric)
+    where = Provenance(
+        model=model.name,
+        readout="logprobs",
+        prompt="toy",
+        prompt_hash=prompt.hash(rubric),
+        program_hash="g",
+        config_hash="c",
+    )
+    empty = [Item(id="0", text="N/A")]
+    judged = [asyncio.run(judge_item(ScoreJudge(readout), item, where)) for item in empty]
+    fitted, _ = fit_content_free(empty, judged)
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(fitted))
+    reading = read(model, prompt, rubric, calibration=str(path))
+    assert reading.score == pytest.approx(50)
+    assert reading.raw_score == pytest.approx(25)
+
+
+def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
+    from undogmatic.stats.calibration import fit_linear
+
+    fitted = {
+        "model": "fake-chat",
+        "prompt_hash": prompt.hash(rubric),
+        "method": "linear",
+        "texts": [text_mark("seen")],
+    }
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(fitted | {"parameters": fit_linear([40.0, 60.0], [0.0, 100.0])}))
+    readout = LogprobsReadout(calibration=str(path))
+    readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
+    assert text_mark("seen") in readout.fitted_on()
+    assert text_mark("unseen") not in readout.fitted_on()
+
+
+@pytest.mark.parametrize("base", [False, True])
+def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool, rubric: Rubric) -> None:
+    shots = tuple(Demonstration(text=f"demo {n}", score=25 * n, rationale="r") for n in range(4))
+    shown = []
+    for order in (None, 1):
+        prompt = Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots, demo_order=order)
+        readout = LogprobsReadout()
+        readout.bind(FakeChat(lambda text: ("2", None), base=base), prompt, rubric)
+        shown.append(readout.shown())
+    assert all(f"demo {n}" in text for n in range(4) for text in shown)
+    assert shown[0] != shown[1]
+    assert ("Judge." in shown[0]) is not base  # a base model sees the question and the levels only

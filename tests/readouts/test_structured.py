@@ -97,6 +97,9 @@ def test_the_judged_text_cannot_close_its_fence(prompt: Prompt, rubric: Rubric) 
     assert lines[-1] == lines[0].replace("<<", "<</")
     assert lines[1:-1] == hostile.splitlines()
     assert lines[-1] not in lines[:-1]
+    # The instructions name the pattern with its code, which the hostile text's own fence does not have.
+    assert "<</text-CODE>>" in prompt.system(rubric, "json")
+    assert "<</text>>" not in prompt.system(rubric, "json")
 
 
 def test_with_reasoning_the_rationale_comes_first(prompt: Prompt, rubric: Rubric) -> None:

@@ -158,6 +158,7 @@ def finished(tmp_path: Path) -> Build:
             "prompt_hash": "a" * 64,
             "prompt_text": "Avalie o texto.\n\nResponda somente com um objeto JSON.",
             "uses_prompt": False,
+            "fitted": 0,
             "model_name": "gemma3-270m-q4-k-m-0123456789ab",
             "dataset_digest": "e" * 64,
             "versions": {"python": "3.11.9", "git": "f" * 40, "undogmatic": "0.1.0"},

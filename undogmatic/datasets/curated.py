@@ -144,5 +144,6 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
 
 
 def write_json_lines(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """One object a line, UTF-8."""
+    """One object a line, UTF-8; the folder is created."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.datasets.tabular import TextsDataset
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
@@ -18,6 +18,20 @@ def development_items() -> list[Item]:
         item if item.label is not None else item.model_copy(update={"label": PAIR_GOLD[str(item.condition)]})
         for item in items
     ]
+
+
+def labelled_items(path: str | None, rubric: str) -> list[Item]:
+    """What to fit on: the user's labelled file, or the shipped development texts, whose labels are ShameScores.
+
+    Raises:
+        ConfigError: No file was given, and the rubric of this name is not the one the shipped labels are for.
+        DataError: A text without label, named.
+    """
+    if path is not None:
+        return labelled_file(path)
+    if rubric != "shame":
+        raise ConfigError(f"the shipped labels are ShameScores, and rubric={rubric} needs its own: give --data FILE.")
+    return development_items()
 
 
 def labelled_file(path: str) -> list[Item]:

@@ -20,7 +20,7 @@ class TextsDataset:
     """A file of texts. Columns beyond the five known ones are kept as metadata.
 
     Args:
-        path: The file; its suffix tells the format. A JSON Lines row may leave out `id`: it then gets its line number.
+        path: The file; its suffix tells the format. A row may leave out `id`: it then gets its line number.
         key: What the user set, for messages.
     """
 

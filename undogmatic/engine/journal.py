@@ -9,9 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import RETRIED_ON_RESUME, Failure, Judgment
 
 
@@ -22,7 +23,7 @@ class Journal:
     line being written; a torn last line is cut off when the journal is opened again.
 
     Args:
-        path: The file; it is created, or continued if it exists. None keeps the judgments in memory only.
+        path: The file; created, or continued if it exists. None keeps the judgments in memory only.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -55,6 +56,13 @@ class Journal:
     def __enter__(self) -> Journal:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                raise ConfigError(
+                    f"another process is writing {self.path}; wait for it, or leave run.resume out to start anew."
+                ) from None
             self._file = self.path.open("a", encoding="utf-8")
         return self
 
@@ -67,6 +75,7 @@ class Journal:
         os.fsync(self._file.fileno())
         self._file.close()
         self._file = None
+        self._lock.release()
 
 
 def read_journal(path: Path) -> Iterator[Judgment]:

@@ -94,6 +94,10 @@ class LocalEngine:
         """`run` inside an event loop."""
         todo = deque((i, r) for r in range(repeats) for i in items if journal.settled(i.id, r) is None)
         if todo:
+            # A resumed run goes on with the budget that it had left.
+            for judgment in journal.done.values():
+                self.budget.calls += judgment.cost.calls
+                self.budget.usd += judgment.cost.usd or 0.0
             with journal:
                 await self._run(judge, model, todo, provenance, journal, progress)
         return [journal.done[i.id, r] for r in range(repeats) for i in items]

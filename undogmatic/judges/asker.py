@@ -87,6 +87,10 @@ class Asker:
     uses_prompt = True
     deterministic = True
 
+    def fitted_on(self) -> frozenset[str]:
+        """Nothing in it is fitted; see `Readout.fitted_on`."""
+        return frozenset()
+
     def __init__(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         self.model, self.prompt, self.rubric = model, prompt, rubric
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import dspy
 
-from undogmatic.errors import BudgetExceeded, ModelError
+from undogmatic.errors import ModelError
 from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
@@ -26,6 +26,8 @@ class Source(Protocol):
 
     @property
     def deterministic(self) -> bool: ...
+
+    def fitted_on(self) -> frozenset[str]: ...
 
 
 class Judge(dspy.Module):
@@ -92,8 +94,6 @@ async def judge_item(judge: Judge, item: Item, provenance: Provenance, repeat: i
     with recording() as calls, rollout(repeat), dspy.context(trace=None):
         try:
             outcome: Verdict | Failure = verdict((await judge.acall(item=item)).reading)
-        except BudgetExceeded:
-            raise
         except ModelError as error:
             outcome = Failure(reason=error.kind, message=str(error), raw=error.raw)  # type: ignore[arg-type]
     return Judgment(

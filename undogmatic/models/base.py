@@ -23,13 +23,11 @@ class Model:
         name: Identity for provenance and cache keys.
         readouts: Names of the readouts it can serve, the default first.
         max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
-        deterministic: Whether the same request gives the same answer by construction.
     """
 
     name: str
     readouts: tuple[str, ...]
     max_concurrency: int | None = None
-    deterministic: bool = False
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:

@@ -101,8 +101,11 @@ class ReplyCache:
             raise self._unusable(error) from None
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The reply kept under `key`, or None."""
-        row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        """The reply kept under `key`, or None. Raises ConfigError where the file cannot be read."""
+        try:
+            row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from None
         return None if row is None else from_json(row[0])
 
     def put(self, key: str, value: dict[str, Any]) -> None:

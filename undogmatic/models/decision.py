@@ -31,7 +31,6 @@ class DecisionModel(HostedModel):
     """
 
     readouts = ("decision",)
-    deterministic = True
     supports_decision_requests = True
 
     def __init__(

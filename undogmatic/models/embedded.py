@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from undogmatic.models.in_process import InProcessChat
 
+CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
 
@@ -46,14 +47,13 @@ class EmbeddedModel(Model):
     """
 
     max_concurrency = 1
-    deterministic = True
 
     def __init__(
         self,
         path: str | None = None,
         sha256: str | None = None,
         threads: int = 2,
-        context: int = 4096,
+        context: int = CONTEXT,
         base: bool = True,
     ) -> None:
         for name, value, least in (("threads", threads, 1), ("context", context, 64)):
@@ -61,16 +61,12 @@ class EmbeddedModel(Model):
                 raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
         self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        if path is None:
-            self.path = gemma_file()
-        else:
-            self.path = existing_file(path, "model.path", (".gguf",))
-        if path is None and sha256 is None:
-            self.sha256 = known_sha256(self.path)
-        else:
-            self.sha256 = known_sha256(self.path) if sha256 is None else sha256
-            require(self.path, self.sha256)
-        self.name = f"{self.path.stem}-{self.sha256[:12]}"
+        self.path = gemma_file() if path is None else existing_file(path, "model.path", (".gguf",))
+        self.sha256 = known_sha256(self.path)
+        if sha256 is not None:
+            require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
+        # A longer text is cut into windows of this size, so the size belongs to the identity, and to the cache's keys.
+        self.name = f"{self.path.stem}-{self.sha256[:12]}" + (f"-context{context}" if context != CONTEXT else "")
         self._chat_model: InProcessChat | None = None
 
     def default_readout(self, rubric: str) -> str:

@@ -35,17 +35,14 @@ def gemma_file() -> Path:
     with FileLock(f"{target}.lock"):
         if not target.exists():
             _join(_parts(), target)
-        return require(target, GEMMA_SHA256)
+        return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
 
 
-def require(path: Path, expected: str) -> Path:
-    """`path`, if its SHA-256 is `expected`. Raises ConfigError naming both."""
+def require(path: Path, expected: str, advice: str) -> Path:
+    """`path`, if its SHA-256 is `expected`. Raises ConfigError naming both, with `advice` on what to do."""
     found = known_sha256(path)
     if found != expected:
-        raise ConfigError(
-            f"{path} is not the expected model: SHA-256 expected {expected}, found {found}. "
-            "Delete the file to have it made again, or name your own with model.path=FILE (and model.sha256=...)."
-        )
+        raise ConfigError(f"{path} is not the expected model: SHA-256 expected {expected}, found {found}. {advice}")
     return path
 
 

@@ -68,8 +68,8 @@ class PatternsModel(Model):
     """Rates a text by its patterns; no model, no key, no call."""
 
     readouts = ("rules",)
-    deterministic = True
     name = "patterns-1"
+    rubric = "shame"
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Share of authority in [0, 1], and the counts it comes from."""

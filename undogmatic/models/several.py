@@ -22,7 +22,6 @@ class SeveralModels(Model):
         self.name = " + ".join(model.name for model in self.models)
         limits = [m.max_concurrency for m in self.models if m.max_concurrency is not None]
         self.max_concurrency = min(limits) if limits else None
-        self.deterministic = all(model.deterministic for model in self.models)
 
     def connect(self, gateway: Gateway) -> None:
         for model in self.models:

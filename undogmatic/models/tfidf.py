@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from undogmatic.models.base import Model
-from undogmatic.records import digest
+from undogmatic.records import digest, text_mark
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -19,7 +19,7 @@ class TfidfModel(Model):
     """
 
     readouts = ("rules",)
-    deterministic = True
+    rubric = "shame"
 
     def __init__(self, alpha: float = 1.0) -> None:
         from undogmatic.datasets.labels import development_texts
@@ -27,6 +27,7 @@ class TfidfModel(Model):
         self.alpha = alpha
         self._texts, self._labels = development_texts()
         self.name = f"tfidf-{digest([self._texts, self._labels, alpha])[:12]}"
+        self.fitted_on = frozenset(text_mark(text) for text in self._texts)
         self._pipeline: Pipeline | None = None
 
     def pipeline(self) -> Pipeline:

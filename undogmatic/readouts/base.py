@@ -67,6 +67,14 @@ class Readout(dspy.Module):
         """`aforward` for callers without an event loop, DSPy's optimisers among them."""
         return asyncio.run(self.aforward(item=item))
 
+    def fitted_on(self) -> frozenset[str]:
+        """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are judged."""
+        return frozenset()
+
+    def shown(self) -> str:
+        """What the model is shown before the judged text, demonstrations included; for reports and the registry."""
+        return self.prompt.system(self.rubric, "json")
+
     def state(self) -> dict[str, Any]:
         """What, besides prompt and rubric, determines the answer; part of the program hash."""
         return {"readout": self.name}

@@ -10,10 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item, Judgment, Verdict, digest
+from undogmatic.records import Item, Judgment, Verdict, digest, text_mark
 
-Method = Literal["linear", "isotonic", "platt"]
+Method = Literal["linear", "isotonic", "platt", "content_free"]
 LEAST = 20
+CONTENT_FREE = ("N/A", "...", "texto", "[vazio]")
+"""Texts without content; what the prompt alone makes of them is divided out by `content_free`."""
 
 
 def calibrate_from_config(data: str | None, method: Method, out: Path, overrides: Sequence[str]) -> str:
@@ -26,22 +28,29 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         DataError: Too few labelled texts were judged.
     """
     from undogmatic.api import compose_config, judge_items
-    from undogmatic.datasets.labels import development_items, labelled_file
+    from undogmatic.datasets.labels import labelled_items
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
         raise ConfigError("a calibration is for the log-probability readout: add readout=logprobs.")
     if config["readout"].get("calibration") is not None:
         raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
-    items = development_items() if data is None else labelled_file(data)
-    judgments = judge_items(items, overrides)
-    fitted, summary = fit(items, judgments, method)
+    out.parent.mkdir(parents=True, exist_ok=True)  # before anything is asked and paid for
+    scale = (config["rubric"]["minimum"], config["rubric"]["maximum"])
+    if method == "content_free":
+        empty = [Item(id=str(n), text=text) for n, text in enumerate(CONTENT_FREE)]
+        fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
+    else:
+        items = labelled_items(data, str(config["rubric"]["name"]))
+        fitted, summary = fit(items, judge_items(items, overrides), method, scale)
     out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 
 
-def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) -> tuple[dict[str, Any], str]:
-    """Judged labelled items -> the calibration as plain data, and a line on what it gains.
+def fit(
+    items: Sequence[Item], judgments: Sequence[Judgment], method: Method, scale: tuple[float, float]
+) -> tuple[dict[str, Any], str]:
+    """Judged labelled items -> the calibration to `scale` as plain data, and a line on what it gains.
 
     The gain is measured by 5-fold cross-validation, with texts about the same precedent (metadata or pair) together.
     """
@@ -52,10 +61,11 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
         raise DataError(f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.")
     raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
     gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
+    low, high = scale
     fitters = {
-        "linear": calibrators.fit_linear,
-        "isotonic": calibrators.fit_isotonic,
-        "platt": lambda x, y: calibrators.fit_platt(x, y / 100.0),
+        "linear": lambda x, y: calibrators.fit_linear(x, y, scale),
+        "isotonic": lambda x, y: calibrators.fit_isotonic(x, y, scale),
+        "platt": lambda x, y: calibrators.fit_platt(x, (y - low) / (high - low), scale),
     }
     fitter = fitters[method]
     folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i, _ in rows])
@@ -73,6 +83,7 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
         "readout": where.readout,
         "method": method,
         "labels": digest([[i.id, i.text, i.label] for i, _ in rows]),
+        "texts": sorted(text_mark(i.text) for i, _ in rows),
         "n": len(rows),
         "mean_absolute_error": {"raw": before, "cross_validated": after},
         "parameters": fitter(raw, gold),
@@ -81,3 +92,24 @@ def fit(items: Sequence[Item], judgments: Sequence[Judgment], method: Method) ->
         f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "
         f"{after:.1f} calibrated (cross-validated)"
     )
+
+
+def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tuple[dict[str, Any], str]:
+    """Judgments of texts without content -> a calibration that divides out what the prompt alone favours. No labels."""
+    from undogmatic.stats import calibration as calibrators
+
+    found = [j.outcome.distribution for j in judgments if isinstance(j.outcome, Verdict) and j.outcome.distribution]
+    if not found:
+        raise DataError(f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.")
+    where = judgments[0].provenance
+    data = {
+        "model": where.model,
+        "prompt": where.prompt,
+        "prompt_hash": where.prompt_hash,
+        "readout": where.readout,
+        "method": "content_free",
+        "texts": [],
+        "n": len(found),
+        "parameters": calibrators.fit_content_free(np.array([d.probabilities for d in found])),
+    }
+    return data, f"content-free calibration from {len(found)} texts without content; it needs no labels and sees none"

@@ -126,6 +126,13 @@ class PromptAdapter(dspy.Adapter):
         return {"answer": completion}
 
 
+def before_the_text(messages: Messages) -> str:
+    """All messages but the last, which holds the judged text, as one text."""
+    return "\n\n".join(
+        str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in messages[:-1]
+    )
+
+
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
     """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by DSPy."""
     try:

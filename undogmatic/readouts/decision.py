@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +37,22 @@ class DecisionReadout(Readout):
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
 
     async def aforward(self, item: Item) -> dspy.Prediction:
-        wording = self.rubric.wordings[self.prompt.language]
-        instructions = f"{self.prompt.instructions.strip()}\n{wording.definition.strip()}\n{wording.question.strip()}"
-        question = {"type": "score", "instructions": instructions, "criteria": list(wording.anchors)}
-        state: dict[str, Any] = {"text": item.text}
-        if self.prompt.demonstrations:
-            state["demos"] = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.shown()]
-        answers = await self.client.decide(state, {self.rubric.score_field: question})
+        answers = await self.client.decide({"text": item.text} | self._demos(), {self.rubric.score_field: self._ask()})
         answer = answers.get(self.rubric.score_field)
         distribution = parse_score_answer(answer, self.rubric.levels)
         return dspy.Prediction(reading=entropy_reading(distribution))
+
+    def shown(self) -> str:
+        return json.dumps(self._ask() | self._demos(), indent=2, ensure_ascii=False)
+
+    def _ask(self) -> dict[str, Any]:
+        wording = self.rubric.wordings[self.prompt.language]
+        instructions = f"{self.prompt.instructions.strip()}\n{wording.definition.strip()}\n{wording.question.strip()}"
+        return {"type": "score", "instructions": instructions, "criteria": list(wording.anchors)}
+
+    def _demos(self) -> dict[str, Any]:
+        demos = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.shown()]
+        return {"demos": demos} if demos else {}
 
 
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:

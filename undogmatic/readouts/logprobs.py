@@ -13,7 +13,7 @@ import numpy as np
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts.base import Readout, entropy_reading
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
+from undogmatic.readouts.chat import Messages, PromptAdapter, ask, before_the_text, language_model
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
+        if getattr(model, "base", False) and not prompt.demonstrations:
+            raise ConfigError(
+                f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
+                "shows none. Use a prompt with demonstrations, e.g. prompt=demos_pt."
+            )
         if len(rubric.levels) > 10:
             raise ConfigError(
                 f"readout=logprobs offers levels as digits; rubric={rubric.name} has {len(rubric.levels)}."
@@ -54,7 +59,8 @@ class LogprobsReadout(Readout):
             for d in prompt.shown()
         ]
         self.predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=self.top)
-        self.adapter = PromptAdapter(self._continuation if getattr(model, "base", False) else self._messages)
+        self._render = self._continuation if getattr(model, "base", False) else self._messages
+        self.adapter = PromptAdapter(self._render)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
 
@@ -79,8 +85,22 @@ class LogprobsReadout(Readout):
         from undogmatic.stats import calibration as calibrators
 
         raw = distribution.expectation
+        if self.calibration["method"] == "content_free":
+            probabilities = calibrators.apply(self.calibration["parameters"], np.array(distribution.probabilities))
+            even = ScoreDistribution(
+                values=distribution.values,
+                probabilities=tuple(probabilities.tolist()),
+                off_scale=distribution.off_scale,
+            )
+            return dspy.Prediction(reading=entropy_reading(even, raw_score=raw))
         score = float(calibrators.apply(self.calibration["parameters"], np.array([raw]))[0])
         return dspy.Prediction(reading=entropy_reading(distribution, score=score, raw_score=raw))
+
+    def fitted_on(self) -> frozenset[str]:
+        return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
+
+    def shown(self) -> str:
+        return before_the_text(self._render(self.predict.demos, {"text": ""}))
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
@@ -157,7 +177,7 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         )
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        for key in ("model", "prompt_hash", "parameters"):
+        for key in ("model", "prompt_hash", "method", "texts", "parameters"):
             data[key]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise ConfigError(

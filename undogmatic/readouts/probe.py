@@ -53,6 +53,9 @@ class ProbeReadout(Readout):
         reading = entropy_reading(distribution, score=found.score, interval=(found.low, found.high), raw_score=raw)
         return dspy.Prediction(reading=reading)
 
+    def fitted_on(self) -> frozenset[str]:
+        return frozenset(self.probe.about.texts)
+
     def state(self) -> dict[str, Any]:
         return super().state() | {
             "probe": self.probe.about.arrays,

@@ -26,6 +26,7 @@ class About(Record):
         views: The feature vector is their pooled states, one after another.
         penalty: Ridge penalty of the regression.
         labels: Digest of ids, texts and labels it was fitted on.
+        texts: Marks of the texts it was fitted on, sorted.
         held_out: How texts were held out for `figures` and for the residuals.
         figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
         coverage: What the interval is meant to cover.
@@ -40,6 +41,7 @@ class About(Record):
     views: tuple[View, ...]
     penalty: float
     labels: str
+    texts: tuple[str, ...]
     n: int
     authors: tuple[str, ...]
     held_out: str

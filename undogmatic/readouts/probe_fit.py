@@ -15,7 +15,7 @@ from scipy import stats
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
 from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
-from undogmatic.records import Item, Rubric, digest
+from undogmatic.records import Item, Rubric, digest, text_mark
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -148,6 +148,7 @@ def fit_probe(
             rubric_digest=rubric_digest(rubric),
             penalty=penalty,
             labels=digest([[i.id, i.text, i.label] for i in items]),
+            texts=tuple(sorted(text_mark(item.text) for item in items)),
             n=len(items),
             authors=authors,
             held_out=how,
@@ -197,13 +198,13 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """
     from undogmatic.api import compose_config
     from undogmatic.config import build, settings
-    from undogmatic.datasets.labels import development_items, labelled_file
+    from undogmatic.datasets.labels import labelled_items
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
     chosen = settings(compose_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
-    items = development_items() if data is None else labelled_file(data)
+    items = labelled_items(data, rubric.name)
     _labels(items, rubric)
     model: Model = build(chosen.model, "model")
     if not hasattr(model, "pooled"):

@@ -26,7 +26,17 @@ class RulesReadout(Readout):
         super().bind(model, prompt, rubric)
         if not isinstance(model, Rates):
             raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
+        made_for = getattr(model, "rubric", None)
+        if made_for is not None and made_for != rubric.name:
+            raise ConfigError(
+                f"{model.name} rates texts for rubric={made_for} only, and this run uses rubric={rubric.name}. "
+                "Ask a language model: model=local readout=logprobs, or a hosted one."
+            )
         self.rater = model
+
+    def fitted_on(self) -> frozenset[str]:
+        found: frozenset[str] = getattr(self.rater, "fitted_on", frozenset())
+        return found
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         share, reason = await self.rater.rate(item.text)

@@ -86,5 +86,8 @@ class SamplesReadout(Readout):
         )
         return dspy.Prediction(reading=reading)
 
+    def shown(self) -> str:
+        return self.inner.shown()
+
     def state(self) -> dict[str, Any]:
         return super().state() | {"n": self.n, "inner": self.inner.state()}

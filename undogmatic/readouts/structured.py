@@ -10,13 +10,14 @@ import dspy
 
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts.base import Reading, Readout
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
+from undogmatic.readouts.chat import Messages, PromptAdapter, ask, before_the_text, language_model
 from undogmatic.records import Item, Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.prompts import Prompt
 
+_NOTHING = {"pt": "(vazio)", "en": "(empty)"}  # servers refuse an empty turn
 _FENCED = re.compile(r"^```(?:json)?\s*(.*?)\s*```$", re.DOTALL)
 
 
@@ -76,7 +77,7 @@ class StructuredReadout(Readout):
             messages.append({"role": "assistant", "content": demo["answer"]})
         messages.append({"role": "user", "content": self.prompt.user(inputs["text"])})
         if inputs.get("problem"):
-            messages.append({"role": "assistant", "content": inputs["previous"] or "(vazio)"})
+            messages.append({"role": "assistant", "content": inputs["previous"] or _NOTHING[self.prompt.language]})
             messages.append({"role": "user", "content": self.prompt.retry(inputs["problem"])})
         return messages
 
@@ -97,6 +98,9 @@ class StructuredReadout(Readout):
                 failure, previous = error, error.raw
         assert failure is not None
         raise failure
+
+    def shown(self) -> str:
+        return before_the_text(self._messages(self.predict.demos, {"text": ""}))
 
     def state(self) -> dict[str, Any]:
         return super().state() | {

@@ -101,6 +101,8 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     reaches = "prompt_used" if run.uses_prompt else "prompt_unused"
     notes.append(words.text(f"common.note.{reaches}", prompt=run.prompt_id, readout=run.choices["readout"]))
     notes += repeatability_notes(run, words)
+    if run.fitted:
+        notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     limit = run.config["run"].get("limit")
     if limit is not None:
         notes.append(words.text("common.note.few_items", limit=limit))

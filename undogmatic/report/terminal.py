@@ -37,6 +37,8 @@ def show(run: FinishedRun, where: str | None) -> None:
     notes = [words.text("terminal.judged" if failed else "terminal.judged_all", **counts), readout_note(run, words)]
     if not run.uses_prompt:
         notes.append(words.text("common.note.prompt_unused", prompt=run.prompt_id, readout=run.choices["readout"]))
+    if run.fitted:
+        notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     _say(console, "", *notes, " ".join(repeatability_notes(run, words)), "")
     paths = {"report": "report.html", "scores": "scores.csv", "metrics": "metrics.json"}
     _paths(console, words, {key: str(run.folder / name) for key, name in paths.items()}, where)

@@ -28,7 +28,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.resume import MANIFEST, SWEEP_MANIFEST, output_folder
 
 # A launcher's worker process never imports undogmatic.run, but it does get this callback.
-OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True, use_cache=True)
 
 
 class SweepCallback(Callback):

@@ -163,6 +163,7 @@ def _verdict(table: pd.DataFrame, headline: str | None, comparisons: pd.DataFram
         return Finding("sweep.verdict_none", {"jobs": len(table)})
     if headline is None or ranked.empty:
         return Finding("sweep.verdict_no_headline", {"jobs": len(finished)})
+    rankable = len(ranked)
     ranked = _distinct(ranked, found)
     best = ranked.iloc[0]
     values = {
@@ -172,8 +173,8 @@ def _verdict(table: pd.DataFrame, headline: str | None, comparisons: pd.DataFram
         "interval": (best["low"], best["high"]),
     }
     if len(ranked) == 1:
-        alone = int(finished["headline"].notna().sum()) == 1
-        return Finding("sweep.verdict_one" if alone else "sweep.verdict_identical", values)
+        key = "sweep.verdict_one" if rankable == 1 else "sweep.verdict_identical"
+        return Finding(key, values | {"ranked": rankable, "jobs": len(table)})
     top = ranked["name"][np.isclose(ranked["headline"], best["headline"], rtol=0, atol=1e-12)]
     if len(top) > 1:
         return Finding("sweep.verdict_tied", values | {"names": "; ".join(top)})

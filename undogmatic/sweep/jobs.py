@@ -70,8 +70,8 @@ def _read(folder: Path, number: int) -> Job:
         status = "stopped" if facts.get("status") == "stopped" else "failed"
     elif facts.get("status") != "finished":
         status, message = "stopped", "it did not come to its end (killed?)"
-    overrides = yaml.safe_load((folder / ".hydra" / "overrides.yaml").read_text(encoding="utf-8"))
-    config = yaml.safe_load((folder / ".hydra" / "config.yaml").read_text(encoding="utf-8"))
+    overrides = _yaml(folder / ".hydra" / "overrides.yaml") or []
+    config = _yaml(folder / ".hydra" / "config.yaml") or {}
     return Job(
         number=number,
         overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
@@ -86,10 +86,9 @@ def _read(folder: Path, number: int) -> Job:
 
 
 def _scores(folder: Path) -> pd.DataFrame:
-    text = {"item_id": str, "pair_id": str, "condition": str}
-    read = pd.read_csv(folder / "scores.csv", dtype=text).set_index("item_id")
+    read = _table(folder / "scores.csv")
     if (folder / "labels.csv").is_file():
-        read = read.join(pd.read_csv(folder / "labels.csv", dtype=text).set_index("item_id"))
+        read = read.join(_table(folder / "labels.csv"))
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
 
 
@@ -98,6 +97,17 @@ def _items(folder: Path) -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     return pd.read_csv(path, dtype={"item_id": str, "unit": str}).set_index("item_id")
+
+
+def _table(path: Path) -> pd.DataFrame:
+    """A table by item; only an empty cell is a missing value ("NA" may be an id)."""
+    text = {"item_id": str, "pair_id": str, "condition": str}
+    return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""]).set_index("item_id")
+
+
+def _yaml(path: Path) -> Any:
+    """What the file holds, or None where a kill came before it was written."""
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _json(path: Path) -> dict[str, Any]:

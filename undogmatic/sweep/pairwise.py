@@ -102,9 +102,12 @@ def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[s
     if not difference.any():
         return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}
     groups = pair.a["pair_id"].reindex(difference.index) if measure != "pair_difference" else None
-    interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=_groups(groups))
+    units = _groups(groups)
+    interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=units)
     row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-    return row | {"p": paired.wilcoxon(difference).p_value}
+    if units is not None:  # the texts of one pair are not independent: interval and test both take the pair as unit
+        difference = difference.groupby(units, sort=False).mean()
+    return row | {"p": paired.wilcoxon(difference).p_value, "n": len(difference)}
 
 
 def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
@@ -115,6 +118,7 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
     analysis = job.config.get("analysis", {})
+    analysis = analysis.get("ab", analysis)  # analysis=suite holds the paired experiment's settings one level down
     sides = [analysis.get(key) for key in ("treatment", "baseline")]
     if None in sides or not set(sides) <= set(scores["condition"].dropna()):
         return None

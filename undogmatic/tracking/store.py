@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from undogmatic.errors import ConfigError
 from undogmatic.tracking.hide import scrub
@@ -46,6 +47,11 @@ def default_uri() -> str:
 def check_uri(uri: str) -> None:
     """Raise ConfigError for an address that MLflow cannot log everything to."""
     scheme = uri.partition(":")[0].partition("+")[0]
+    if urlsplit(uri).password and uri != os.environ.get("MLFLOW_TRACKING_URI"):
+        raise ConfigError(
+            "`tracking.uri` holds a password, which would be kept in the run's overrides and reports. Put the address "
+            "into MLFLOW_TRACKING_URI in the environment and leave tracking.uri out."
+        )
     if ":" not in uri or scheme not in SCHEMES:
         raise ConfigError(
             f"`tracking.uri` is {uri!r}; it must be a server or a database ({', '.join(SCHEMES)}). "

@@ -103,8 +103,8 @@ class MlflowTracker:
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
             tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder), "mlflow.source.name": "undogmatic"}
-            parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
-            entries.log_params(store, parent, params)
+            parent = store.client.create_run(store.experiment_id, run_name=scrub(name), tags=tags).info.run_id
+            entries.log_params(store, parent, {key: scrub(value) for key, value in params.items()})
             return str(parent)
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
