@@ -326,9 +326,28 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
 
 def _json_answer(body: dict[str, Any], text: str) -> str:
     form = body.get("response_format", {}).get("json_schema", body.get("output_config", {}).get("format", {}))
-    numbers = [k for k, v in form.get("schema", {}).get("properties", {}).items() if v.get("type") == "number"]
+    schema = form.get("schema", {})
+    if form.get("name", "judgment") != "judgment":  # a step of a judge style
+        return json.dumps({name: _filled(name, field, text) for name, field in schema["properties"].items()})
+    numbers = [k for k, v in schema.get("properties", {}).items() if v.get("type") == "number"]
     score = next((name for name in numbers if name != "confidence"), "shame_score")
     return json.dumps({score: score_of(text), "confidence": 80, "rationale": "Stub."})
+
+
+def _filled(name: str, field: dict[str, Any], text: str) -> Any:
+    """A plausible value for a field of a judge style's step: the text's score, a little lower or higher at the ends of
+    a range, and some words."""
+    if name.startswith("level_"):
+        return 60 if name == f"level_{level_of(text)}" else 10
+    if field.get("type") == "number":
+        shift = {"range_low": -10, "range_high": 10}.get(name, 0)
+        share = min(100, max(0, score_of(text) + shift)) / 100
+        return field["minimum"] + share * (field["maximum"] - field["minimum"])
+    if name == "issues":
+        return [{"kind": "missing", "severity": "major", "text": "Stub."}]
+    if name == "compelling":
+        return "critic"
+    return ["Stub."] if field.get("type") == "array" else "Stub."
 
 
 def _judged_text(body: dict[str, Any]) -> str:
@@ -340,7 +359,10 @@ def _judged_text(body: dict[str, Any]) -> str:
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
     fenced = [c for c in fenced if c.startswith("<<")] or fenced
     last = str(fenced[-1]) if fenced else ""
-    return "\n".join(last.split("\n")[1:-1]) if last.startswith("<<") else last
+    if not last.startswith("<<"):
+        return last
+    opening, _, rest = last.partition("\n")
+    return rest.partition("\n" + opening.replace("<<", "<</", 1))[0]
 
 
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:

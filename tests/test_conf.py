@@ -50,13 +50,20 @@ def test_every_experiment_composes_into_the_schema(name: str) -> None:
     assert settings(composed(f"experiment={name}")).seed == 0
 
 
+@pytest.mark.parametrize("name", [p.stem for p in FILES if p.parent.name == "arm"])
+def test_every_arm_composes_into_the_bakeoff(name: str) -> None:
+    config = composed("experiment=uncertainty_bakeoff", f"arm={name}")
+    assert settings(config).dataset["n"] == config["dataset"]["n"]
+    assert config["analysis"]["_target_"].endswith("CalibrationAnalysis")
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_target_is_allowed_and_exists(path: Path) -> None:
     found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     for target in found:
         if target != "auto":
             assert resolve(target, path.parent.name).__name__ == target.rsplit(".", 1)[1]
-    assert found or path.parent.name in ("experiment", "optimizer")
+    assert found or path.parent.name in ("arm", "experiment", "optimizer")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")

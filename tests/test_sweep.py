@@ -335,3 +335,33 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert "0 judged" in again.stderr  # the first job is answered from its journal
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]
     assert exit_status() == 0  # of this process, which ran no job
+
+
+def doubting(seed: int, informed: bool) -> pd.DataFrame:
+    """What analysis=calibration keeps per item: the same errors for all, and a doubt that knows them or not."""
+    frame = texts()[["item_id", "pair_id"]].rename(columns={"pair_id": "unit"})
+    error = np.abs(np.random.default_rng(0).normal(0, 8, len(frame)))
+    doubt = error if informed else np.random.default_rng(seed).uniform(size=len(frame))
+    frame = frame.assign(score=50 + error, truth=50.0, error=error, right=(error < 8).astype(float), uncertainty=doubt)
+    return frame.assign(confidence=0.5, inside=1.0, width=doubt)
+
+
+def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(tmp_path: Path) -> None:
+    for number, (arm, informed) in enumerate({"knowing": True, "guessing": False}.items()):
+        gain = {"calibration.review_gain": 1.0 if informed else 0.0, "calibration.judged": 24.0}
+        counts = {"judged": 24, "failed": 0, "calls": 48, "calls_cached": 24, "input_tokens": 240, "output_tokens": 24}
+        folder, facts = tmp_path / str(number), {"headline": "calibration.review_gain"}
+        write_job(folder, [f"arm={arm}"], scored(80, 20), metrics=gain | counts, **facts)
+        doubting(1, informed).to_csv(folder / "items_calibration.csv", index=False)
+    result = result_of(tmp_path)
+    assert keys(result)[0] == "sweep.verdict_clear"
+    tests = result.tables["worth_tests"].set_index("measure")
+    assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
+    assert tests.loc["aurc", "difference"] < 0
+    assert tests.loc["ece", "difference"] == 0 and tests.loc["ece", "p_holm"] == 1
+    assert tests.loc["absolute_error", "p"] == 1
+    worth = result.tables["worth"].set_index("name")
+    assert worth.loc["knowing", "calls_per_item"] == 3 and worth.loc["knowing", "tokens_per_item"] == 11
+    curve = next(f for f in result.figures if f.name == "review")
+    assert curve.data["n"] == 24 and list(curve.data["lines"]) == ["knowing", "guessing"]
+    assert said(result)

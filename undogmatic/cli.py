@@ -83,6 +83,25 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="config overrides, e.g. readout=logprobs")
     calibrate.set_defaults(run=_calibrate)
 
+    review = commands.add_parser("review", help="queue the items a human should look at; take the labels back")
+    doors = review.add_subparsers(dest="action", required=True)
+    export = doors.add_parser("export", help="write a run's review queue as CSV and JSON Lines, most uncertain first")
+    export.add_argument("run_folder", metavar="RUN", help="the run's folder")
+    export.add_argument("--budget", type=int, help="at most so many rows (default: all flagged and failed items)")
+    export.add_argument("--all", action="store_true", help="rank every item, not only flagged and failed ones")
+    export.add_argument("--random", type=int, default=0, metavar="N", help="so many further items drawn at random")
+    export.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
+    export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
+    export.add_argument("--out", default="queue", help="files to write, without suffix (default: queue)")
+    export.set_defaults(run=_review_export)
+    take = doors.add_parser("import", help="check a filled queue and add its labels to the run")
+    take.add_argument("run_folder", metavar="RUN", help="the run's folder")
+    take.add_argument("labels", metavar="LABELS", help="the filled CSV or JSON Lines file")
+    take.add_argument("--scale", help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them")
+    take.add_argument("--labeller", help="whose labels they are where the file does not say")
+    take.add_argument("--revise", action="store_true", help="replace the same labeller's earlier labels")
+    take.set_defaults(run=_review_import)
+
     ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
     ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
     ui.add_argument("--port", type=int, default=5000)
@@ -165,6 +184,30 @@ def _calibrate(given: argparse.Namespace) -> None:
     from undogmatic.readouts.calibrate import calibrate_from_config
 
     print(calibrate_from_config(given.data, given.method, Path(given.out), given.overrides))
+
+
+def _review_export(given: argparse.Namespace) -> None:
+    from undogmatic.review.commands import export
+
+    said = export(
+        given.run_folder,
+        given.out,
+        budget=given.budget,
+        everything=given.all,
+        random=given.random,
+        seed=given.seed,
+        redact=given.redact,
+    )
+    print(said)
+
+
+def _review_import(given: argparse.Namespace) -> None:
+    from undogmatic.review.commands import import_labels
+
+    said = import_labels(
+        given.run_folder, given.labels, scale=given.scale, labeller=given.labeller, revise=given.revise
+    )
+    print(said)
 
 
 def _ui(given: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +14,11 @@ import pandas as pd
 from undogmatic.analyses.base import AnalysisResult, Judged, tabulate
 from undogmatic.config import Settings, build, settings
 from undogmatic.engine.journal import Journal
-from undogmatic.errors import ConfigError, RunStopped, UndogmaticError
+from undogmatic.errors import RunStopped, UndogmaticError
 from undogmatic.judges.base import Judge
+from undogmatic.judges.composition import Composer, readout_node
 from undogmatic.models.base import Model
 from undogmatic.outcome import FinishedRun
-from undogmatic.paths import conf_folder
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
@@ -129,37 +129,22 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
-    readout: Readout = build(_readout_node(chosen.readout, model, rubric), "readout")
+    readout: Readout = build(readout_node(chosen.readout, model, rubric), "readout")
     readout.bind(model, prompt, rubric)
-    judge: Judge = build(chosen.judge, "judge", readout=readout)
-    state = {"program": judge.state(), "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
+    composer = Composer(chosen, rubric, prompt, model, readout)
+    judge = composer.judge()
+    model = composer.model()
+    program: Any = [judge.state(), composer.places] if composer.places else judge.state()
+    state = {"program": program, "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
     provenance = Provenance(
         model=model.name,
         readout=readout.name,
         prompt=prompt.id,
         prompt_hash=prompt.hash(rubric),
-        program_hash=digest(judge.state()),
+        program_hash=digest(program),
         config_hash=digest(state | {"prompt": prompt.hash(rubric)}),
     )
     return Parts(rubric, prompt, model, readout, judge, provenance)
-
-
-def _readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:
-    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
-    if node.get("_target_") != "auto":
-        return node
-    name = model.default_readout(rubric.name)
-    extra = sorted(set(node) - {"_target_"})
-    if extra:
-        raise ConfigError(
-            f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
-            f"readout={name} readout.{extra[0]}=..."
-        )
-    from omegaconf import OmegaConf
-
-    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{name}.yaml"))
-    assert isinstance(loaded, dict)
-    return {str(k): v for k, v in loaded.items()}
 
 
 def _keep(folder: Path, frame: pd.DataFrame) -> None:
@@ -220,6 +205,9 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     (finished.folder / "metrics.json").write_text(
         json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n", encoding="utf-8"
     )
+    for result in finished.results:
+        if result.items is not None:
+            result.items.to_csv(finished.folder / f"items_{result.name}.csv", index=False)
     write(finished)
     where = None
     try:

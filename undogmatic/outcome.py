@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ class SweepResult:
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
         findings: Sentences; the first is the verdict.
         failed: Jobs without a result: (job, message).
+        tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
         scale: Ends of the rubric's scale, for axes of scores.
     """
 
@@ -104,4 +105,5 @@ class SweepResult:
     findings: Sequence[Finding] = ()
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     scale: tuple[float, float] = (0.0, 100.0)

@@ -98,19 +98,40 @@ class Prompt(Record):
                 f"prompt={self.id} is in {self.language!r}, but rubric={rubric.name} has no wording in it "
                 f"(it has: {', '.join(rubric.wordings)})."
             )
-        words, wording = _WORDS[self.language], rubric.wordings[self.language]
-        parts = [self.instructions.strip(), f"{wording.definition.strip()}\n{wording.question.strip()}"]
-        if answer == "json":
-            scale = [words["scale"].format(low=rubric.minimum, high=rubric.maximum)]
-            if self.anchors:
-                scale += [f"{level.value:g} = {level.meaning}" for level in rubric.anchors(self.language)]
-            parts.append("\n".join(scale))
-        else:
-            names = [f"{n} = {level.meaning}" for n, level in enumerate(rubric.anchors(self.language))]
-            parts.append("\n".join(names))
-        parts.append(words["fence"])
-        parts.append(self._contract(rubric) if answer == "json" else self._level_contract(rubric))
-        return "\n\n".join(parts)
+        levels = "\n".join(f"{n} = {level.meaning}" for n, level in enumerate(rubric.anchors(self.language)))
+        return "\n\n".join(
+            [*self._task(rubric), self._scale(rubric), self._fence(), self._contract(rubric)]
+            if answer == "json"
+            else [*self._task(rubric), levels, self._fence(), self._level_contract(rubric)]
+        )
+
+    def briefing(self, rubric: Rubric, task: str, form: str | None = None) -> str:
+        """The system message of a further question about the text: construct, scale, task and the form of the answer.
+
+        Args:
+            rubric: Gives the wording.
+            task: What is to be done, in the prompt's language.
+            form: The JSON object asked for, or None where the question itself says how to answer.
+        """
+        contract = [] if form is None else [_WORDS[self.language]["json"].format(form=form)]
+        return "\n\n".join([*self._task(rubric), self._scale(rubric), self._fence(), task.strip(), *contract])
+
+    def continued(self, text: str, given: str, question: str, labels: list[str]) -> tuple[str, str]:
+        """A further question about a text as a plain continuation for base models, the text first.
+
+        Returns:
+            The text and what is given, shared by all questions of a step, and the question, which ends where the label
+            is to follow.
+        """
+        words = _WORDS[self.language]
+        return f"{words['text']}: {' '.join(text.split())}\n\n{given}\n", f"{question}\n" + "\n".join(
+            # Without a demonstration a base model puts a space after the colon; the label is read after that space.
+            [*(f"{n} = {label}" for n, label in enumerate(labels)), f"{words['answer']}: "]
+        )
+
+    def labels_only(self, count: int) -> str:
+        """The sentence that asks for one of the labels 0 to `count` - 1."""
+        return _WORDS[self.language]["level"].format(labels=", ".join(str(n) for n in range(count)))
 
     def user(self, text: str) -> str:
         """The judged text between its fences."""
@@ -156,5 +177,17 @@ class Prompt(Record):
         return f"{contract}\n{words['reason_first']}" if self.reasoning else contract
 
     def _level_contract(self, rubric: Rubric) -> str:
-        labels = ", ".join(str(n) for n in range(len(rubric.levels)))
-        return _WORDS[self.language]["level"].format(labels=labels)
+        return self.labels_only(len(rubric.levels))
+
+    def _task(self, rubric: Rubric) -> list[str]:
+        wording = rubric.wordings[self.language]
+        return [self.instructions.strip(), f"{wording.definition.strip()}\n{wording.question.strip()}"]
+
+    def _scale(self, rubric: Rubric) -> str:
+        scale = [_WORDS[self.language]["scale"].format(low=rubric.minimum, high=rubric.maximum)]
+        if self.anchors:
+            scale += [f"{level.value:g} = {level.meaning}" for level in rubric.anchors(self.language)]
+        return "\n".join(scale)
+
+    def _fence(self) -> str:
+        return _WORDS[self.language]["fence"]

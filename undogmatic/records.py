@@ -156,7 +156,11 @@ class Provenance(Record):
 
 
 class Verdict(Record):
-    """The judge decided."""
+    """The judge decided.
+
+    `details` are the numbers and words that a judge style yields besides (positions, strength, rules fired, ...);
+    scores among them are in the rubric's units. docs/judges.md lists them.
+    """
 
     kind: Literal["verdict"] = "verdict"
     score: float
@@ -164,11 +168,12 @@ class Verdict(Record):
     distribution: ScoreDistribution | None = None
     interval: tuple[float, float] | None = None
     confidence: float | None = Field(default=None, ge=0, le=100)
-    confidence_source: Literal["stated", "entropy", "none"] = "none"
+    confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
     uncertainty: Literal["low", "medium", "high"] | None = None
     rationale: str | None = None
     issues: tuple[str, ...] = ()
     review: bool = False
+    details: dict[str, float | str] = Field(default_factory=dict)
 
 
 class Failure(Record):

@@ -11,7 +11,20 @@ import undogmatic.analyses
 from tests.analyses.conftest import placeholders
 from undogmatic.report.words import Words
 
-SECTIONS = ("analyses", "ab", "controls", "adversarial", "reliability", "labelled", "suite", "none")
+SECTIONS = (
+    "analyses",
+    "ab",
+    "controls",
+    "adversarial",
+    "reliability",
+    "labelled",
+    "suite",
+    "none",
+    "calibration",
+    "conformal",
+    "costs",
+    "few_labels",
+)
 NOT_FINDINGS = ("question", "title", "names", "metrics")
 
 

@@ -54,6 +54,28 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
         3,
     ),
     "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "gold": [5.0, 95.0]}, 2),
+    "curve": (
+        {
+            "lines": {
+                "a": {"x": [0.0, 1.0], "y": [1.0, 0.0], "low": [0.5, -0.5], "high": [1.5, 0.5]},
+                "b": {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.7, 1.0]},
+            },
+            "x_label": "share",
+            "y_label": "auc",
+            "n": 40,
+        },
+        40,
+    ),
+    "reliability": (
+        {
+            "confidence": [0.2, 0.9],
+            "accuracy": [0.5, 0.8],
+            "low": [0.3, NAN],
+            "high": [0.7, NAN],
+            "count": [3, 4],
+        },
+        7,
+    ),
 }
 
 

@@ -19,8 +19,8 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, Verdict
 
 COLUMNS = (
-    "item_id pair_id condition label repeat score raw_score low high confidence uncertainty calls cached usd seconds "
-    "error characters words"
+    "item_id pair_id condition label repeat score raw_score low high confidence entropy uncertainty review calls "
+    "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
 
@@ -32,7 +32,8 @@ class Unsuited(DataError):
 class Judged:
     """All judgments of one run as a table, one row per item and repeat, in input order.
 
-    `frame` has COLUMNS; `score` is NaN exactly where `error` names a failure kind. `metadata.<key>` columns follow.
+    `frame` has COLUMNS; `score` is NaN exactly where `error` names a failure kind.
+    Columns `metadata.<key>` (of the item) and `details.<key>` (of the verdict) follow.
     """
 
     frame: pd.DataFrame
@@ -110,9 +111,13 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
                     "low": verdict.interval[0] if verdict and verdict.interval else np.nan,
                     "high": verdict.interval[1] if verdict and verdict.interval else np.nan,
                     "confidence": verdict.confidence if verdict and verdict.confidence is not None else np.nan,
+                    "entropy": verdict.distribution.normalised_entropy if verdict and verdict.distribution else np.nan,
                     "uncertainty": verdict.uncertainty if verdict else None,
+                    "review": verdict.review if verdict else False,
                     "calls": judgment.cost.calls if judgment else 0,
                     "cached": judgment.cost.cached if judgment else 0,
+                    "input_tokens": judgment.cost.input_tokens if judgment else 0,
+                    "output_tokens": judgment.cost.output_tokens if judgment else 0,
                     "usd": judgment.cost.usd if judgment and judgment.cost.usd is not None else np.nan,
                     "seconds": judgment.cost.seconds if judgment else 0.0,
                     "error": error,
@@ -120,6 +125,7 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
                     "words": len(item.text.split()),
                 }
                 | {f"metadata.{k}": v for k, v in item.metadata.items()}
+                | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
     frame = pd.DataFrame(rows)
     for column in ("pair_id", "condition", "uncertainty", "error"):
@@ -156,6 +162,8 @@ class AnalysisResult:
     verdict: Finding | None = None
     headline: str | None = None
     """Key of the metric that sums the analysis up; sweeps rank and search by it."""
+    items: pd.DataFrame | None = None
+    """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
 
 
 class Analysis(Protocol):

@@ -26,9 +26,13 @@ class OtherRun:
     differs: bool = False
 
 
-def read_runs(judged: Judged, folders: Sequence[str]) -> list[OtherRun]:
+def read_runs(judged: Judged, folders: Sequence[str], key: str = "analysis.against") -> list[OtherRun]:
     """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
 
+    Args:
+        judged: This run.
+        folders: Folders of other runs, as typed.
+        key: The config key that names them, for messages.
     Raises:
         ConfigError: A folder holds no journal.
         DataError: A run is over other items.
@@ -40,18 +44,18 @@ def read_runs(judged: Judged, folders: Sequence[str]) -> list[OtherRun]:
         first = frame[frame["repeat"] == 0].set_index("item_id")["score"]
         found.append(_checked(OtherRun(_free(name, taken), first), own, f"the run {name!r}"))
     for folder in folders:
-        run = _read(Path(folder).expanduser(), folder, judged.digest)
+        run = _read(Path(folder).expanduser(), folder, judged.digest, key)
         named = OtherRun(_free(run.name, taken), run.scores, run.differs)
-        found.append(_checked(named, own, f"`analysis.against`: {folder}"))
+        found.append(_checked(named, own, f"`{key}`: {folder}"))
     return found
 
 
-def _read(path: Path, typed: str, digest: str | None) -> OtherRun:
+def _read(path: Path, typed: str, digest: str | None, key: str) -> OtherRun:
     journal, manifest = path / JOURNAL, path / MANIFEST
     if not journal.is_file():
         beside = sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}")) if path.parent.is_dir() else []
         raise ConfigError(
-            f"`analysis.against` names {typed!r}, which holds no {JOURNAL}. "
+            f"`{key}` names {typed!r}, which holds no {JOURNAL}. "
             + (f"Runs beside it: {', '.join(beside[-8:])}. " if beside else "")
             + "Give the folder of a run, e.g. outputs/DATE/TIME."
         )

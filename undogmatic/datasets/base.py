@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
@@ -14,6 +14,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item
 
 
+@runtime_checkable
 class Dataset(Protocol):
     """A named source of items. `about` is one line for reports, e.g. which split."""
 

@@ -27,7 +27,8 @@ class CuratedDataset:
     """One or several of the curated files, one split.
 
     Conditions: pairs give `authority_only`, `explained_only`, `explained_cited`; controls `humble`, `hubristic`,
-    `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`.
+    `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`. Texts that two people labelled have metadata
+    `second_label`.
 
     Args:
         parts: Which files.
@@ -46,6 +47,7 @@ class CuratedDataset:
         if path is not None and len(parts) != 1:
             raise ConfigError(f"`dataset.path` replaces one file, but `dataset.parts` names {len(parts)}.")
         self.parts, self.split, self.conditions = parts, split, conditions
+        self._second_labels: dict[str, float] = {}
         self.name = "+".join(parts) if len(parts) < 4 else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
@@ -67,7 +69,18 @@ class CuratedDataset:
             place = f"{path}:{number}"
             if self.split != "all" and row.get("split", "test") != self.split:
                 continue
+            if part == "labelled" and (second := self._second().get(str(row.get("id")))) is not None:
+                row["second_label"] = second
             yield from _pair_items(place, row) if part == "pairs" else [(place, _single(place, part, row))]
+
+    def _second(self) -> dict[str, float]:
+        """The blind second labels of shipped texts by id (60 development texts); none for a file of the user's."""
+        if self.path is not None:
+            return {}
+        if not self._second_labels:
+            rows = json_lines(data_folder() / "curated" / "second_labels.jsonl")
+            self._second_labels = {str(row["id"]): float(row["second_label"]) for _, row in rows}
+        return self._second_labels
 
 
 def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
@@ -75,7 +88,7 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
     name = row.get("level") if part == "labelled" else row.get("condition")
     if not name:
         raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
-    extra = {k: row[k] for k in ("register", "attack", "split") if row.get(k) is not None}
+    extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
     fields = {k: row[k] for k in ("id", "text", "label") if k in row}
     return make_item(place, fields | {"condition": f"{prefix}{name}", "metadata": {"part": part} | extra})
 

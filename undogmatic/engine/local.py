@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from undogmatic.engine.journal import Journal
-from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
+from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.judges.base import Judge, judge_item
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
@@ -122,7 +122,7 @@ class LocalEngine:
                 item, repeat = todo.popleft()
                 try:
                     judgment = await judge_item(judge, item, provenance, repeat)
-                except (BudgetExceeded, ConfigError) as error:
+                except (BudgetExceeded, ConfigError, DataError) as error:
                     stop.append(error)
                     return
                 journal.append(judgment)

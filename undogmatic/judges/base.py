@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import dspy
 
@@ -14,8 +14,20 @@ from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 
-if TYPE_CHECKING:
-    from undogmatic.readouts.base import Readout
+
+class Source(Protocol):
+    """What a judge asks the model through, for reports: a readout, or a style's asker."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def uses_prompt(self) -> bool: ...
+
+    @property
+    def deterministic(self) -> bool: ...
+
+    def fitted_on(self) -> frozenset[str]: ...
 
 
 class Judge(dspy.Module):
@@ -35,8 +47,8 @@ class Judge(dspy.Module):
         """Judge one item: a prediction with the field `reading`. Raises ModelError."""
         raise NotImplementedError
 
-    def readouts(self) -> Sequence[Readout]:
-        """The readouts it uses, for reports on what reaches a model."""
+    def readouts(self) -> Sequence[Source]:
+        """The readouts and askers it uses, for reports on what reaches a model."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
@@ -55,6 +67,9 @@ def verdict(reading: Reading) -> Verdict:
         confidence_source=reading.confidence_source,  # type: ignore[arg-type]
         rationale=reading.rationale,
         issues=reading.issues,
+        uncertainty=reading.uncertainty,  # type: ignore[arg-type]
+        review=reading.review,
+        details=reading.details,
     )
 
 

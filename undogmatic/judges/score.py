@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from undogmatic.judges.base import Judge
+from undogmatic.judges.base import Judge, Source
 from undogmatic.readouts.base import Readout
 from undogmatic.records import Item
 
@@ -29,7 +29,7 @@ class ScoreJudge(Judge):
         """`reading`: what the readout gave."""
         return dspy.Prediction(reading=(await self.readout.acall(item=item)).reading)
 
-    def readouts(self) -> Sequence[Readout]:
+    def readouts(self) -> Sequence[Source]:
         return (self.readout,)
 
     def state(self) -> dict[str, Any]:

@@ -19,7 +19,8 @@ class Reading(NamedTuple):
     """One score as it came out of a model, in the rubric's units.
 
     `raw_score` is the score before calibration where there was one. `confidence` is 0-100 and `confidence_source` says
-    whether it is the model's own word ("stated") or 100 x (1 - normalised entropy) ("entropy").
+    whether it is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy") or follows from a judge's
+    procedure ("procedure"). `uncertainty`, `review` and `details` come from judge styles: see `records.Verdict`.
     """
 
     score: float
@@ -30,6 +31,9 @@ class Reading(NamedTuple):
     rationale: str | None = None
     raw_score: float | None = None
     issues: tuple[str, ...] = ()
+    uncertainty: str | None = None
+    review: bool = False
+    details: dict[str, float | str] = {}  # noqa: RUF012  never changed, always replaced
 
 
 class Readout(dspy.Module):

@@ -79,17 +79,7 @@ class LogprobsReadout(Readout):
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         prediction = await ask(self.predict, self.adapter, text=item.text)
-        tokens = getattr(prediction, "logprobs", None)
-        content = tokens["content"] if tokens else []
-        if not content:
-            raise UnparseableAnswer(
-                "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
-                prediction.answer,
-            )
-        top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]] or [
-            (content[0]["token"], content[0]["logprob"])
-        ]
-        distribution = level_distribution(top, self.rubric.levels, self.minimum_mass)
+        distribution = level_distribution(first_token(prediction), self.rubric.levels, self.minimum_mass)
         if self.calibration is None:
             return dspy.Prediction(reading=entropy_reading(distribution))
         from undogmatic.stats import calibration as calibrators
@@ -120,6 +110,23 @@ class LogprobsReadout(Readout):
             "demos": [dict(d) for d in self.predict.demos],
             "instructions": self.predict.signature.instructions,
         }
+
+
+def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
+    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them.
+
+    Raises:
+        UnparseableAnswer: It sent none.
+    """
+    tokens = getattr(prediction, "logprobs", None)
+    content = tokens["content"] if tokens else []
+    if not content:
+        raise UnparseableAnswer(
+            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
+            prediction.answer,
+        )
+    top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]]
+    return top or [(content[0]["token"], content[0]["logprob"])]
 
 
 def nearest_level(score: float, rubric: Rubric) -> int:

@@ -133,14 +133,7 @@ def parse_answer(text: str | None, rubric: Rubric) -> Reading:
         UnparseableAnswer: Not the object asked for.
         OffScaleAnswer: The score lies outside the rubric.
     """
-    raw = (text or "").strip()
-    fenced = _FENCED.match(raw)
-    try:
-        answer = json.loads(fenced.group(1) if fenced else raw, parse_constant=lambda name: name)
-    except json.JSONDecodeError as error:
-        raise UnparseableAnswer(f"not a JSON object ({error.msg} at character {error.pos})", raw) from None
-    if not isinstance(answer, dict):
-        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
+    raw, answer = json_object(text)
     for field in (rubric.score_field, "confidence", "rationale"):
         if field not in answer:
             raise UnparseableAnswer(f"the field `{field}` is missing", raw)
@@ -156,3 +149,20 @@ def parse_answer(text: str | None, rubric: Rubric) -> Reading:
     if not 0 <= confidence <= 100:
         raise UnparseableAnswer(f"`confidence` is {confidence:g}, outside 0-100", raw)
     return Reading(score=score, confidence=confidence, confidence_source="stated", rationale=rationale.strip())
+
+
+def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
+    """The raw answer without white space around it, and the JSON object it is; a Markdown code fence is tolerated.
+
+    Raises:
+        UnparseableAnswer: Anything else stands there.
+    """
+    raw = (text or "").strip()
+    fenced = _FENCED.match(raw)
+    try:
+        answer = json.loads(fenced.group(1) if fenced else raw, parse_constant=lambda name: name)
+    except json.JSONDecodeError as error:
+        raise UnparseableAnswer(f"not a JSON object ({error.msg} at character {error.pos})", raw) from None
+    if not isinstance(answer, dict):
+        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
+    return raw, answer

@@ -21,6 +21,10 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
                   x_label
     heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
     calibration   raw: list[float], calibrated: list[float], gold: list[float] (one per item), x_label?, y_label?
+    curve         lines: dict[str, {x: list[float], y: list[float], low?: list[float], high?: list[float]}], x_label,
+                  y_label, n: int (items behind the curves); low and high are drawn as a band
+    reliability   confidence: list[float], accuracy: list[float], low: list[float], high: list[float], count: list[int]
+                  (one per bin, shares in [0, 1])
 
 `low` and `high` are ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the
 ends of the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed
@@ -76,6 +80,10 @@ def caption(figure: FigureData, words: Words, section: str) -> str:
 def size(figure: FigureData) -> int:
     """How many points, pairs, bars, rows or cells a figure shows."""
     data = figure.data
+    if figure.kind == "curve":
+        return int(data["n"])
+    if figure.kind == "reliability":
+        return sum(data["count"])
     if "groups" in data and isinstance(data["groups"], Mapping):
         return sum(len(values) for values in data["groups"].values())
     if figure.kind == "heatmap":
@@ -302,6 +310,38 @@ def _calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
     return figure
 
 
+def _curve(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(4.6)
+    ax = axes[0, 0]
+    for n, (name, line) in enumerate(data["lines"].items()):
+        colour = PALETTE[n % len(PALETTE)]
+        style = ("-", "--", ":", "-.")[n % 4]
+        if line.get("low") is not None:
+            ax.fill_between(line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
+        label = pen.group(name).replace("\n", " ")
+        ax.plot(line["x"], line["y"], style, color=colour, linewidth=1.8, label=label)
+    pen.label(ax, x=data["x_label"])
+    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    pen.legend(figure, ax)
+    return figure
+
+
+def _reliability(data: Mapping[str, Any], pen: Pen) -> Figure:
+    figure, axes = pen.figure(4.6)
+    ax = axes[0, 0]
+    stated, right = np.asarray(data["confidence"], dtype=float), np.asarray(data["accuracy"], dtype=float)
+    whiskers = _whiskers(right, data)
+    ax.errorbar(stated, right, yerr=whiskers, fmt="o", color=BLUE, ecolor=BLUE, elinewidth=1.4, capsize=3, markersize=6)
+    for x, y, count in zip(stated, right, data["count"], strict=True):
+        place = {"xytext": (6, 5), "textcoords": "offset points"}
+        ax.annotate(pen.text("n", n=count), (x, y), fontsize=9, color=INK, **place)
+    pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
+    pen.label(ax, y="share_right", limits=(0.0, 1.0))
+    _identity(ax, pen)
+    pen.legend(figure, ax)
+    return figure
+
+
 KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
     "box": _box,
     "slope": _slope,
@@ -312,6 +352,8 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
     "forest": _forest,
     "heatmap": _heatmap,
     "calibration": _calibration,
+    "curve": _curve,
+    "reliability": _reliability,
 }
 
 

@@ -23,7 +23,7 @@ def write(sweep: SweepResult, folder: Path) -> None:
     words = Words(sweep.language)
     question = words.text("common.sweep_question", jobs=len(sweep.jobs))
     document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
-    for part in (_verdict, _leaderboard, _failed, _comparisons, _figures, _repeat):
+    for part in (_verdict, _leaderboard, _failed, _further, _comparisons, _figures, _repeat):
         document.blocks.extend(part(sweep, words, folder))
     save(document, folder)
 
@@ -75,6 +75,12 @@ def _failed(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.sweep_failed_title"))
     headers = [words.heading("number"), words.text("common.failure_message")]
     yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
+
+
+def _further(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    for name, frame in sweep.tables.items():
+        yield Heading(words.text(f"sweep.title_{name}"))
+        yield from frame_blocks(frame, words, "sweep", name, folder)
 
 
 def _comparisons(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:

@@ -212,12 +212,7 @@ def reliability_table(
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
     checks.share(level, "level")
-    checks.option(binning, "binning", get_args(Binning))
-    if n_bins < 1:
-        raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
-    shares = np.linspace(0, 1, n_bins + 1)
-    edges = shares if binning == "equal_width" else np.unique(np.quantile(c, shares))
-    codes = np.searchsorted(edges[1:-1], c, side="right")
+    edges, codes = _bins(c, n_bins, binning)
     table = []
     for code in np.unique(codes):
         inside = codes == code
@@ -248,8 +243,9 @@ def expected_calibration_error(
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
         Nixon et al. (2019), Measuring calibration in deep learning, arXiv:1904.01685, for equal mass.
     """
-    table = reliability_table(confidence, correct, n_bins, binning)
-    return float(sum(row.n * abs(row.gap) for row in table) / sum(row.n for row in table))
+    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    _, codes = _bins(c, n_bins, binning)
+    return float(np.abs(np.bincount(codes, weights=right - c)).sum() / c.size)
 
 
 def brier(probabilities: ArrayLike, outcomes: ArrayLike) -> float:
@@ -267,6 +263,16 @@ def brier(probabilities: ArrayLike, outcomes: ArrayLike) -> float:
 
     p, happened = _stated_and_observed(probabilities, outcomes, "probabilities", "outcomes")
     return float(brier_score_loss(happened.astype(int), p, pos_label=1))
+
+
+def _bins(c: checks.Vector, n_bins: int, binning: Binning) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Edges of the bins, and the bin of each confidence."""
+    checks.option(binning, "binning", get_args(Binning))
+    if n_bins < 1:
+        raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
+    shares = np.linspace(0, 1, n_bins + 1)
+    edges = shares if binning == "equal_width" else np.unique(np.quantile(c, shares))
+    return edges, np.searchsorted(edges[1:-1], c, side="right")
 
 
 def _apply_platt(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:

@@ -14,10 +14,12 @@ from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.outcome import SweepResult
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
+from undogmatic.sweep.worth import WHOLE, caught, worth_table, worth_tests
 
 ALPHA = 0.05
 COUNTS = ("judged", "failed", "calls", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
+MOST_CURVES = 7
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
 
@@ -41,7 +43,9 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     found = list(pairs(finished))
     comparisons = compare_pairs(found, finished, np.random.default_rng(seed))
     agreement = agree(found, finished)
-    verdict = _verdict(table, headline, comparisons, found)
+    worth, tests = worth_table(finished), worth_tests(finished, np.random.default_rng(seed))
+    tables = {name: frame for name, frame in (("worth", worth), ("worth_tests", tests)) if len(frame)}
+    verdict = _verdict(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
         name=name,
         folder=folder,
@@ -51,8 +55,9 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         headline=headline,
         comparisons=comparisons,
         agreement=agreement,
-        findings=[verdict, *_findings(finished, choices, found, comparisons)],
-        figures=_figures(table, headline, found, agreement),
+        findings=[verdict, *_findings(finished, choices, found, comparisons), *_worth_findings(tests)],
+        figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
+        tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
         scale=_scale(jobs),
     )
@@ -110,6 +115,39 @@ def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str
     return table.loc[order.sort_values(["ended", "headline", "number"]).index].reset_index(drop=True)
 
 
+def _with_headline(comparisons: pd.DataFrame, tests: pd.DataFrame, headline: str | None) -> pd.DataFrame:
+    """For the verdict: where the headline itself was tested between jobs, that test and no other."""
+    own = tests[tests["measure"] == str(headline).rpartition(".")[2]]
+    return own.assign(note="") if len(own) else comparisons
+
+
+def _worth_findings(tests: pd.DataFrame) -> list[Finding]:
+    findings = []
+    for measure in tests["measure"].unique():
+        own = tests[tests["measure"] == measure]
+        differing = int((own["p_holm"].astype(float) < ALPHA).sum())
+        values = {"measure": measure, "n": differing, "total": len(own), "alpha": ALPHA}
+        findings.append(Finding("sweep.worth_tests", values))
+    return findings
+
+
+def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
+    """Error caught by share reviewed, a line per job; at most seven can be told apart, so the best seven."""
+    best = sorted(
+        (name for name, job in finished.items() if "calibration.review_gain" in job.metrics),
+        key=lambda name: -finished[name].metrics["calibration.review_gain"],
+    )[:MOST_CURVES]
+    if len(best) < 2:
+        return []
+    lines: dict[str, Any] = {}
+    for name in best:
+        items = finished[name].items
+        curve = caught(items)
+        lines[name] = {"x": np.linspace(0, 1, curve.size).tolist(), "y": curve.tolist()}
+    data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": len(finished[best[0]].items)}
+    return [FigureData("review", "curve", data)]
+
+
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
@@ -145,8 +183,16 @@ def _verdict(table: pd.DataFrame, headline: str | None, comparisons: pd.DataFram
 
 
 def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
-    """The ranked jobs without those that repeat the scores of one above them."""
-    same = {frozenset((pair.left, pair.right)) for pair in found if pair.identical}
+    """The ranked jobs without those that repeat the scores, and the headline, of one above them.
+
+    Two judges may give the same scores and differ in how well they know their errors.
+    """
+    value = ranked.set_index("name")["headline"]
+    same = {
+        frozenset((pair.left, pair.right))
+        for pair in found
+        if pair.identical and np.isclose(value.get(pair.left, np.nan), value.get(pair.right, np.nan))
+    }
     kept: list[str] = []
     for name in ranked["name"]:
         if not any(frozenset((name, other)) in same for other in kept):
@@ -167,11 +213,11 @@ def _tested(test: tuple[str, bool, float | None] | None, values: dict[str, Any])
 
 def _test(comparisons: pd.DataFrame, best: str, second: str) -> tuple[str, bool, float | None] | None:
     """The test that speaks most to quality: its measure, whether it favours `best`, and its corrected p-value."""
-    for measure in MEASURES[:-1]:
+    for measure in (*WHOLE, *MEASURES[:-1]):
         for row in comparisons[comparisons["measure"] == measure].itertuples():
             if {row.left, row.right} == {best, second}:
                 lead = float(row.difference) if row.left == best else -float(row.difference)
-                ahead = lead < 0 if measure == "absolute_error" else lead > 0
+                ahead = lead < 0 if measure in ("absolute_error", "aurc", "ece") else lead > 0
                 return measure, ahead, None if pd.isna(row.p_holm) else float(row.p_holm)
     return None
 

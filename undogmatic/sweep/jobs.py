@@ -28,6 +28,7 @@ class Job:
         metrics: Its `metrics.json`; {} without a result.
         scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`,
             `seconds` (that its judgment took when it was made).
+        items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
     """
@@ -40,6 +41,7 @@ class Job:
     scores: pd.DataFrame = field(repr=False)
     status: Status
     message: str | None = None
+    items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
 
     @property
     def readout(self) -> str:
@@ -79,6 +81,7 @@ def _read(folder: Path, number: int) -> Job:
         scores=_scores(folder) if status == "finished" else pd.DataFrame(),
         status=status,
         message=message,
+        items=_items(folder) if status == "finished" else pd.DataFrame(),
     )
 
 
@@ -87,6 +90,13 @@ def _scores(folder: Path) -> pd.DataFrame:
     if (folder / "labels.csv").is_file():
         read = read.join(_table(folder / "labels.csv"))
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
+
+
+def _items(folder: Path) -> pd.DataFrame:
+    path = folder / "items_calibration.csv"
+    if not path.is_file():
+        return pd.DataFrame()
+    return pd.read_csv(path, dtype={"item_id": str, "unit": str}).set_index("item_id")
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -4,6 +4,7 @@ tracker   what a config builds: MlflowTracker, NoTracker
 entries   a run in MLflow's terms: tags, parameters, table, dataset, prompt
 store     the MLflow store, made once and opened under a lock; its errors in plain words
 traces    the calls of a run as MLflow traces, made from the journal
+assessments  what judge and humans say of an item, on its trace
 hide      what must not leave: secrets never, judged texts if the user says so
 """
 

@@ -50,7 +50,8 @@ def redact_judgment(judgment: Judgment) -> Judgment:
     hidden: Verdict | Failure
     if isinstance(outcome, Verdict):
         rationale = None if outcome.rationale is None else redacted(outcome.rationale)
-        hidden = outcome.model_copy(update={"rationale": rationale, "issues": tuple(map(redacted, outcome.issues))})
+        issues, details = tuple(map(redacted, outcome.issues)), redact(outcome.details)
+        hidden = outcome.model_copy(update={"rationale": rationale, "issues": issues, "details": details})
     else:
         raw = None if outcome.raw is None else redacted(outcome.raw)
         hidden = outcome.model_copy(update={"message": redacted(outcome.message), "raw": raw})

@@ -32,6 +32,11 @@ def choose(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
     return [*failed, *judged][:most]
 
 
+def trace_id(experiment_id: str, judgment: Judgment) -> str:
+    """The id of a judgment's trace in this experiment, written or not; the same whether texts are hidden or not."""
+    return f"tr-{_own(experiment_id, judgment)[:32]}"
+
+
 def log_traces(
     store: Store, run_id: str, items: Iterable[Item], judgments: Sequence[Judgment], *, started: float, hide: bool
 ) -> int:
@@ -63,8 +68,13 @@ def log_traces(
     return len(traces)
 
 
+def _own(experiment_id: str, judgment: Judgment) -> str:
+    # Without defaults: a field that a later version adds leaves the ids of earlier judgments as they are.
+    return digest([experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)])
+
+
 def _trace(experiment_id: str, item: Item, judgment: Judgment, started: float, hide: bool) -> list[Span]:
-    own = digest([experiment_id, judgment.model_dump(mode="json")])
+    own = _own(experiment_id, judgment)
     if hide:
         judgment = redact_judgment(judgment)
     begin = min((c.started for c in judgment.calls), default=started)

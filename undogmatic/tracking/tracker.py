@@ -90,7 +90,7 @@ class MlflowTracker:
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)
-            return _where(store, run_id)
+            return where(store, run_id)
 
     def open_sweep(self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None) -> str:
         """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns its id.
@@ -99,7 +99,7 @@ class MlflowTracker:
             ConfigError: MLflow cannot be reached or written; nothing was judged yet.
         """
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
-            if run_id is not None and _still_there(store, run_id):
+            if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
             tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder), "mlflow.source.name": "undogmatic"}
@@ -131,7 +131,7 @@ class MlflowTracker:
                 if (result.folder / "figures").is_dir():
                     store.client.log_artifacts(run_id, str(result.folder / "figures"), "figures")
             store.client.set_terminated(run_id, status)
-            return _where(store, run_id)
+            return where(store, run_id)
 
     def _log_files(self, store: Store, run_id: str, run: FinishedRun) -> None:
         """The files of the run's folder, the composed config and the prompt."""
@@ -166,15 +166,15 @@ def _logged_before(folder: Path, store: Store) -> str | None:
         return None
     earlier = json.loads(note.read_text(encoding="utf-8"))
     run_id = str(earlier["run_id"])
-    return run_id if earlier["uri"] == store.address and _still_there(store, run_id) else None
+    return run_id if earlier["uri"] == store.address and still_there(store, run_id) else None
 
 
-def _still_there(store: Store, run_id: str) -> bool:
+def still_there(store: Store, run_id: str) -> bool:
     """Whether the run is in this experiment and was not deleted."""
     return bool(store.client.search_runs([store.experiment_id], f"attributes.run_id = '{run_id}'", max_results=1))
 
 
-def _where(store: Store, run_id: str) -> str:
+def where(store: Store, run_id: str) -> str:
     """The command or address under which a run can be looked at."""
     page = f"#/experiments/{store.experiment_id}/runs/{run_id}"
     if database(store.uri) is None and store.uri.startswith("http"):

@@ -1,0 +1,224 @@
+"""The worth of uncertainty on simulated judges whose uncertainty is perfect, random, constant or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.analyses.builders import rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
+from undogmatic.analyses.measures import choose, uncertainties
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Item, ScoreDistribution
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+Give = Callable[[float, float, float], dict[str, Any]]
+"""Score, |error| and a uniform random number -> the fields of a verdict."""
+
+QUICK = {"resamples": 100}
+
+
+def perfect(score: float, error: float, draw: float) -> dict[str, Any]:
+    return {"interval": (score - 1.1 * error, score + 1.1 * error)}
+
+
+def random(score: float, error: float, draw: float) -> dict[str, Any]:
+    return {"interval": (score - 20 * draw, score + 20 * draw)}
+
+
+def constant(score: float, error: float, draw: float) -> dict[str, Any]:
+    return {"interval": (score - 13.159, score + 13.159)}  # 90 % of normal errors with standard deviation 8
+
+
+def inverse(score: float, error: float, draw: float) -> dict[str, Any]:
+    return {"interval": (score - 50 + error, score + 50 - error)}
+
+
+def none(score: float, error: float, draw: float) -> dict[str, Any]:
+    return {}
+
+
+def simulated(give: Give, n: int = 300, seed: int = 3, **item: Any) -> Judged:
+    """Labels 30 to 70, normal errors of standard deviation 8."""
+    draw = np.random.default_rng(seed)
+    items, judgments = [], []
+    for k in range(n):
+        label, error = float(draw.uniform(30, 70)), float(draw.normal(0, 8))
+        fields = give(label + error, abs(error), float(draw.uniform()))
+        items.append(Item(id=f"i{k}", text="t", condition="c", label=label, **item))
+        judgments.append(verdict(f"i{k}", label + error, **fields))
+    return Judged(tabulate(items, judgments, 1), rubric())
+
+
+def analysed(judged: Judged, rng: np.random.Generator, **settings: Any) -> AnalysisResult:
+    (result,) = CalibrationAnalysis(**QUICK | settings)(judged, rng)
+    return result
+
+
+def test_perfect_uncertainty_reaches_the_oracle(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(perfect), rng)
+    m, found = result.metrics, said(result)
+    assert m["calibration.review_gain"] == pytest.approx(1)
+    assert m["calibration.excess_aurc"] == pytest.approx(0, abs=1e-9)
+    assert m["calibration.spearman_error"] == pytest.approx(1)
+    assert m["calibration.coverage"] == 1
+    assert found["calibration.verdict_worth"].values["measure"] == "width"
+    lines = next(f.data["lines"] for f in result.figures if f.name == "review")
+    assert lines["guided"]["y"] == pytest.approx(lines["perfect"]["y"])
+    assert result.headline == "calibration.review_gain"
+
+
+def test_random_uncertainty_stays_on_the_diagonal(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(random, n=1000), rng)
+    m = result.metrics
+    assert m["calibration.review_gain"] == pytest.approx(0, abs=0.1)
+    assert m["calibration.aurc"] == pytest.approx(m["calibration.mae"], rel=0.06)
+    assert "calibration.verdict_unclear" in said(result)
+    table = result.tables["review"]
+    assert table["guided_share"].to_numpy() == pytest.approx(table["budget_share"].to_numpy(), abs=0.05)
+
+
+def test_constant_uncertainty_is_told_and_covers_as_planted(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(constant, n=2000), rng)
+    assert result.metrics["calibration.coverage"] == pytest.approx(0.9, abs=0.02)
+    assert result.metrics["calibration.width"] == pytest.approx(26.318)
+    found = said(result)
+    assert {"calibration.constant", "calibration.verdict_constant", "calibration.coverage_nominal"} <= found.keys()
+    assert result.headline is None and "calibration.review_gain" not in result.metrics
+
+
+def test_uncertainty_that_points_away_from_errors_misleads(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(inverse), rng)
+    assert result.metrics["calibration.review_gain"] < -0.5
+    assert {"calibration.verdict_misleads", "calibration.coverage_wide"} <= said(result).keys()
+
+
+def test_a_judge_without_uncertainty_and_one_without_enough_texts(rng: np.random.Generator, said: Said) -> None:
+    found = said(analysed(simulated(none), rng))
+    assert {"calibration.no_intervals", "calibration.no_confidence", "calibration.verdict_none"} <= found.keys()
+    few = said(analysed(simulated(perfect, n=9), rng))
+    assert few["calibration.verdict_too_few"].values == {"n": 9, "needed": 10}
+    stated = said(analysed(simulated(lambda s, e, d: {"confidence": 100 * d}, n=20), rng))
+    assert stated["calibration.too_few"].values == {"what": "ece", "present": 20, "needed": 30}
+
+
+def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, said: Said) -> None:
+    """Right with probability p - 0.15 where p is stated: ECE 0.15."""
+
+    draw = np.random.default_rng(8)
+    items, judgments = [], []
+    for k in range(6000):
+        stated = 0.2 + 0.75 * float(draw.uniform())
+        wrong = float(draw.uniform()) >= stated - 0.15
+        items.append(Item(id=f"i{k}", text="t", label=50.0))
+        judgments.append(verdict(f"i{k}", 80.0 if wrong else 52.0, confidence=100 * stated))
+    result = analysed(Judged(tabulate(items, judgments, 1), rubric()), rng, resamples=100)
+    assert result.metrics["calibration.ece"] == pytest.approx(0.15, abs=0.01)
+    assert result.metrics["calibration.mean_confidence"] - result.metrics["calibration.share_right"] == pytest.approx(
+        0.15, abs=0.02
+    )
+    assert "calibration.ece" in said(result) and any(f.kind == "reliability" for f in result.figures)
+
+
+def test_the_tolerance_is_half_a_step_unless_given(rng: np.random.Generator) -> None:
+    judged = simulated(perfect)
+    wide, narrow = analysed(judged, rng), analysed(judged, rng, tolerance=1.0)
+    assert wide.metrics["calibration.share_right"] == pytest.approx(0.88, abs=0.05)  # |N(0, 8)| <= 12.5
+    assert narrow.metrics["calibration.share_right"] == pytest.approx(0.10, abs=0.05)  # |N(0, 8)| <= 1
+
+
+def test_all_measures_are_compared_and_the_finest_is_used(rng: np.random.Generator, said: Said) -> None:
+    def several(score: float, error: float, draw: float) -> dict[str, Any]:
+        top = min(0.99, 0.5 + error / 100)
+        return {
+            "distribution": ScoreDistribution(values=(0, 100), probabilities=(top, 1 - top)),
+            "confidence": 100 - error,
+            "uncertainty": "high" if error > 10 else "medium" if error > 5 else "low",
+            "details": {"critique_strength": min(1.0, error / 30)},
+        }
+
+    result = analysed(simulated(several), rng)
+    table = result.tables["measures"].set_index("measure")
+    assert list(table.index) == ["procedure", "entropy", "confidence", "level"]
+    assert table["used"].to_dict() == {"procedure": True, "entropy": False, "confidence": False, "level": False}
+    assert table.loc["confidence", "review_gain"] == pytest.approx(1)
+    assert table.loc["entropy", "review_gain"] == pytest.approx(-1, abs=0.4)
+    assert 0.5 < table.loc["level", "review_gain"] < 1
+    chosen = analysed(simulated(several), rng, uncertainty="level")
+    assert chosen.metrics["calibration.review_gain"] == pytest.approx(table.loc["level", "review_gain"])
+    said(result)
+
+
+def test_a_degenerate_debate_is_as_unsure_as_can_be() -> None:
+    def debated(position: float | None) -> dict[str, Any]:
+        return {"details": {"gap": -10.0} if position is None else {"gap": 50.0, "judge_position": position}}
+
+    positions = [0.5, 0.1, None, 0.9]
+    items = [Item(id=f"i{k}", text="t", label=50.0) for k in range(4)]
+    judgments = [verdict(i.id, 50.0, **debated(p)) for i, p in zip(items, positions, strict=True)]
+    found = uncertainties(Judged(tabulate(items, judgments, 1), rubric()).frame)
+    assert found["procedure"].tolist() == pytest.approx([0.5, 0.1, 0.5, 0.1])
+    assert choose(found, "auto") == "procedure"
+    with pytest.raises(ConfigError, match=r"`analysis\.uncertainty` is 'width'.*procedure"):
+        choose(found, "width")
+
+
+def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, said: Said) -> None:
+    judged = simulated(perfect)
+    apart = (judged.frame["score"] - judged.frame["label"]).abs()
+    frame = judged.frame.assign(**{"metadata.second_label": judged.frame["label"] + apart})
+    result = analysed(Judged(frame, rubric()), rng)
+    assert result.metrics["calibration.spearman_disagreement"] == pytest.approx(1)
+    assert "calibration.disagreement" in said(result)
+
+
+@pytest.mark.parametrize(("estimate", "word"), [(88.0, "holds"), (99.0, "too_high"), (50.0, "too_low")])
+def test_an_estimated_accuracy_is_held_against_the_truth(
+    estimate: float, word: str, rng: np.random.Generator, said: Said
+) -> None:
+    result = analysed(simulated(lambda s, e, d: {"details": {"estimated_accuracy": estimate}}), rng)
+    assert f"calibration.estimate_{word}" in said(result)
+    right = result.metrics["calibration.share_right"]
+    assert result.metrics["calibration.estimated_accuracy_gap"] == pytest.approx(estimate / 100 - right)
+
+
+def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.random.Generator, said: Said) -> None:
+    judged = simulated(perfect)
+    frame = judged.frame.assign(label=np.nan)
+    unlabelled = Judged(frame, rubric())
+    with pytest.raises(Unsuited, match="RUN_FOLDER"):
+        CalibrationAnalysis().check(unlabelled)
+    lines = [verdict(i, y).model_dump_json() for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
+    (tmp_path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = analysed(unlabelled, rng, reference=str(tmp_path))
+    assert result.metrics["calibration.review_gain"] == pytest.approx(1)
+    assert "calibration.truth_reference" in said(result)
+    by_condition = analysed(unlabelled, rng, condition_labels={"c": 50.0})
+    assert by_condition.metrics["calibration.mae"] == pytest.approx((frame["score"] - 50).abs().mean())
+    assert "calibration.truth_condition" in said(by_condition)
+    with pytest.raises(ConfigError, match="outside the scale"):
+        CalibrationAnalysis(condition_labels={"c": 500.0}).check(unlabelled)
+    with pytest.raises(DataError, match="outside the scale"):
+        CalibrationAnalysis().check(Judged(frame.assign(label=101.0), rubric()))
+
+
+def test_numbers_per_item_are_kept_for_sweeps(rng: np.random.Generator) -> None:
+    result = analysed(simulated(constant, n=40), rng)
+    assert result.items is not None and list(result.items.columns) == ITEMS
+    assert result.items["inside"].mean() == pytest.approx(result.metrics["calibration.coverage"])
+    assert result.items["error"].mean() == pytest.approx(result.metrics["calibration.mae"])
+
+
+def test_failed_judgments_are_counted_and_left_out(rng: np.random.Generator, said: Said) -> None:
+    judged = simulated(perfect, n=40)
+    items = [Item(id=f"x{k}", text="t", label=50.0, condition="c") for k in range(5)]
+    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
+    result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
+    assert (result.metrics["calibration.judged"], result.metrics["calibration.failed"]) == (40, 5)
+    assert said(result)["analyses.failed"].values["n"] == 5

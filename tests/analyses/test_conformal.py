@@ -1,0 +1,108 @@
+"""Conformal intervals on simulated judges: the promise holds on other texts, and too few are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.analyses.builders import rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.conformal import ConformalAnalysis
+from undogmatic.analyses.truth import drawn
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Item
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+
+
+def simulated(n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False) -> Judged:
+    """n texts per condition; the error is normal with the condition's standard deviation, clipped to the scale."""
+    draw = np.random.default_rng(5)
+    items, judgments = [], []
+    for condition, sd in spread.items():
+        for k in range(n):
+            label = float(draw.uniform(30, 70))
+            score = float(np.clip(label + draw.normal(0, sd), 0, 100))
+            pair = f"{condition}-{k // 2}" if paired else None
+            items.append(Item(id=f"{condition}{k}", text="t", condition=condition, label=label, pair=pair))
+            interval = None if half_width is None else (score - half_width, score + half_width)
+            judgments.append(verdict(items[-1].id, score, interval=interval))
+    return Judged(tabulate(items, judgments, 1), rubric())
+
+
+def test_coverage_of_all_methods_is_near_nominal_on_texts_not_fitted_on(rng: np.random.Generator, said: Said) -> None:
+    judged = simulated(2000, {"easy": 2.0, "hard": 12.0}, half_width=1.0)
+    (result,) = ConformalAnalysis()(judged, rng)
+    for method in ("split", "ranges", "mondrian"):
+        assert result.metrics[f"conformal.coverage.{method}"] == pytest.approx(0.9, abs=0.02)
+    table = result.tables["coverage"].set_index(["method", "group"])
+    # One reach for all is too wide for the easy texts and too narrow for the hard; groups of their own mend it.
+    assert table.loc[("split", "easy"), "coverage"] > 0.98
+    assert table.loc[("split", "hard"), "coverage"] < 0.85
+    for group, sd in (("easy", 2.0), ("hard", 12.0)):
+        assert table.loc[("mondrian", group), "coverage"] == pytest.approx(0.9, abs=0.04)
+        assert table.loc[("mondrian", group), "reach"] == pytest.approx(1.645 * sd, rel=0.1)
+    assert said(result).keys() >= {"conformal.parts", "conformal.verdict_holds"}
+
+
+def test_too_few_fitted_texts_are_refused_with_the_number_needed(rng: np.random.Generator, said: Said) -> None:
+    (result,) = ConformalAnalysis(by=None)(simulated(12, {"a": 5.0}), rng)
+    found = said(result)
+    assert found["conformal.refused"].values["needed"] == 9
+    assert found["conformal.verdict_refused"].values == {"n": 12, "needed": 9}
+    assert not result.tables
+
+
+def test_a_small_group_is_refused_and_the_others_are_not(rng: np.random.Generator, said: Said) -> None:
+    large, small = simulated(200, {"large": 5.0}), simulated(6, {"small": 5.0})
+    judged = Judged(pd.concat([large.frame, small.frame], ignore_index=True), rubric())
+    (result,) = ConformalAnalysis()(judged, rng)
+    assert said(result)["conformal.groups_refused"].values["groups"] == ["small"]
+    table = result.tables["coverage"]
+    assert "small" not in set(table.loc[table["method"] == "mondrian", "group"])
+
+
+def test_labels_that_are_levels_give_intervals_that_end_on_levels(rng: np.random.Generator) -> None:
+    draw = np.random.default_rng(1)
+    labels = draw.choice([0, 25, 50, 75, 100], 400).astype(float)
+    items = [Item(id=f"i{k}", text="t", label=label) for k, label in enumerate(labels)]
+    scores = np.clip(labels + draw.normal(0, 4, 400), 0, 100)
+    judgments = [verdict(i.id, float(s)) for i, s in zip(items, scores, strict=True)]
+    judged = Judged(tabulate(items, judgments, 1), rubric())
+    (result,) = ConformalAnalysis(by=None, ordinal=True)(judged, rng)
+    # An error is hardly ever half a step, so the right level stands alone, and nothing is lost by it.
+    assert result.metrics["conformal.coverage.split"] > 0.97
+    assert result.metrics["conformal.width.split"] < 5
+
+
+def test_the_split_keeps_pairs_together_and_does_not_depend_on_the_order() -> None:
+    names = [f"pair {k // 2}" for k in range(2000)]
+    first = drawn(names, 0.3, 0)
+    assert (first[::2] == first[1::2]).all()
+    assert first.mean() == pytest.approx(0.3, abs=0.03)
+    assert (drawn(names[::-1], 0.3, 0) == first[::-1]).all()
+    assert (drawn(names, 0.3, 1) != first).any()
+
+
+def test_pairs_are_never_in_both_parts(rng: np.random.Generator) -> None:
+    (result,) = ConformalAnalysis(by=None)(simulated(100, {"a": 5.0}, paired=True), rng)
+    # `coverage` refuses ids that were fitted on, so a result is the proof; the parts are whole pairs.
+    assert result.findings[0].values["fit"] % 2 == 0
+
+
+def test_what_a_user_can_get_wrong(rng: np.random.Generator) -> None:
+    judged = simulated(20, {"a": 5.0})
+    with pytest.raises(ConfigError, match=r"`analysis\.by` is 'court'; there are: condition"):
+        ConformalAnalysis(by="court").check(judged)
+    with pytest.raises(DataError, match="which is no level"):
+        ConformalAnalysis(ordinal=True).check(judged)
+    with pytest.raises(ConfigError, match="nominal"):
+        ConformalAnalysis(nominal=1.5)
+    unlabelled = Judged(judged.frame.assign(label=np.nan), rubric())
+    with pytest.raises(Unsuited, match="condition_labels"):
+        ConformalAnalysis().check(unlabelled)
+    with pytest.raises(ConfigError, match="give one of them"):
+        ConformalAnalysis(reference="x", condition_labels={"a": 5.0}).check(judged)

@@ -1,0 +1,79 @@
+"""Costs per text against a baseline, and which trigger rules fired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, tabulate
+from undogmatic.analyses.costs import FIRED, TRIGGERED, CostsAnalysis
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Cost, Item, Judgment
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+
+
+def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
+    return Cost(calls=calls, cached=cached, input_tokens=100 * calls, output_tokens=10 * calls, usd=usd, seconds=calls)
+
+
+def judged(judgments: list[Judgment]) -> Judged:
+    items = [Item(id=j.item_id, text="t") for j in judgments]
+    return Judged(tabulate(items, judgments, 1), rubric())
+
+
+def baseline(folder: Path, items: int, calls: int = 1) -> str:
+    folder.mkdir()
+    lines = [verdict(f"i{k}", 50.0, cost=cost(calls)).model_dump_json() for k in range(items)]
+    (folder / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder)
+
+
+def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, rng: np.random.Generator, said: Said) -> None:
+    run = judged([verdict(f"i{k}", 50.0, cost=cost(3, usd=0.03)) for k in range(8)])
+    (result,) = CostsAnalysis(baseline=baseline(tmp_path / "base", 8))(run, rng)
+    assert result.metrics["costs.calls"] == 3
+    assert result.metrics["costs.usd"] == pytest.approx(0.03)
+    for quantity in ("calls", "input_tokens", "output_tokens", "seconds", "usd"):
+        assert result.metrics[f"costs.ratio.{quantity}"] == pytest.approx(3)
+    assert said(result)["costs.calls_baseline"].values["ratio"] == 3
+    assert [f.name for f in result.figures] == ["ratio"]
+
+
+def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator, said: Said) -> None:
+    run = judged([verdict(f"i{k}", 50.0, cost=cost(1, cached=1, usd=None)) for k in range(4)])
+    (result,) = CostsAnalysis()(run, rng)
+    found = said(result)
+    assert found["costs.calls_single"].values == {"calls": 2.0, "n": 4, "ratio": 2.0}
+    assert found["costs.cached"].values == {"n": 4, "total": 8}
+    assert "costs.usd" not in result.metrics and "costs.spent_unpriced" in found
+
+
+def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, said: Said) -> None:
+    notes: list[dict[str, Any]] = [
+        {TRIGGERED: 1.0, FIRED: "overall, hallucination"},
+        {TRIGGERED: 1.0, FIRED: "overall"},
+        {TRIGGERED: 0.0, FIRED: ""},
+        {TRIGGERED: 0.0, FIRED: ""},
+    ]
+    details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
+    run = judged([verdict(f"i{k}", 50.0, cost=cost(1), details=d) for k, d in enumerate(details)])
+    (result,) = CostsAnalysis()(run, rng)
+    assert result.metrics["costs.trigger_rate"] == 0.5
+    rules = result.tables["rules"].set_index("rule")
+    assert rules["n_fired"].to_dict() == {"overall": 2, "hallucination": 1}
+    assert rules["n_alone"].to_dict() == {"overall": 1, "hallucination": 0}
+    assert said(result)["costs.trigger"].values["hits"] == 2
+
+
+def test_a_baseline_must_be_a_run_over_the_same_texts(tmp_path: Path) -> None:
+    run = judged([verdict(f"i{k}", 50.0) for k in range(4)])
+    with pytest.raises(ConfigError, match=r"`analysis\.baseline` names"):
+        CostsAnalysis(baseline=str(tmp_path / "none")).check(run)
+    with pytest.raises(DataError, match="shares 4 items"):
+        CostsAnalysis(baseline=baseline(tmp_path / "other", 6)).check(run)

@@ -1,0 +1,66 @@
+"""Estimates from few labels on simulated judges whose bias is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.few_labels import FewLabelsAnalysis
+from undogmatic.errors import DataError
+from undogmatic.records import Item
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
+
+
+def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
+    """Labels around 70 and 30; the judge says 10 more on the treated side, 2 more on the other; some pairs labelled."""
+    draw = np.random.default_rng(2)
+    items, judgments = [], []
+    for n in range(pairs):
+        for condition, centre in CONDITIONS.items():
+            truth = float(np.clip(centre + draw.normal(0, 10), 0, 100))
+            score = float(np.clip(truth + (10 if centre == 70 else 2) + draw.normal(0, 2), 0, 100))
+            known = n < labelled
+            metadata = {"inclusion_probability": inclusion} if known and inclusion is not None else {}
+            label = truth if known else None
+            items.append(
+                Item(id=f"{n}-{condition}", text="t", pair=str(n), condition=condition, label=label, metadata=metadata)
+            )
+            judgments.append(verdict(items[-1].id, score))
+    return Judged(tabulate(items, judgments, 1), rubric())
+
+
+def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Said) -> None:
+    (result,) = FewLabelsAnalysis()(biased(400, 40), rng)
+    m = result.metrics
+    assert m["few_labels.judge_mean"] == pytest.approx(56, abs=1.5)
+    assert m["few_labels.mean_low"] <= 50 <= m["few_labels.mean_high"]
+    assert m["few_labels.difference_low"] <= 40 <= m["few_labels.difference_high"]
+    table = result.tables["estimates"].set_index("of")
+    # The judge follows the labels closely, so that it makes the interval much narrower than labels alone.
+    widths = table["high"] - table["low"], table["labels_only_high"] - table["labels_only_low"]
+    assert (widths[0] < 0.6 * widths[1]).all()
+    found = said(result)
+    assert {"few_labels.even", "few_labels.difference", "few_labels.verdict_estimate"} <= found.keys()
+    assert found["few_labels.budget"].values["with_judge"] < found["few_labels.budget"].values["only"]
+
+
+def test_drawn_labels_are_weighted_and_no_budget_is_guessed(rng: np.random.Generator, said: Said) -> None:
+    (result,) = FewLabelsAnalysis()(biased(400, 40, inclusion=0.1), rng)
+    assert "few_labels.weighted" in said(result)
+    assert "few_labels.needed" not in result.metrics
+    assert result.metrics["few_labels.mean_low"] <= 50 <= result.metrics["few_labels.mean_high"]
+
+
+def test_what_cannot_be_estimated() -> None:
+    with pytest.raises(Unsuited, match="at least 10 labelled texts; the dataset has 4"):
+        FewLabelsAnalysis().check(biased(10, 2))
+    with pytest.raises(Unsuited, match="`label`"):
+        FewLabelsAnalysis().check(biased(10, 0))
+    with pytest.raises(DataError, match="`inclusion_probability` is 0"):
+        FewLabelsAnalysis().check(biased(20, 10, inclusion=0.0))

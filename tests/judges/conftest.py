@@ -1,0 +1,77 @@
+"""Judges over a fake chat model, in words (one JSON answer per step) or in levels (one number per question)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+import pytest
+
+from tests.conftest import FakeChat
+from undogmatic.judges.asker import LevelsAsker, WordsAsker
+from undogmatic.judges.base import Judge, judge_item
+from undogmatic.models.calls import Gateway
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item, Judgment, Provenance, Rubric
+
+
+class FixedJudge(Judge):
+    """Gives a reading, or raises; counts how often it was asked. No model."""
+
+    def __init__(self, answer: Reading | Exception, name: str = "fixed") -> None:
+        super().__init__()
+        self.answer, self.name, self.asked = answer, name, 0
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return dspy.Prediction(reading=self.answer)
+
+    def readouts(self) -> Sequence[Any]:
+        return ()
+
+    def state(self) -> dict[str, Any]:
+        return {"judge": self.name, "answer": repr(self.answer)}
+
+
+class Bench:
+    """Askers over scripted models, and a judgment of one text."""
+
+    def __init__(self, prompt: Prompt, rubric: Rubric, provenance: Provenance) -> None:
+        self.prompt, self.rubric, self.provenance = prompt, rubric, provenance
+
+    def words(self, *answers: Any) -> WordsAsker:
+        """Answers in this order: objects become JSON, texts stay as they are. The last one repeats."""
+        texts = [a if isinstance(a, str) else json.dumps(a) for a in answers]
+        self.chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
+        self.chat.connect(Gateway())
+        return WordsAsker(self.chat, self.prompt, self.rubric)
+
+    def levels(self, answer: Callable[[str], dict[int, float]], base: bool = True) -> LevelsAsker:
+        """`answer` gives the odds of the labels for a question (the last message)."""
+
+        def reply(question: str) -> tuple[str, dict[str, float]]:
+            return "0", {str(label): math.log(odds) for label, odds in answer(question).items()}
+
+        self.chat = FakeChat(reply, base=base)
+        self.chat.connect(Gateway())
+        return LevelsAsker(self.chat, self.prompt, self.rubric)
+
+    def judge(self, judge: Judge, text: str = "Tema 69.", **metadata: Any) -> Judgment:
+        item = Item(id="a", text=text, metadata=metadata)
+        return asyncio.run(judge_item(judge, item, self.provenance))
+
+    def asked(self) -> list[str]:
+        """The last message of every call."""
+        return [request["messages"][-1]["content"] for request in self.chat.requests]
+
+
+@pytest.fixture
+def bench(prompt: Prompt, rubric: Rubric, provenance: Provenance) -> Bench:
+    return Bench(prompt, rubric, provenance)

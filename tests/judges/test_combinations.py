@@ -1,0 +1,192 @@
+"""Panels and selective judges over judges that need no model."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.conftest import FakeChat, good_answer
+from tests.judges.conftest import Bench, FixedJudge
+from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
+from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
+from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.selective import Rules, SelectiveJudge
+from undogmatic.models.calls import Gateway
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Reading
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Failure, Item, Rubric, ScoreDistribution, Verdict
+
+
+def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:
+    return PanelJudge([FixedJudge(Reading(score=s)) for s in scores], rubric, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "score"),
+    [
+        ({}, 46),
+        ({"aggregate": "median"}, 50),
+        ({"aggregate": "trimmed_mean"}, 130 / 3),
+        ({"aggregate": "weighted", "weights": [3.0, 0.0, 0.0, 0.0, 1.0]}, 30),
+    ],
+)
+def test_aggregates(bench: Bench, rubric: Rubric, options: dict[str, object], score: float) -> None:
+    outcome = bench.judge(panel(10, 20, 50, 60, 90, rubric=rubric, **options)).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.score == pytest.approx(score)
+
+
+def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench, rubric: Rubric) -> None:
+    agreed = bench.judge(panel(50, 55, 60, rubric=rubric)).outcome
+    apart = bench.judge(panel(20, 55, 90, rubric=rubric)).outcome
+    assert isinstance(agreed, Verdict)
+    assert isinstance(apart, Verdict)
+    assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
+    assert agreed.details["spread"] == 10
+    assert agreed.interval == pytest.approx((45, 65))
+    assert agreed.confidence is not None
+    assert apart.confidence is not None
+    assert agreed.confidence > apart.confidence
+    assert agreed.distribution is not None
+    assert agreed.distribution.values == (50, 55, 60)
+
+
+def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench, rubric: Rubric) -> None:
+    one = ScoreDistribution(values=(0, 100), probabilities=(0.2, 0.8))
+    two = ScoreDistribution(values=(0, 100), probabilities=(0.6, 0.4))
+    members = [
+        FixedJudge(Reading(80.0, one, uncertainty="high", review=True, issues=("a",))),
+        FixedJudge(Reading(40.0, two, uncertainty="medium", issues=("b",))),
+    ]
+    outcome = bench.judge(PanelJudge(members, rubric)).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.distribution is not None
+    assert outcome.distribution.probabilities == pytest.approx((0.4, 0.6))
+    assert (outcome.uncertainty, outcome.review, outcome.interval) == ("high", True, pytest.approx((40, 80)))
+    assert outcome.issues[:2] == ("a", "b")
+    assert "medium" in outcome.issues[2]
+
+
+def test_a_failed_member_is_left_out_and_most_failed_is_a_failure(bench: Bench, rubric: Rubric) -> None:
+    bad = UnparseableAnswer("nonsense", "raw words")
+    outcome = bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(bad)], rubric)).outcome
+    assert isinstance(outcome, Verdict)
+    assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
+    assert outcome.issues == ("unparseable: nonsense",)
+    failed = bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)).outcome
+    assert isinstance(failed, Failure)
+    assert failed.raw == "raw words"
+
+
+def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) -> None:
+    with pytest.raises(ConfigError, match="wrong key"):
+        bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(ConfigError("wrong key"))], rubric))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"repeats": 0}, "at least 1"),
+        ({"repeats": 2}, "answers the same each time"),
+        ({"trim": 0.5}, "below 0.5"),
+        ({"aggregate": "weighted"}, "weights go with"),
+        ({"weights": [1.0, 1.0]}, "weights go with"),
+        ({"aggregate": "weighted", "weights": [1.0]}, "one number >= 0 per member"),
+        ({"aggregate": "weighted", "weights": [0.0, 0.0]}, "not all 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(rubric: Rubric, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        panel(10, 20, rubric=rubric, **options)
+
+
+def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(
+    prompt: Prompt, rubric: Rubric, bench: Bench
+) -> None:
+    scores = iter(range(100))
+    model = FakeChat(lambda _: (good_answer(next(scores)), None))
+    readout = StructuredReadout(temperature=1.0)
+    model.connect(Gateway())
+    readout.bind(model, prompt, rubric)
+    judgment = bench.judge(PanelJudge([ScoreJudge(readout)], rubric, repeats=4))
+    assert judgment.cost.calls == 4
+    assert judgment.score == pytest.approx(1.5)
+
+
+def selective(rubric: Rubric, cheap: Reading, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
+    expensive = FixedJudge(Reading(score=55.0, uncertainty="low"), "expensive")
+    return SelectiveJudge(FixedJudge(cheap), expensive, rubric, Rules.model_validate(rules)), expensive
+
+
+def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rubric: Rubric) -> None:
+    judge, expensive = selective(rubric, Reading(score=71.0), high_score={})
+    outcome = bench.judge(judge).outcome
+    assert isinstance(outcome, Verdict)
+    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (55, 1, "high_score")
+    assert outcome.details["cheap_score"] == 71
+    judge, expensive = selective(rubric, Reading(score=70.0), high_score={})
+    outcome = bench.judge(judge).outcome
+    assert isinstance(outcome, Verdict)
+    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (70, 0, "")
+    assert expensive.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("rules", "metadata", "fired"),
+    [
+        ({"high_score": None}, {}, ""),
+        ({"high_score": {"overall_above": 0.5}}, {}, "high_score"),
+        ({"disagrees_with_f1": {}}, {"accuracy": 0.9, "automatic_f1": 0.5}, "disagrees_with_f1"),
+        ({"disagrees_with_f1": {"f1_gap_above": 0.5}}, {"accuracy": 0.9, "automatic_f1": 0.5}, ""),
+        (
+            {"high_scientific_hallucination": {}},
+            {"scientific": 0.8, "hallucination_rate": 0.2},
+            "high_scientific_hallucination",
+        ),
+        ({"low_variance": {}}, {"bootstrap_variance": 0.01}, "low_variance"),
+        ({"low_variance": {"stable_overall_above": 0.65}}, {"bootstrap_variance": 0.01}, ""),
+        ({"low_confidence": {"confidence_below": 41}}, {}, "low_confidence"),
+        ({"wide_interval": {"width_above": 0.3}}, {}, "wide_interval"),
+        ({"low_confidence": {}, "wide_interval": {}}, {}, "low_confidence"),
+    ],
+)
+def test_each_rule_has_its_switch_and_its_thresholds(
+    bench: Bench, rubric: Rubric, rules: dict[str, object], metadata: dict[str, float], fired: str
+) -> None:
+    judge, _ = selective(rubric, Reading(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
+    outcome = bench.judge(judge, **metadata).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.details["rules_fired"] == fired
+
+
+def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubric: Rubric) -> None:
+    judge, _ = selective(rubric, Reading(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
+    outcome = bench.judge(judge, accuracy=0.9).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
+
+
+@pytest.mark.parametrize("value", ["high", 1.5, True])
+def test_metadata_that_is_no_share_is_named(bench: Bench, rubric: Rubric, value: object) -> None:
+    judge, _ = selective(rubric, Reading(score=10.0), low_variance={})
+    with pytest.raises(DataError, match=r"item 'a'.*bootstrap_variance"):
+        bench.judge(judge, bootstrap_variance=value)
+
+
+def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:
+    critique = {"issues": [], "critique_strength": 1, "range_low": 70, "range_high": 80, "confidence": 9}
+    cheap, initial = FixedJudge(Reading(score=75.0)), FixedJudge(Reading(score=75.0))
+    devil = DevilsAdvocateJudge(initial, bench.words(critique))
+    judgment = bench.judge(SelectiveJudge(cheap, devil, rubric, Rules(high_score={})))  # type: ignore[arg-type]
+    assert (cheap.asked, initial.asked, judgment.cost.calls) == (1, 0, 1)
+    assert isinstance(judgment.outcome, Verdict)
+    assert (judgment.outcome.interval, judgment.outcome.details["escalated"]) == ((70, 80), 1)
+
+
+def test_judges_work_without_an_event_loop(rubric: Rubric) -> None:
+    judge = panel(10, 20, rubric=rubric)
+    assert judge(item=Item(id="a", text="t")).reading.score == 15
+    assert asyncio.run(judge.acall(item=Item(id="a", text="t"))).reading.score == 15

@@ -1,0 +1,56 @@
+"""The wording of the steps: complete in each language, and the schemas that servers get."""
+
+from __future__ import annotations
+
+import pytest
+
+from undogmatic.errors import ConfigError
+from undogmatic.judges.calibration_probe import Accuracy
+from undogmatic.judges.debate import Advocate, Critic, Debate, Decision
+from undogmatic.judges.devils_advocate import Critique
+from undogmatic.judges.distributional import points_answer
+from undogmatic.judges.questions import Answer, numbers, schema, wording
+from undogmatic.judges.red_blue import RedBlue
+from undogmatic.judges.single_pass import SinglePass
+from undogmatic.records import Rubric
+
+STEPS: dict[str, type[Answer]] = {
+    "critique": Critique,
+    "debate": Debate,
+    "advocate": Advocate,
+    "critic": Critic,
+    "arbiter": Decision,
+    "red_blue": RedBlue,
+    "single_pass": SinglePass,
+    "accuracy": Accuracy,
+}
+
+
+@pytest.mark.parametrize("language", ["pt", "en"])
+@pytest.mark.parametrize("step", STEPS)
+def test_every_field_is_worded_in_every_language(step: str, language: str, rubric: Rubric) -> None:
+    words, kind = wording(step, language), STEPS[step]
+    assert list(words.form) == list(kind.model_fields)
+    for name, number in numbers(kind).items():
+        if not number.words_only:
+            answers = words.levels[name].answers
+            assert len(answers or rubric.levels) == len(number.levels(rubric))
+
+
+def test_a_language_without_wording_names_those_that_have_one() -> None:
+    with pytest.raises(ConfigError, match="they have: en, pt"):
+        wording("critique", "fr")
+
+
+def test_the_schema_requires_and_bounds_every_field(rubric: Rubric) -> None:
+    made = schema(Critique, rubric)
+    assert made["required"] == list(Critique.model_fields)
+    assert made["additionalProperties"] is False
+    assert made["properties"]["range_high"] == {"type": "number", "minimum": 0, "maximum": 100}
+    assert made["properties"]["critique_strength"] == {"type": "number", "minimum": 0, "maximum": 10}
+    assert schema(Debate, rubric)["properties"]["compelling"]["enum"] == ["advocate", "critic", "neither"]
+
+
+def test_points_have_a_field_per_level_that_means_it(rubric: Rubric) -> None:
+    marks = numbers(points_answer(rubric, "en"))
+    assert [mark.meaning for mark in marks.values()] == ["0: none", "25: little", "50: half", "75: much", "100: all"]

@@ -1,0 +1,245 @@
+"""Each style with a chat model that answers in JSON: what it yields, how many calls it makes, what bad answers get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.judges.conftest import Bench, FixedJudge
+from undogmatic.judges.asker import Asker
+from undogmatic.judges.base import Judge
+from undogmatic.judges.calibration_probe import CalibrationProbeJudge
+from undogmatic.judges.debate import DebateJudge
+from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
+from undogmatic.judges.distributional import DistributionalJudge
+from undogmatic.judges.red_blue import RedBlueJudge, balance
+from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Failure, Judgment, Verdict
+
+ISSUE = {"kind": "missing", "severity": "moderate", "text": "No scope."}
+CRITIQUE = {"issues": [ISSUE], "critique_strength": 4, "range_low": 50, "range_high": 65, "confidence": 70}
+POINTS = {"level_0": 0, "level_1": 0, "level_2": 10, "level_3": 80, "level_4": 10}
+DEBATE = {
+    "advocate_strengths": ["cites only"],
+    "advocate_score": 90,
+    "critic_weaknesses": ["one reason"],
+    "critic_score": 30,
+    "rationale": "Mostly citation.",
+    "compelling": "advocate",
+    "final_score": 81,
+    "confidence": 75,
+}
+RED_BLUE = {
+    "red_reasons": ["one reason"],
+    "blue_reasons": ["cites"],
+    "red_strength": 2,
+    "blue_strength": 8,
+    "rationale": "It cites.",
+    "final_score": 85,
+    "confidence": 66,
+}
+SINGLE = {
+    "score": 60,
+    "confidence": 72,
+    "range_low": 50,
+    "range_high": 75,
+    "key_uncertainty": "Is the scope a reason?",
+    "rationale": "Half and half.",
+}
+START = Reading(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
+
+
+def devil(asker: Asker) -> Judge:
+    return DevilsAdvocateJudge(FixedJudge(START), asker)
+
+
+def probe(asker: Asker) -> Judge:
+    return CalibrationProbeJudge(FixedJudge(START), asker)
+
+
+def single(asker: Asker) -> Judge:
+    return SinglePassJudge(FixedJudge(AssertionError("not asked: the answer holds the score")), asker)
+
+
+STYLES: list[tuple[Callable[[Asker], Judge], dict[str, Any]]] = [
+    (devil, CRITIQUE),
+    (DistributionalJudge, POINTS),
+    (DebateJudge, DEBATE),
+    (RedBlueJudge, RED_BLUE),
+    (single, SINGLE),
+    (probe, {"accuracy": 64}),
+]
+
+
+def verdict(judgment: Judgment) -> Verdict:
+    assert isinstance(judgment.outcome, Verdict), judgment.outcome
+    return judgment.outcome
+
+
+def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Bench) -> None:
+    found = verdict(bench.judge(devil(bench.words(CRITIQUE))))
+    assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
+    assert (found.confidence, found.confidence_source) == (70, "stated")
+    assert found.issues == ("moderate (missing): No scope.",)
+    assert found.details["critique_strength"] == 0.4
+    assert found.details["score_delta"] == 22.5
+    assert found.details["moderate_issues"] == 1
+
+
+def test_a_strength_of_one_is_a_tenth(bench: Bench) -> None:
+    mild = CRITIQUE | {"critique_strength": 1, "issues": []}
+    found = verdict(bench.judge(devil(bench.words(mild))))
+    assert (found.details["critique_strength"], found.uncertainty) == (0.1, "low")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"critique_strength": 7},
+        {"issues": [ISSUE | {"severity": "major"}] * 2},
+        {"range_low": 20, "range_high": 65},
+    ],
+)
+def test_strength_major_issues_or_a_wide_range_ask_for_review(bench: Bench, changes: dict[str, Any]) -> None:
+    found = verdict(bench.judge(devil(bench.words(CRITIQUE | changes))))
+    assert (found.uncertainty, found.review) == ("high", True)
+
+
+def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) -> None:
+    bench.judge(devil(bench.words(CRITIQUE)))
+    asked = bench.asked()[0]
+    assert asked.startswith("<<text-")
+    assert "score: 80, on the scale from 0 to 100" in asked.rpartition(">>")[2]
+    assert '"severity": "minor" | "moderate" | "major"' in bench.chat.requests[0]["system"]
+
+
+def test_points_are_the_distribution(bench: Bench) -> None:
+    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS))))
+    assert found.distribution is not None
+    assert found.distribution.probabilities == pytest.approx((0, 0, 0.1, 0.8, 0.1))
+    assert (found.score, found.interval, found.uncertainty) == (pytest.approx(75), (50, 100), "medium")
+    assert found.issues == ()
+
+
+def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_is_named(bench: Bench) -> None:
+    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57}))))
+    assert found.distribution is not None
+    assert sum(found.distribution.probabilities) == pytest.approx(1)
+    assert found.details["points_sum"] == 100
+    assert "multiples of 5" in found.issues[0]
+    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS | {"level_3": 60}))))
+    assert (found.details["points_sum"], "sum to 80" in found.issues[0]) == (80, True)
+
+
+def test_a_debate_has_two_positions_and_a_judge(bench: Bench) -> None:
+    found = verdict(bench.judge(DebateJudge(bench.words(DEBATE))))
+    assert (found.score, found.interval, found.uncertainty) == (81, (pytest.approx(30), pytest.approx(90)), "medium")
+    assert found.details["judge_position"] == pytest.approx(0.85)
+    assert found.details["compelling"] == "advocate"
+    assert found.rationale == "Mostly citation."
+
+
+def test_a_judge_in_the_middle_and_a_degenerate_debate_are_uncertain(bench: Bench) -> None:
+    middle = verdict(bench.judge(DebateJudge(bench.words(DEBATE | {"final_score": 60}))))
+    assert (middle.uncertainty, middle.review) == ("high", True)
+    turned = verdict(bench.judge(DebateJudge(bench.words(DEBATE | {"advocate_score": 20}))))
+    assert (turned.uncertainty, turned.interval) == ("high", (20, 30))
+    assert "Degenerate debate" in turned.issues[0]
+    assert "judge_position" not in turned.details
+
+
+def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench: Bench) -> None:
+    parts = [
+        {"advocate_strengths": ["cites only"], "advocate_score": 90},
+        {"critic_weaknesses": ["one reason"], "critic_score": 30},
+        {k: DEBATE[k] for k in ("rationale", "compelling", "final_score", "confidence")},
+    ]
+    judgment = bench.judge(DebateJudge(bench.words(*parts), separate_calls=True))
+    assert verdict(judgment).score == 81
+    assert judgment.cost.calls == 3
+    advocate, critic, judge = bench.asked()
+    assert "cites only" not in critic
+    assert "one reason" not in advocate
+    assert "defends 90.0: cites only" in judge
+    assert "defends 30.0: one reason" in judge
+
+
+def test_red_and_blue(bench: Bench) -> None:
+    found = verdict(bench.judge(RedBlueJudge(bench.words(RED_BLUE))))
+    assert (found.score, found.uncertainty, found.details["stronger_team"]) == (85, "low", "blue")
+    even = verdict(bench.judge(RedBlueJudge(bench.words(RED_BLUE | {"red_strength": 8}))))
+    assert (even.uncertainty, even.review, even.details["stronger_team"]) == ("high", True, "neither")
+
+
+def test_the_balance_of_teams() -> None:
+    assert balance(0, 0) == (None, "neither", "high")
+    assert balance(6, 10).level == "medium"
+    assert balance(2, 8)[1:] == ("blue", "low")
+    assert balance(8, 2)[1:] == ("red", "low")
+
+
+def test_a_single_pass_gives_its_range(bench: Bench) -> None:
+    found = verdict(bench.judge(single(bench.words(SINGLE))))
+    assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
+    assert found.issues == ("Is the scope a reason?",)
+
+
+def test_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
+    found = verdict(bench.judge(probe(bench.words({"accuracy": 64}))))
+    assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
+    assert found.uncertainty == "medium"
+
+
+@pytest.mark.parametrize(("style", "answer"), STYLES)
+def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: Any, answer: dict[str, Any]) -> None:
+    judgment = bench.judge(style(bench.words(answer)))
+    assert (judgment.cost.calls, isinstance(judgment.outcome, Verdict)) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("style", "bad", "kind", "said"),
+    [
+        (devil, CRITIQUE | {"range_low": 70, "range_high": 40}, "unparseable", "`range_high` is 40, below `range_low`"),
+        (devil, CRITIQUE | {"range_high": 140}, "off_scale", "`range_high` is 140, outside 0-100"),
+        (devil, {k: v for k, v in CRITIQUE.items() if k != "range_low"}, "unparseable", "`range_low` is missing"),
+        (devil, CRITIQUE | {"critique_strength": 11}, "off_scale", "outside 0-10"),
+        (devil, CRITIQUE | {"issues": [ISSUE | {"severity": "fatal"}]}, "unparseable", "issues.0.severity"),
+        (devil, CRITIQUE | {"confidence": None}, "unparseable", "`confidence` is None, not a number"),
+        (devil, CRITIQUE | {"remark": "x"}, "unparseable", "`remark`"),
+        (DistributionalJudge, "mostly the third level", "unparseable", "not a JSON object"),
+        (DistributionalJudge, POINTS | {"level_2": "10"}, "unparseable", "not a number"),
+        (DistributionalJudge, POINTS | {"level_2": -10}, "off_scale", "outside 0-100"),
+        (DistributionalJudge, dict.fromkeys(POINTS, 0), "unparseable", "all levels got 0 points"),
+        (
+            DebateJudge,
+            {k: v for k, v in DEBATE.items() if k != "final_score"},
+            "unparseable",
+            "`final_score` is missing",
+        ),
+        (DebateJudge, DEBATE | {"rationale": " "}, "unparseable", "`rationale` is empty"),
+        (DebateJudge, DEBATE | {"compelling": None}, "unparseable", "`compelling` is empty"),
+        (RedBlueJudge, RED_BLUE | {"blue_strength": True}, "unparseable", "not a number"),
+        (single, SINGLE | {"range_low": 70}, "unparseable", "`range_low` is 70, above `score` 60"),
+        (probe, {"accuracy": 640}, "off_scale", "outside 0-100"),
+    ],
+)
+def test_a_bad_answer_gets_one_retry_with_the_reason_then_a_failure(
+    bench: Bench, style: Any, bad: Any, kind: str, said: str
+) -> None:
+    judgment = bench.judge(style(bench.words(bad)))
+    outcome = judgment.outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.reason, len(bench.chat.requests)) == (kind, 2)
+    assert said in outcome.message
+    assert said in bench.asked()[1]
+    assert outcome.raw
+
+
+@pytest.mark.parametrize(("style", "answer"), STYLES)
+def test_a_good_second_answer_counts(bench: Bench, style: Any, answer: dict[str, Any]) -> None:
+    judgment = bench.judge(style(bench.words("rubbish", answer)))
+    assert isinstance(judgment.outcome, Verdict)
+    assert judgment.cost.calls == 2

@@ -1,0 +1,291 @@
+"""The uncertainty formulas: published-by-hand cases, shared reference cases, and the properties they promise."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from undogmatic.stats import distribution, uncertainty
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+RANK = {"low": 0, "medium": 1, "high": 2}
+SCORES = st.integers(0, 20).map(lambda i: i / 2)
+STRENGTHS = st.integers(0, 20).map(lambda i: i / 20)
+
+
+def _shared_rows(name: str) -> list[dict[str, Any]]:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _of_case(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    if kind == "devils_advocate":
+        return uncertainty.critique_uncertainty(**given)._asdict()
+    if kind == "distribution_entropy":
+        return uncertainty.points_entropy(given)._asdict()
+    if kind == "debate":
+        return uncertainty.debate_uncertainty(
+            given["advocate_score"], given["critic_score"], given["judge_final"]
+        )._asdict()
+    if kind == "aggregate":
+        return uncertainty.aggregate_uncertainty(given["overall"], given["levels"])._asdict()
+    raise AssertionError(f"unknown kind {kind}")
+
+
+def test_every_shared_case_is_reproduced() -> None:
+    for row in _shared_rows("uncertainty/cases.jsonl"):
+        result = _of_case(row["kind"], row["input"])
+        for field, expected in row["expected"].items():
+            got = list(result[field]) if isinstance(expected, list) else result[field]
+            if isinstance(expected, str | bool):
+                assert got == expected, (row, field)
+            else:
+                assert got == pytest.approx(expected, rel=0, abs=1e-9), (row, field)
+
+
+class TestCritique:
+    @pytest.mark.parametrize(
+        ("strength", "width", "major", "level"),
+        [
+            (0.3, 2, 0, "low"),
+            (0.31, 2, 0, "medium"),
+            (0.3, 2.5, 0, "medium"),
+            (0.3, 2, 1, "medium"),
+            (0.6, 4, 1, "medium"),
+            (0.61, 4, 1, "high"),
+            (0.6, 4.5, 1, "high"),
+            (0.6, 4, 2, "high"),
+        ],
+    )
+    def test_each_threshold_is_strict(self, strength: float, width: float, major: int, level: str) -> None:
+        result = uncertainty.critique_uncertainty(5, strength, (3, 3 + width), major)
+        assert result.level == level
+        assert result.recommend_human_review == (level == "high")
+
+    def test_a_width_that_is_4_but_for_rounding_is_not_above_4(self) -> None:
+        low, high = 4.3, 8.3
+        assert high - low > 4  # the trap exists
+        assert uncertainty.critique_uncertainty(6, 0.1, (low, high), 0).level == "medium"
+
+    def test_a_one_on_ten_is_a_tenth(self) -> None:
+        result = uncertainty.critique_uncertainty(1, 0.1, (1, 1), 0)
+        assert result.confidence_interval == (0.1, 0.1)
+        assert float(distribution.rescale(1, (0, 10), (0, 1))) == pytest.approx(0.1)
+
+    @given(SCORES, STRENGTHS, SCORES, SCORES, st.integers(0, 3))
+    def test_swapped_ends_are_ordered_and_noted(self, score: float, k: float, a: float, b: float, n: int) -> None:
+        one, other = (uncertainty.critique_uncertainty(score, k, ends, n) for ends in ((a, b), (b, a)))
+        assert one[:4] == other[:4]
+        assert len(one.notes) + len(other.notes) == (a != b)
+
+    @given(SCORES, STRENGTHS, STRENGTHS, st.integers(0, 10), st.integers(0, 10), st.integers(0, 4), st.integers(0, 4))
+    def test_monotone_in_strength_width_and_issues(
+        self, score: float, k1: float, k2: float, w1: int, w2: int, n1: int, n2: int
+    ) -> None:
+        less = uncertainty.critique_uncertainty(score, min(k1, k2), (0, min(w1, w2)), min(n1, n2))
+        more = uncertainty.critique_uncertainty(score, max(k1, k2), (0, max(w1, w2)), max(n1, n2))
+        assert RANK[less.level] <= RANK[more.level]
+
+    @pytest.mark.parametrize(
+        ("arguments", "named"),
+        [
+            ((11, 0.5, (1, 2), 0), "initial_score"),
+            ((5, 6, (1, 2), 0), "critique_strength"),
+            ((5, 0.6, (1, 12), 0), "revised_range"),
+            ((5, 0.6, (1,), 0), "revised_range"),
+            ((5, 0.6, (float("nan"), 2), 0), "revised_range"),
+            ((5, 0.6, (1, 2), -1), "major_issues"),
+        ],
+    )
+    def test_what_is_off_scale_is_named(self, arguments: tuple[Any, ...], named: str) -> None:
+        with pytest.raises(ValueError, match=named):
+            uncertainty.critique_uncertainty(*arguments)
+
+
+class TestPoints:
+    def test_uniform_is_one_and_certain_is_zero(self) -> None:
+        assert uncertainty.points_entropy([25, 25, 25, 25]).normalised_entropy == pytest.approx(1)
+        certain = uncertainty.points_entropy([0, 100, 0])
+        assert (certain.normalised_entropy, certain.band, certain.notes) == (0, "low", ())
+
+    def test_two_of_four_options_are_half_of_the_bits(self) -> None:
+        result = uncertainty.points_entropy({"a": 50, "b": 50, "c": 0, "d": 0})
+        assert result.normalised_entropy == pytest.approx(0.5)
+        assert result.band == "medium"
+
+    def test_one_option_is_certain(self) -> None:
+        assert uncertainty.points_entropy([100]).normalised_entropy == 0
+
+    def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_recorded(self) -> None:
+        result = uncertainty.points_entropy([30, 30, 60])
+        assert result.probabilities == pytest.approx((0.25, 0.25, 0.5))
+        assert (result.sums_to_100, result.total) == (False, 120)
+        assert "120" in result.notes[0]
+        assert result.normalised_entropy == uncertainty.points_entropy([25, 25, 50]).normalised_entropy
+
+    def test_points_off_the_grid_of_5_are_noted(self) -> None:
+        result = uncertainty.points_entropy([33, 33, 34])
+        assert result.sums_to_100
+        assert "multiples of 5" in result.notes[0]
+
+    @given(st.lists(st.integers(0, 20).map(lambda i: 5 * i), min_size=2, max_size=8).filter(any), st.randoms())
+    def test_the_order_of_options_does_not_matter(self, points: list[int], random: Any) -> None:
+        shuffled = random.sample(points, len(points))
+        one, other = uncertainty.points_entropy(points), uncertainty.points_entropy(shuffled)
+        assert one.normalised_entropy == pytest.approx(other.normalised_entropy, abs=1e-12)
+        assert (one.band, one.total) == (other.band, other.total)
+
+    @pytest.mark.parametrize("points", [[], [0, 0], [-5, 105], [float("nan"), 100]])
+    def test_points_that_say_nothing_are_refused(self, points: list[float]) -> None:
+        with pytest.raises(ValueError, match="points"):
+            uncertainty.points_entropy(points)
+
+
+class TestDebate:
+    @pytest.mark.parametrize(
+        ("advocate", "critic", "final", "level"),
+        [(8, 3, 5.5, "high"), (8, 3, 5, "low"), (8, 3, 6, "low"), (9, 3, 8, "medium"), (9, 3, 6, "high")],
+    )
+    def test_between_the_sides_is_high_and_the_borders_are_not(
+        self, advocate: float, critic: float, final: float, level: str
+    ) -> None:
+        assert uncertainty.debate_uncertainty(advocate, critic, final).level == level
+
+    @pytest.mark.parametrize(("advocate", "critic"), [(4, 4), (3, 6)])
+    def test_a_degenerate_debate_is_high_and_says_why(self, advocate: float, critic: float) -> None:
+        result = uncertainty.debate_uncertainty(advocate, critic, 5)
+        assert (result.level, result.judge_position) == ("high", None)
+        assert "Degenerate" in result.notes[0]
+        assert result.confidence_interval[0] <= result.confidence_interval[1]
+
+    def test_a_verdict_outside_the_sides_is_kept_and_noted(self) -> None:
+        result = uncertainty.debate_uncertainty(8, 4, 1)
+        assert result.judge_position == -0.75
+        assert "outside" in result.notes[0]
+
+    @given(SCORES, SCORES, SCORES)
+    def test_turning_the_scale_round_changes_sides_and_nothing_else(self, a: float, c: float, final: float) -> None:
+        one = uncertainty.debate_uncertainty(a, c, final)
+        mirrored = uncertainty.debate_uncertainty(10 - c, 10 - a, 10 - final)
+        assert (one.level, one.gap, len(one.notes)) == (mirrored.level, mirrored.gap, len(mirrored.notes))
+        if one.judge_position is not None and mirrored.judge_position is not None:
+            assert one.judge_position == pytest.approx(1 - mirrored.judge_position)
+
+
+class TestTrigger:
+    def test_each_rule_fires_alone_and_can_be_switched_off(self) -> None:
+        cases: dict[str, dict[str, Any]] = {
+            "high_score": {"overall": 0.8},
+            "disagrees_with_f1": {"overall": 0.2, "accuracy": 0.9, "automatic_f1": 0.5},
+            "high_scientific_hallucination": {"overall": 0.2, "scientific": 0.8, "hallucination_rate": 0.2},
+            "low_variance": {"overall": 0.65, "bootstrap_variance": 0.01},
+        }
+        for rule, numbers in cases.items():
+            assert uncertainty.should_escalate(**numbers).fired == (rule,)
+            others = [other for other in uncertainty.RULES if other != rule]
+            assert not uncertainty.should_escalate(**numbers, rules=others).escalate
+
+    def test_thresholds_are_strict_even_against_rounding(self) -> None:
+        quiet = uncertainty.should_escalate(0.7, 0.9, 0.7, 0.6, 0.1, 0.05)
+        assert quiet == uncertainty.Escalation((), ())
+        assert not uncertainty.should_escalate(0.6, bootstrap_variance=0.01).escalate
+
+    def test_a_missing_number_leaves_its_rules_unevaluated(self) -> None:
+        result = uncertainty.should_escalate(None, accuracy=0.9, automatic_f1=0.1)
+        assert result.fired == ("disagrees_with_f1",)
+        assert result.not_evaluated == ("high_score", "high_scientific_hallucination", "low_variance")
+
+    @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+    def test_a_higher_threshold_never_escalates_more(self, overall: float, one: float, other: float) -> None:
+        low, high = (uncertainty.should_escalate(overall, overall_above=t) for t in sorted((one, other)))
+        assert set(high.fired) <= set(low.fired)
+
+    def test_an_unknown_rule_or_a_raw_score_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"'highscore'.*'high_score'"):
+            uncertainty.should_escalate(0.5, rules=("highscore",))
+        with pytest.raises(ValueError, match="accuracy"):
+            uncertainty.should_escalate(0.5, accuracy=7)
+
+    def test_rates_count_items_and_rules(self) -> None:
+        fired = [uncertainty.should_escalate(x, bootstrap_variance=0.0) for x in (0.9, 0.65, 0.1, 0.2)]
+        rates = uncertainty.trigger_rates(fired)
+        assert (rates.rate.n_true, rates.rate.n) == (2, 4)
+        assert {rule: share.n_true for rule, share in rates.by_rule.items() if share.n_true} == {
+            "high_score": 1,
+            "low_variance": 2,
+        }
+
+    def test_every_shared_trigger_decision_is_reproduced(self) -> None:
+        rows = [row for row in _shared_rows("flow/judge_and_auto.jsonl") if row["judge_error"] is None]
+        repeats: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        for row in rows:
+            repeats[row["test_case_id"], row["model"], row["condition"]].append(row["judge_0_10"]["overall"] / 10)
+        decisions = []
+        for row in rows:
+            # A raw 1 is a tenth: the scale is 0-10, whatever the number looks like.
+            unit = {name: value / 10 for name, value in row["judge_0_10"].items()}
+            variance = float(np.var(repeats[row["test_case_id"], row["model"], row["condition"]]))
+            expected = row["expected_trigger"]
+            assert variance == pytest.approx(expected["bootstrap_variance_population"], abs=1e-9)
+            decision = uncertainty.should_escalate(
+                unit["overall"],
+                unit["accuracy"],
+                unit["scientific"],
+                row["auto"]["hierarchy_f1"],
+                row["auto"].get("hallucination_rate"),
+                variance,
+            )
+            assert {rule: rule in decision.fired for rule in uncertainty.RULES} == expected["rules"], row["condition"]
+            assert decision.escalate == expected["run"]
+            decisions.append(decision)
+        totals = json.loads((SHARED / "flow/expected.json").read_text(encoding="utf-8"))["trigger"]
+        rates = uncertainty.trigger_rates(decisions)
+        assert rates.rate.n == totals["n"]
+        assert rates.rate.share == pytest.approx(totals["rate"], abs=1e-9)
+        assert {rule: share.share for rule, share in rates.by_rule.items()} == pytest.approx(totals["by_rule"])
+
+
+class TestAggregate:
+    def test_each_high_judgment_widens_both_sides_and_the_ends_are_clipped(self) -> None:
+        calm = uncertainty.aggregate_uncertainty([0.4, 0.6], ["low", "low"])
+        assert calm.confidence_interval == pytest.approx((0.4, 0.6))
+        one = uncertainty.aggregate_uncertainty([0.4, 0.6], ["low", "high"])
+        assert one.confidence_interval == pytest.approx((0.3, 0.7))
+        assert uncertainty.aggregate_uncertainty([1, 0.9], ["low", "high"]).confidence_interval[1] == 1
+
+    def test_medium_does_not_raise_the_level_but_is_said(self) -> None:
+        result = uncertainty.aggregate_uncertainty([0.5, 0.5, 0.5], ["low", "medium", "medium"])
+        assert (result.uncertainty_level, result.recommend_expert_review) == ("low", False)
+        assert "2 of 3" in result.notes[0]
+
+    def test_one_flag_is_enough_for_review_and_issues_are_joined_in_order(self) -> None:
+        result = uncertainty.aggregate_uncertainty(
+            [0.5, 0.5], ["low", "low"], [False, True], [["no reasons"], ["wrong court", "no reasons"]]
+        )
+        assert result.recommend_expert_review
+        assert result.uncertainty_level == "low"
+        assert result.issues == ("no reasons", "wrong court", "no reasons")
+
+    def test_a_text_is_one_issue_not_its_letters(self) -> None:
+        assert uncertainty.aggregate_uncertainty([0.5], ["low"], issues=["no reasons"]).issues == ("no reasons",)
+
+    @pytest.mark.parametrize(
+        ("scores", "levels", "flags", "named"),
+        [
+            ([], [], [], "scores"),
+            ([1, 8], ["low", "low"], [], "scores"),
+            ([0.5], ["low", "low"], [], "levels"),
+            ([0.5], ["none"], [], "levels"),
+            ([0.5, 0.5], ["low", "low"], [True], "review_flags"),
+        ],
+    )
+    def test_what_does_not_fit_is_named(self, scores: Any, levels: Any, flags: Any, named: str) -> None:
+        with pytest.raises(ValueError, match=named):
+            uncertainty.aggregate_uncertainty(scores, levels, flags)

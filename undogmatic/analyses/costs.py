@@ -1,0 +1,142 @@
+"""What judging took, per text: calls, tokens, money, seconds, against a baseline; and how often a trigger fired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
+from undogmatic.analyses.runs import JOURNAL
+from undogmatic.engine.journal import read_journal
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.stats.proportion import proportion
+
+QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
+TRIGGERED, FIRED = "details.escalated", "details.rules_fired"
+"""What `judge=selective` notes: whether the expensive judge was called (1 or 0), and the rules that fired."""
+
+
+@dataclass(frozen=True)
+class CostsAnalysis:
+    """Cost per judged or failed text, all repeats together.
+
+    Answers from the cache count as calls, since that is what the procedure needs; tokens, seconds and money are those
+    of the calls made, so they are too low where the cache answered, and the report says so.
+
+    Args:
+        baseline: Folder of a run over the same texts to compare with, e.g. of judge=score; None compares with one call
+            per text.
+        level: Confidence level of the intervals.
+    """
+
+    name: ClassVar[str] = "costs"
+    baseline: str | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.name, level=self.level)
+
+    def check(self, judged: Judged) -> None:
+        """Raises ConfigError or DataError for a baseline that is no run over the same texts."""
+        self._baseline(judged)
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result without headline: what is cheap is not therefore good."""
+        rows = judged.frame[judged.frame["error"].ne("not_judged")]
+        own, base = _per_item(_costs(rows)), self._baseline(judged)
+        table = pd.DataFrame(
+            [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": _ratio(own[q], base[q])} for q in own]
+        )
+        metrics = {f"costs.{q}": value for q, value in own.items() if not np.isnan(value)}
+        ratios = table[table["ratio"].notna()]
+        metrics |= {metric_name("costs.ratio", row.quantity): float(row.ratio) for row in ratios.itertuples()}
+        values: dict[str, Any] = {"calls": own["calls"], "n": len(rows), "ratio": _ratio(own["calls"], base["calls"])}
+        key = "costs.calls_single" if self.baseline is None else "costs.calls_baseline"
+        findings = [Finding(key, values)]
+        spent = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
+        findings.append(Finding("costs.spent" if not np.isnan(own["usd"]) else "costs.spent_unpriced", spent))
+        cached = int(rows["cached"].sum())
+        if cached:
+            total = cached + int(rows["calls"].sum())
+            findings.append(Finding("costs.cached", {"n": cached, "total": total}))
+        figures = []
+        if len(ratios) > 1:
+            labels, bars = ratios["quantity"].tolist(), ratios["ratio"].tolist()
+            data = {"labels": labels, "values": bars, "reference": 1.0, "y_label": "ratio"}
+            figures.append(FigureData("ratio", "bars", data))
+        tables = {"per_item": table}
+        result = self._trigger(rows)
+        if result is not None:
+            metrics |= result.metrics
+            findings += result.findings
+            tables |= result.tables
+            figures += result.figures
+        return [AnalysisResult(self.name, metrics, tables, findings, figures)]
+
+    def _trigger(self, rows: pd.DataFrame) -> AnalysisResult | None:
+        """How often the expensive judge was called, and which rules fired; None for other judges."""
+        known = rows[rows[TRIGGERED].notna()] if TRIGGERED in rows else rows.head(0)
+        if known.empty:
+            return None
+        called = proportion(known[TRIGGERED].astype(float) > 0, self.level)
+        metrics = plots.interval("costs.trigger_rate", called.share, called.low, called.high)
+        values = {"share": called.share, "interval": (called.low, called.high), "hits": called.n_true, "n": called.n}
+        findings = [Finding("costs.trigger", values)]
+        fired = known[FIRED].fillna("").astype(str) if FIRED in known else pd.Series("", known.index)
+        listed = fired.map(lambda text: [r.strip() for r in text.split(",") if r.strip()])
+        rules = sorted({rule for names in listed for rule in names})
+        if not rules:
+            return AnalysisResult(self.name, metrics, {}, findings)
+        shares = [proportion(listed.map(lambda names, r=rule: r in names), self.level) for rule in rules]
+        table = pd.DataFrame(
+            {
+                "rule": rules,
+                "n_fired": [s.n_true for s in shares],
+                "n": [s.n for s in shares],
+                "share": [s.share for s in shares],
+                "share_low": [s.low for s in shares],
+                "share_high": [s.high for s in shares],
+                "n_alone": [int(listed.map(lambda names, r=rule: names == [r]).sum()) for rule in rules],
+            }
+        ).sort_values("n_fired", ascending=False, kind="stable", ignore_index=True)
+        data = {"labels": table["rule"].tolist(), "values": table["share"].tolist(), "y_label": "share"}
+        data |= {"low": table["share_low"].tolist(), "high": table["share_high"].tolist()}
+        return AnalysisResult(self.name, metrics, {"rules": table}, findings, [FigureData("rules", "bars", data)])
+
+    def _baseline(self, judged: Judged) -> dict[str, float]:
+        if self.baseline is None:
+            return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
+        path = Path(self.baseline).expanduser() / JOURNAL
+        if not path.is_file():
+            raise ConfigError(
+                f"`analysis.baseline` names {self.baseline!r}, which holds no {JOURNAL}. Give the folder of a run, "
+                "e.g. outputs/DATE/TIME, or null to compare with one call per text."
+            )
+        found = list(read_journal(path))
+        own, there = set(judged.frame["item_id"]), {j.item_id for j in found}
+        if own != there:
+            raise DataError(
+                f"`analysis.baseline`: {self.baseline} shares {len(own & there)} items with this run, which has "
+                f"{len(own)}; that one has {len(there)}. Costs are compared on the same texts."
+            )
+        rows = [j.cost.model_dump(mode="json") for j in found]
+        return _per_item(_costs(pd.DataFrame(rows)))
+
+
+def _costs(rows: pd.DataFrame) -> pd.DataFrame:
+    """One column per quantity; money is unknown as soon as one judgment's is."""
+    costs = rows[list(QUANTITIES)].astype("float64")
+    return costs.assign(calls=costs["calls"] + rows["cached"].astype("float64"))
+
+
+def _per_item(costs: pd.DataFrame) -> dict[str, float]:
+    return {quantity: float(costs[quantity].mean(skipna=False)) for quantity in QUANTITIES}
+
+
+def _ratio(value: float, base: float) -> float:
+    return value / base if base > 0 else np.nan

@@ -1,0 +1,171 @@
+"""What a few human labels say about all judged texts: mean score and pair difference, and how many labels to buy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Unsuited, check_level
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.stats import few_labels
+
+FEWEST_LABELS = 10
+"""Fewest labels for an estimate: with less, its own spread is guesswork."""
+
+INCLUSION = "metadata.inclusion_probability"
+"""The probability with which a text was chosen for labelling, where labels were not drawn evenly (a review queue)."""
+
+COLUMNS = ["of", "n_items", "n_labels", "estimate", "low", "high", "labels_only", "labels_only_low", "labels_only_high"]
+
+
+@dataclass(frozen=True)
+class FewLabelsAnalysis:
+    """Prediction-powered estimates over the first repeat.
+
+    Labels are taken as an even random sample of the judged texts, unless `metadata.inclusion_probability` says with
+    which probability each was drawn. An estimate that uses labels chosen otherwise is wrong, and no test can show it.
+
+    Args:
+        treatment, baseline: Conditions whose difference within pairs is estimated, where there are such pairs.
+        target_width: Wanted width (high minus low) of the interval of the mean, in score units; None is a tenth of the
+            scale.
+        level: Confidence level of the intervals.
+    """
+
+    name: ClassVar[str] = "few_labels"
+    treatment: str = "authority_only"
+    baseline: str = "explained_only"
+    target_width: float | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.name, level=self.level)
+        if self.target_width is not None and self.target_width <= 0:
+            raise ConfigError(f"`analysis.target_width` is {self.target_width}; an interval has a width above 0.")
+
+    def check(self, judged: Judged) -> None:
+        """Raises Unsuited without labels, DataError for a label off the scale or an impossible probability."""
+        judged.need(self.name, "label")
+        labelled = judged.frame[judged.frame["label"].notna()]
+        outside = labelled[~labelled["label"].map(judged.rubric.contains)]
+        if len(outside):
+            row = outside.iloc[0]
+            raise DataError(
+                f"item {row['item_id']!r}: `label` is {row['label']:g}, outside the scale of "
+                f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
+            )
+        if INCLUSION in labelled:
+            given = pd.to_numeric(labelled[INCLUSION], errors="coerce")
+            wrong = labelled[~((given > 0) & (given <= 1))]
+            if len(wrong):
+                row = wrong.iloc[0]
+                raise DataError(
+                    f"item {row['item_id']!r}: `inclusion_probability` is {row[INCLUSION]}; every labelled text needs "
+                    "a number above 0 and at most 1, or none of them any."
+                )
+        if len(labelled["item_id"].unique()) < FEWEST_LABELS:
+            raise Unsuited(
+                f"analysis={self.name} needs at least {FEWEST_LABELS} labelled texts; the dataset has {len(labelled)}."
+            )
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result without headline: an estimate of the texts, not a merit of the judge."""
+        self.check(judged)
+        rows = judged.scored().reset_index(drop=True)
+        labelled = np.flatnonzero(rows["label"].notna())
+        metrics: dict[str, float] = {"few_labels.judged": len(rows), "few_labels.labels": len(labelled)}
+        if len(labelled) < FEWEST_LABELS:
+            verdict = Finding("few_labels.verdict_too_few", {"n": len(labelled), "needed": FEWEST_LABELS})
+            return [AnalysisResult(self.name, metrics, verdict=verdict)]
+        scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
+        inclusion = _inclusion(rows, labelled)
+        mean = few_labels.estimate_mean(scores, labelled, labels, inclusion=inclusion, level=self.level)
+        metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
+        metrics["few_labels.judge_mean"] = mean.judge_mean
+        table = [_row("all", len(rows), len(labelled), mean)]
+        findings = [Finding("few_labels.weighted" if inclusion is not None else "few_labels.even", {})]
+        pairs = self._pairs(rows)
+        if pairs is not None:
+            found, n_pairs, n_labels = pairs
+            metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
+            table.append(_row("difference", n_pairs, n_labels, found))
+            values: dict[str, Any] = {"treatment": self.treatment, "baseline": self.baseline, "n": n_pairs}
+            values |= {"labels": n_labels, "estimate": found.estimate, "interval": (found.low, found.high)}
+            findings.append(Finding("few_labels.difference", values))
+        if inclusion is None:
+            findings += self._budget(judged, scores, labelled, labels, metrics)
+        verdict = Finding(
+            "few_labels.verdict_estimate",
+            {
+                "n": len(rows),
+                "labels": len(labelled),
+                "estimate": mean.estimate,
+                "interval": (mean.low, mean.high),
+                "judge": mean.judge_mean,
+                "only": mean.labels_only,
+                "only_interval": (mean.labels_only_low, mean.labels_only_high),
+            },
+        )
+        data = {
+            "labels": ["corrected", "only_labels"],
+            "estimate": [mean.estimate, mean.labels_only],
+            "low": [mean.low, mean.labels_only_low],
+            "high": [mean.high, mean.labels_only_high],
+            "reference": mean.judge_mean,
+            "x_label": "label",
+        }
+        figures = [FigureData("estimates", "forest", data)]
+        tables = {"estimates": pd.DataFrame(table, columns=COLUMNS)}
+        return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict)]
+
+    def _pairs(self, rows: pd.DataFrame) -> tuple[few_labels.FewLabelsEstimate, int, int] | None:
+        """The difference within pairs; None without pairs, or with too few labelled on both sides."""
+        sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (self.treatment, self.baseline)]
+        both = sides[0].merge(sides[1], on="pair_id", suffixes=("_a", "_b"))
+        known = np.flatnonzero(both["label_a"].notna() & both["label_b"].notna())
+        if len(known) < FEWEST_LABELS:
+            return None
+        joint = None
+        if f"{INCLUSION}_a" in both:
+            # A pair is labelled as one: its two texts carry the same probability.
+            joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known]
+        found = few_labels.estimate_difference(
+            both["score_a"], both["score_b"], known, both["label_a"].to_numpy()[known],
+            both["label_b"].to_numpy()[known], inclusion=joint, level=self.level,
+        )  # fmt: skip
+        return found, len(both), len(known)
+
+    def _budget(
+        self,
+        judged: Judged,
+        scores: NDArray[np.float64],
+        labelled: NDArray[np.intp],
+        labels: NDArray[np.float64],
+        metrics: dict[str, float],
+    ) -> list[Finding]:
+        """How many labels the wanted width takes; adds its metrics."""
+        span = judged.rubric.maximum - judged.rubric.minimum
+        width = span / 10 if self.target_width is None else self.target_width
+        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level)
+        if found.with_judge is None:
+            values: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
+            return [Finding("few_labels.budget_beyond", values)]
+        metrics["few_labels.needed"] = found.with_judge
+        values = {"width": width, "with_judge": found.with_judge, "only": found.labels_only, "n": found.n_items}
+        return [Finding("few_labels.budget", values)]
+
+
+def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.float64] | None:
+    if INCLUSION not in rows:
+        return None
+    return rows[INCLUSION].to_numpy(dtype=np.float64)[labelled]
+
+
+def _row(of: str, n_items: int, n_labels: int, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
+    cells = (of, n_items, n_labels, found.estimate, found.low, found.high)
+    return dict(zip(COLUMNS, (*cells, found.labels_only, found.labels_only_low, found.labels_only_high), strict=True))

@@ -1,0 +1,108 @@
+"""What a judgment is held against: human labels, another judge's scores, or known conditions; and splits by unit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.runs import read_runs
+from undogmatic.errors import ConfigError, DataError
+
+Source = Literal["label", "reference", "condition"]
+
+
+class Truth(NamedTuple):
+    """`rows`: first-repeat rows of `Judged.frame` with a finite column `truth` (score units), judged or failed.
+
+    `source` says where the truth comes from, `name` which reference run it was ("" otherwise).
+    """
+
+    rows: pd.DataFrame
+    source: Source
+    name: str
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """The rows with a score."""
+        return self.rows[self.rows["error"].isna()]
+
+
+def read_truth(
+    analysis: str, judged: Judged, reference: str | None = None, condition_labels: Mapping[str, float] | None = None
+) -> Truth:
+    """The items whose truth is known.
+
+    Args:
+        analysis: Name of the analysis, for messages.
+        judged: This run.
+        reference: Folder of a run over the same items whose scores stand for the truth, or None.
+        condition_labels: Condition -> score that its texts deserve, or None. With neither, `label` is used.
+    Raises:
+        Unsuited: No item has a label, a score in the reference run, or one of the conditions.
+        ConfigError: Both sources at once, or a label outside the scale.
+        DataError: A label outside the scale, or a reference run over other items.
+    """
+    if reference is not None and condition_labels:
+        raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
+    rows = judged.frame[judged.frame["repeat"] == 0]
+    source: Source = "reference" if reference is not None else "condition" if condition_labels else "label"
+    name = ""
+    if reference is not None:
+        alone = Judged(judged.frame, judged.rubric, judged.name, digest=judged.digest)
+        other = read_runs(alone, [reference], "analysis.reference")[0]
+        name, truth = other.name, rows["item_id"].map(other.scores)
+    elif condition_labels:
+        for condition, label in condition_labels.items():
+            if not judged.rubric.contains(label):
+                raise ConfigError(
+                    f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
+                    f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
+                )
+        truth = rows["condition"].map(dict(condition_labels))
+    else:
+        truth = rows["label"]
+    known = rows.assign(truth=truth.astype(np.float64))
+    known = known[known["truth"].notna()]
+    if known.empty:
+        present = ", ".join(judged.conditions()[:12]) or "none"
+        raise Unsuited(
+            f"analysis={analysis} needs to know the right score of some texts, and the dataset has none. Give texts a "
+            "`label` (dataset=labelled has them), name a run over the same texts whose scores count as right "
+            f"(analysis.reference=RUN_FOLDER), or labels by condition (analysis.condition_labels={{...}}; "
+            f"conditions: {present})."
+        )
+    outside = known[~known["truth"].map(judged.rubric.contains)]
+    if len(outside):
+        row = outside.iloc[0]
+        raise DataError(
+            f"item {row['item_id']!r}: `{source}` is {row['truth']:g}, outside the scale of "
+            f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
+        )
+    return Truth(known, source, name)
+
+
+def units(rows: pd.DataFrame) -> list[str]:
+    """What was sampled: the pair of each row, or the item where it has none; shape (n,)."""
+    own = "item " + rows["item_id"].astype(str)
+    return own.where(rows["pair_id"].isna(), "pair " + rows["pair_id"].astype(str)).tolist()
+
+
+def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which units fall into the first part of a split, by their hash: the same in every run and order; shape (n,).
+
+    Args:
+        names: Names of units; equal names fall together.
+        share: Expected share of the first part.
+        seed: Another number is another split.
+    """
+    return np.array([_place(f"{seed}:{name}") < share for name in names], dtype=np.bool_)
+
+
+def _place(name: str) -> float:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64

@@ -1,0 +1,47 @@
+"""Some items of another dataset: the same ones every time, from all its parts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+
+from undogmatic.datasets.base import Dataset
+from undogmatic.errors import ConfigError
+from undogmatic.records import Item
+
+
+class SubsetDataset:
+    """`n` items of `dataset`, each condition in turn giving one, in an order drawn from `seed`.
+
+    So every condition has about n / conditions items, whatever its share in the whole; a condition that runs out leaves
+    its turns to the others. Growing `n` adds items and takes none away. Pairs are not kept together.
+
+    Args:
+        dataset: The whole.
+        n: How many items.
+        seed: Another number draws other items.
+    """
+
+    def __init__(self, dataset: Dataset, n: int, seed: int = 0) -> None:
+        if n < 1:
+            raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
+        self.dataset, self.n, self.seed = dataset, n, seed
+        self.name = f"{dataset.name}-{n}"
+        self.about = f"{n} of {dataset.about}, drawn with seed {seed}"
+
+    def load(self) -> list[Item]:
+        """The items. Raises ConfigError if there are fewer than `n`."""
+        items = self.dataset.load()
+        if len(items) < self.n:
+            raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
+        turns: dict[str | None, list[Item]] = defaultdict(list)
+        for item in sorted(items, key=self._place):
+            turns[item.condition].append(item)
+        ordered = sorted(
+            ((turn, self._place(item), item) for queue in turns.values() for turn, item in enumerate(queue)),
+            key=lambda entry: entry[:2],
+        )
+        return [item for _, _, item in ordered[: self.n]]
+
+    def _place(self, item: Item) -> str:
+        return hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest()

@@ -1,0 +1,162 @@
+"""Judges within judges: from a config node to a judge whose own judges, prompts, models and readouts are built too.
+
+A constructor parameter of type `Judge` (or a sequence of them) takes, in a config, the name of a file of `conf/judge/`
+or a mapping: `{judge: debate, separate_calls: true}`. The mapping may name a `prompt`, `model` or `readout` of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from undogmatic.config import Settings, build, resolve
+from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import Asker, asker_for
+from undogmatic.judges.base import Judge
+from undogmatic.models.base import Model
+from undogmatic.models.several import SeveralModels
+from undogmatic.paths import conf_folder
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Readout
+from undogmatic.records import Rubric, digest
+
+PARTS = ("prompt", "model", "readout")
+
+
+class Composer:
+    """Builds the judge of a run, and what the judges inside it need.
+
+    Args:
+        chosen: The run's config.
+        rubric, prompt, model, readout: The run's own parts, bound.
+    """
+
+    def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
+        self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
+        self.models = {digest(chosen.model): model}
+        self.places: list[dict[str, Any]] = []
+        """Model, prompt and readout of every judge inside that has its own."""
+
+    def judge(self) -> Judge:
+        """The run's judge."""
+        return self._judge(self.chosen.judge, "judge", self.readout)
+
+    def model(self) -> Model:
+        """The model to connect and to close: the run's own, or all that its judges use."""
+        models = list(self.models.values())
+        return models[0] if len(models) == 1 else SeveralModels(models)
+
+    def _judge(self, node: Any, key: str, readout: Readout) -> Judge:
+        if isinstance(node, str):
+            node = {"judge": node}
+        if not isinstance(node, Mapping):
+            raise ConfigError(f"`{key}` is {node!r}; it must be the name of a judge, or a mapping with `judge: NAME`.")
+        arguments = dict(node)
+        if "judge" in arguments:
+            arguments = named("judge", arguments.pop("judge"), f"{key}.judge", self.chosen) | arguments
+        own = {part: arguments.pop(part) for part in PARTS if part in arguments}
+        if own:
+            readout = self._own_readout(own, key)
+        target = resolve(arguments.get("_target_"), key)
+        hints = typing.get_type_hints(target.__init__)
+        supplied: dict[str, Any] = {}
+        for name, parameter in inspect.signature(target.__init__).parameters.items():
+            hint = hints.get(name)
+            if hint is Readout:
+                supplied[name] = readout
+            elif hint is Asker:
+                supplied[name] = asker_for(readout)
+            elif hint is Rubric:
+                supplied[name] = self.rubric
+            elif hint is Judge or hint == Sequence[Judge]:
+                if name not in arguments and parameter.default is parameter.empty:
+                    raise ConfigError(f"`{key}.{name}` is required. Set it with `{key}.{name}=...`.")
+                if name in arguments:
+                    inner = arguments.pop(name)
+                    supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
+        judge = build(arguments, key, **supplied)
+        assert isinstance(judge, Judge)
+        return judge
+
+    def _inner(self, node: Any, key: str, readout: Readout, several: bool) -> Judge | list[Judge]:
+        if not several:
+            return self._judge(node, key, readout)
+        if not isinstance(node, list) or not node:
+            raise ConfigError(f"`{key}` is {node!r}; it must be a list of judges, e.g. {key}=[score,debate].")
+        return [self._judge(each, f"{key}[{n}]", readout) for n, each in enumerate(node)]
+
+    def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
+        nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
+        prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
+        place = digest(nodes["model"])
+        if place not in self.models:
+            self.models[place] = build(nodes["model"], f"{key}.model")
+        model = self.models[place]
+        node = readout_node(nodes["readout"], model, self.rubric)
+        if "prompt" in own and not _reads_prompts(node, key):
+            if nodes["readout"].get("_target_") != "auto":
+                raise ConfigError(
+                    f"`{key}.prompt` is {prompt.id!r}, but the readout chosen reads no prompt; leave it out, or "
+                    f"name a readout that does (e.g. {key}.readout=logprobs)."
+                )
+            able = next((name for name in ("structured", "logprobs") if name in model.readouts), None)
+            if able is None:
+                raise ConfigError(
+                    f"`{key}.prompt` is {prompt.id!r}, but {model.name} reads no prompt (it serves: "
+                    f"{', '.join(model.readouts)}). Use a model that does, e.g. model=local or model=gpt."
+                )
+            node = named("readout", able, f"{key}.readout", self.chosen)
+        readout: Readout = build(node, f"{key}.readout")
+        readout.bind(model, prompt, self.rubric)
+        self.places.append(
+            {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.state()}
+        )
+        return readout
+
+    def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
+        if isinstance(given, str):
+            return named(part, given, f"{key}.{part}", self.chosen)
+        assert isinstance(given, Mapping)
+        if part in given:  # {model: openrouter, name: ...}: a named one with changes
+            return named(part, given[part], f"{key}.{part}", self.chosen) | {
+                k: v for k, v in given.items() if k != part
+            }
+        return given
+
+
+def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
+    """The node of conf/<group>/<name>.yaml, its references to other groups resolved. Raises ConfigError."""
+    from omegaconf import OmegaConf
+
+    path = conf_folder() / group / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml")))
+        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/. Known: {known}.")
+    whole = chosen.model_dump() | {group: OmegaConf.load(path)}
+    node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
+    assert isinstance(node, dict)
+    return {str(k): v for k, v in node.items()}
+
+
+def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:
+    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
+    if node.get("_target_") != "auto":
+        return node
+    name = model.default_readout(rubric.name)
+    extra = sorted(set(node) - {"_target_"})
+    if extra:
+        raise ConfigError(
+            f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
+            f"readout={name} readout.{extra[0]}=..."
+        )
+    from omegaconf import OmegaConf
+
+    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{name}.yaml"))
+    assert isinstance(loaded, dict)
+    return {str(k): v for k, v in loaded.items()}
+
+
+def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:
+    return bool(resolve(node.get("_target_"), f"{key}.readout").uses_prompt)

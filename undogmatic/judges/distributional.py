@@ -1,0 +1,82 @@
+"""`distributional`: 100 points over the rubric's levels; their spread is the uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import dspy
+from pydantic import create_model, model_validator
+
+from undogmatic.judges.asker import Asker
+from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.questions import Answer, Number
+from undogmatic.readouts.base import entropy_reading
+from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.stats.distribution import quantile_interval
+from undogmatic.stats.uncertainty import points_entropy
+
+
+class Points(Answer):
+    """Points per level; the fields are made for the rubric."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Points:
+        if not any(self.model_dump().values()):
+            raise ValueError("all levels got 0 points")
+        return self
+
+
+def points_answer(rubric: Rubric, language: str) -> type[Points]:
+    """The answer's class: `level_0`, `level_1`, ... with the points of each level of the rubric."""
+    fields: dict[str, Any] = {
+        f"level_{n}": (
+            Annotated[float, Number("percent", wording="points", meaning=f"{level.value:g}: {level.meaning}")],
+            ...,
+        )
+        for n, level in enumerate(rubric.anchors(language))
+    }
+    return create_model("Points", __base__=Points, **fields)
+
+
+class DistributionalJudge(Judge):
+    """The score is the expectation over the points, the interval their central 90 %.
+
+    Points that do not sum to 100 are scaled and the defect is named. Log-probabilities ask how likely each level is.
+
+    Args:
+        asker: How the points are asked for.
+    """
+
+    name = "distributional"
+
+    def __init__(self, asker: Asker) -> None:
+        super().__init__()
+        self.asker = asker
+        self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """`reading` with the distribution."""
+        answer: Points = (await self.points.acall(text=item.text)).answer
+        points: dict[str, float] = answer.model_dump()
+        found = points_entropy(points)
+        levels = self.asker.rubric.levels
+        distribution = ScoreDistribution(values=levels, probabilities=found.probabilities)
+        interval = quantile_interval(found.probabilities, levels)
+        details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
+        reading = entropy_reading(
+            distribution,
+            interval=(float(interval.low), float(interval.high)),
+            # Chances asked one by one need not sum to 100; points given in one answer were told to.
+            issues=found.notes if self.asker.in_words else (),
+            uncertainty=found.band,
+            review=found.band == "high",
+            details=details,
+        )
+        return dspy.Prediction(reading=reading)
+
+    def readouts(self) -> Sequence[Source]:
+        return (self.asker,)
+
+    def state(self) -> dict[str, Any]:
+        return {"judge": self.name, "points": self.points.state()}

@@ -1,0 +1,158 @@
+"""`panel`: several judges, or one several times, and what they say together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import dspy
+import numpy as np
+
+from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
+from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.scale import share, units
+from undogmatic.models.calls import current_rollout, rollout
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
+
+
+class PanelJudge(Judge):
+    """One score from several. Members that fail are left out and named; fewer than half left are a Failure.
+
+    Level and interval come from the members' uncertainty levels. Where none gives a level, their spread takes its
+    place, with the bands of a range (a spread above 4 of 10 is high, above 2 medium).
+
+    Args:
+        members: The judges.
+        rubric: The scale.
+        aggregate: How the scores become one. "weighted" needs `weights`.
+        weights: One per member, e.g. its historical accuracy.
+        trim: Share cut off at each end by "trimmed_mean".
+        repeats: Each member is asked so often, each a real call.
+    """
+
+    name = "panel"
+
+    def __init__(
+        self,
+        members: Sequence[Judge],
+        rubric: Rubric,
+        aggregate: Literal["mean", "median", "trimmed_mean", "weighted"] = "mean",
+        weights: list[float] | None = None,
+        trim: float = 0.2,
+        repeats: int = 1,
+    ) -> None:
+        super().__init__()
+        if repeats < 1:
+            raise ConfigError(f"`judge.repeats` is {repeats}; it must be at least 1.")
+        if not 0 <= trim < 0.5:
+            raise ConfigError(f"`judge.trim` is {trim:g}; it must be at least 0 and below 0.5.")
+        if repeats > 1 and all(source.deterministic for member in members for source in member.readouts()):
+            raise ConfigError(
+                f"`judge.repeats` is {repeats}, but every member answers the same each time. Ask at a temperature "
+                "above 0 (readout=structured readout.temperature=0.7), or leave judge.repeats at 1."
+            )
+        if (aggregate == "weighted") != (weights is not None):
+            raise ConfigError(
+                f"`judge.aggregate` is {aggregate!r} and `judge.weights` is {weights}; weights go with "
+                "aggregate=weighted, and the other way round."
+            )
+        if weights is not None and (
+            len(weights) != len(members) or min(weights) < 0 or not np.isfinite(weights).all() or sum(weights) == 0
+        ):
+            raise ConfigError(
+                f"`judge.weights` is {weights}; it must hold one number >= 0 per member ({len(members)}), not all 0."
+            )
+        self.members, self.rubric = list(members), rubric
+        self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """`reading` with the members' scores and their disagreement."""
+        base = current_rollout() * self.repeats
+
+        async def once(member: Judge, repeat: int) -> Reading | UndogmaticError:
+            with rollout(base + repeat):
+                try:
+                    reading: Reading = (await member.acall(item=item)).reading
+                    return reading
+                except UndogmaticError as error:
+                    return error  # raised below, when no sibling is in flight any more
+
+        seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
+        answers = await asyncio.gather(*(once(self.members[n], repeat) for n, repeat in seats))
+        for answer in answers:
+            if isinstance(answer, UndogmaticError) and not isinstance(answer, ModelError):
+                raise answer
+        failed = [answer for answer in answers if isinstance(answer, ModelError)]
+        given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Reading)]
+        if 2 * len(given) < len(seats):
+            raise UnparseableAnswer(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
+        return dspy.Prediction(reading=self._together(given, failed))
+
+    def _together(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
+        readings = [reading for _, reading in given]
+        scores = np.array([reading.score for reading in readings])
+        shares = np.array([share(score, self.rubric) for score in scores])
+        levels = [reading.uncertainty for reading in readings]
+        found = aggregate_uncertainty(
+            shares,
+            [level or "low" for level in levels],  # a member without a level does not widen the interval
+            [reading.review for reading in readings],
+            [reading.issues for reading in readings],
+        )
+        level: str = found.uncertainty_level
+        if not any(levels):
+            level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
+        details: dict[str, float | str] = {
+            "disagreement": float(scores.std()),
+            "spread": float(scores.max() - scores.min()),
+            "bootstrap_variance": float(shares.var()),
+            "members": ", ".join(f"{self.members[n].name} {reading.score:.4g}" for n, reading in given),
+            "members_failed": float(len(failed)),
+        }
+        nearest = int(np.argmin(np.abs(scores - np.median(scores))))
+        return Reading(
+            score=self._score(scores, [n for n, _ in given]),
+            distribution=_mixture([reading.distribution for reading in readings], scores),
+            interval=units(found.confidence_interval, self.rubric),
+            confidence=100 * max(0.0, 1 - 2 * float(shares.std())),  # half the scale is the largest possible spread
+            confidence_source="procedure",
+            rationale=readings[nearest].rationale,
+            issues=(*found.issues, *found.notes, *(f"{error.kind}: {error}" for error in failed)),
+            uncertainty=level,
+            review=found.recommend_expert_review or level == "high",
+            details=details,
+        )
+
+    def _score(self, scores: np.ndarray, members: Sequence[int]) -> float:
+        if self.aggregate == "median":
+            return float(np.median(scores))
+        if self.aggregate == "trimmed_mean":
+            from scipy.stats import trim_mean
+
+            return float(trim_mean(scores, self.trim))
+        if self.weights is None:
+            return float(scores.mean())
+        weights = np.array([self.weights[n] for n in members])
+        if weights.sum() == 0:
+            raise UnparseableAnswer("every member with a weight above 0 failed")
+        return float(np.average(scores, weights=weights))
+
+    def readouts(self) -> Sequence[Source]:
+        return tuple(source for member in self.members for source in member.readouts())
+
+    def state(self) -> dict[str, Any]:
+        settings = {"aggregate": self.aggregate, "weights": self.weights, "trim": self.trim, "repeats": self.repeats}
+        return {"judge": self.name, **settings, "members": [member.state() for member in self.members]}
+
+
+def _mixture(distributions: Sequence[ScoreDistribution | None], scores: np.ndarray) -> ScoreDistribution:
+    """The members' distributions averaged where all have one over the same levels, else the share of each score."""
+    have = [d for d in distributions if d is not None]
+    if len(have) == len(distributions) and len({d.values for d in have}) == 1:
+        mean = np.mean([d.probabilities for d in have], axis=0)
+        return ScoreDistribution(values=have[0].values, probabilities=tuple((mean / mean.sum()).tolist()))
+    values, counts = np.unique(scores, return_counts=True)
+    return ScoreDistribution(values=tuple(values.tolist()), probabilities=tuple((counts / counts.sum()).tolist()))

@@ -1,0 +1,148 @@
+"""`selective`: a cheap judge first, an expensive one only where a rule fires."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import dspy
+from pydantic import Field
+
+from undogmatic.errors import DataError
+from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.scale import share
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item, Record, Rubric
+from undogmatic.stats.uncertainty import RULES, should_escalate
+
+EVIDENCE = ("accuracy", "scientific", "automatic_f1", "hallucination_rate", "bootstrap_variance")
+
+
+class HighScore(Record):
+    """The overall score (0-1) is above this."""
+
+    overall_above: float = Field(default=0.7, ge=0, le=1)
+
+
+class DisagreesWithF1(Record):
+    """The judge's accuracy score and the automatic F1 (0-1) are further apart than this."""
+
+    f1_gap_above: float = Field(default=0.3, ge=0, le=1)
+
+
+class HighScientificHallucination(Record):
+    """The scientific score is above the one, and the hallucination rate above the other (0-1)."""
+
+    scientific_above: float = Field(default=0.7, ge=0, le=1)
+    hallucination_above: float = Field(default=0.1, ge=0, le=1)
+
+
+class LowVariance(Record):
+    """The variance over repeats is below the one, and the overall score above the other (0-1)."""
+
+    variance_below: float = Field(default=0.05, ge=0, le=1)
+    stable_overall_above: float = Field(default=0.6, ge=0, le=1)
+
+
+class LowConfidence(Record):
+    """The cheap judge's confidence (0-100) is below this."""
+
+    confidence_below: float = Field(default=50, ge=0, le=100)
+
+
+class WideInterval(Record):
+    """The cheap judge's interval is wider than this share of the scale."""
+
+    width_above: float = Field(default=0.4, ge=0, le=1)
+
+
+class Rules(Record):
+    """The rules with their thresholds; a rule that is null is switched off."""
+
+    high_score: HighScore | None = None
+    disagrees_with_f1: DisagreesWithF1 | None = None
+    high_scientific_hallucination: HighScientificHallucination | None = None
+    low_variance: LowVariance | None = None
+    low_confidence: LowConfidence | None = None
+    wide_interval: WideInterval | None = None
+
+
+class SelectiveJudge(Judge):
+    """The verdict is the expensive judge's where a rule fired, else the cheap one's.
+
+    `accuracy`, `scientific`, `automatic_f1`, `hallucination_rate` and `bootstrap_variance` (all 0-1) are read from the
+    cheap judge's details, else from the item's metadata; a rule whose number is in neither does not fire, and the
+    details name it as not evaluated.
+
+    Args:
+        cheap: Judges every item.
+        expensive: Judges the items where a rule fires. If it starts from the score of a judge equal to `cheap`, it is
+            handed that score and does not ask again.
+        rubric: The scale.
+        rules: The rules that are on.
+    """
+
+    name = "selective"
+
+    def __init__(self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules) -> None:
+        super().__init__()
+        self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
+        starts = "initial" in inspect.signature(expensive.aforward).parameters
+        self.hands_over = starts and expensive.initial.state() == cheap.state()
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """`reading` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
+        reading: Reading = (await self.cheap.acall(item=item)).reading
+        fired, unknown = self.fired(reading, item)
+        details: dict[str, float | str] = {
+            "escalated": float(bool(fired)),
+            "rules_fired": ", ".join(fired),
+            "rules_not_evaluated": ", ".join(unknown),
+            "cheap_score": reading.score,
+        }
+        if fired:
+            given = {"initial": reading} if self.hands_over else {}
+            reading = (await self.expensive.acall(item=item, **given)).reading
+        return dspy.Prediction(reading=reading._replace(details=reading.details | details))
+
+    def fired(self, reading: Reading, item: Item) -> tuple[list[str], list[str]]:
+        """Names of the rules that fired, and of those that are on but lack a number. Raises DataError."""
+        rules = {name: rule for name, rule in self.rules if rule is not None}
+        evidence: dict[str, Any] = {name: _number(reading, item, name) for name in EVIDENCE}
+        on_evidence = [name for name in rules if name in RULES]
+        thresholds = {key: value for name in on_evidence for key, value in rules[name]}
+        overall = share(reading.score, self.rubric)
+        try:
+            found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
+        except ValueError as error:
+            raise DataError(f"item {item.id!r}: {error}") from None
+        fired: list[str] = [*found.fired]
+        unknown: list[str] = [*found.not_evaluated]
+        if (confident := self.rules.low_confidence) is not None:
+            if reading.confidence is None:
+                unknown.append("low_confidence")
+            elif reading.confidence < confident.confidence_below:
+                fired.append("low_confidence")
+        if (wide := self.rules.wide_interval) is not None:
+            if reading.interval is None:
+                unknown.append("wide_interval")
+            elif share(reading.interval[1], self.rubric) - share(reading.interval[0], self.rubric) > wide.width_above:
+                fired.append("wide_interval")
+        return fired, unknown
+
+    def readouts(self) -> Sequence[Source]:
+        return (*self.cheap.readouts(), *self.expensive.readouts())
+
+    def state(self) -> dict[str, Any]:
+        inner = {"cheap": self.cheap.state(), "expensive": self.expensive.state()}
+        return {"judge": self.name, **inner, "rules": self.rules.model_dump(mode="json")}
+
+
+def _number(reading: Reading, item: Item, name: str) -> float | None:
+    value = reading.details.get(name, item.metadata.get(name))
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number.")
+    return float(value)

@@ -1,0 +1,77 @@
+"""`single_pass`: score, confidence, defensible range and key uncertainty in one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import dspy
+
+from undogmatic.judges.asker import Asker
+from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.questions import Answer, Number
+from undogmatic.judges.scale import ten
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item
+from undogmatic.stats.uncertainty import critique_uncertainty
+
+
+class SinglePass(Answer):
+    """A score and the range that a competent person could still defend."""
+
+    score: Annotated[float, Number()]
+    confidence: Annotated[float | None, Number("percent", words_only=True)] = None
+    range_low: Annotated[float, Number(at_most="score")]
+    range_high: Annotated[float, Number(at_least="score")]
+    key_uncertainty: str | None = None
+    rationale: str | None = None
+
+
+class SinglePassJudge(Judge):
+    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate).
+
+    Without words, the score is the initial judge's, and the range is asked about that score.
+
+    Args:
+        initial: Gives the score where numbers are asked one by one.
+        asker: How the answer is asked for.
+    """
+
+    name = "single_pass"
+
+    def __init__(self, initial: Judge, asker: Asker) -> None:
+        super().__init__()
+        self.initial, self.asker = initial, asker
+        self.answer = asker.question("single_pass", SinglePass)
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """`reading` with the range."""
+        if self.asker.in_words:
+            answer: SinglePass = (await self.answer.acall(text=item.text)).answer
+            reading = Reading(
+                score=answer.score,
+                confidence=answer.confidence,
+                confidence_source="stated",
+                rationale=answer.rationale,
+                issues=(answer.key_uncertainty,) if answer.key_uncertainty is not None else (),
+            )
+        else:
+            reading = (await self.initial.acall(item=item)).reading
+            answer = (await self.answer.acall(text=item.text, known={"score": reading.score})).answer
+        rubric = self.asker.rubric
+        ends = (ten(answer.range_low, rubric), ten(answer.range_high, rubric))
+        level = critique_uncertainty(ten(answer.score, rubric), 0.0, ends, 0).level
+        reading = reading._replace(
+            interval=(answer.range_low, answer.range_high),
+            uncertainty=level,
+            review=level == "high",
+            details=reading.details | {"width": answer.range_high - answer.range_low},
+        )
+        return dspy.Prediction(reading=reading)
+
+    def readouts(self) -> Sequence[Source]:
+        return (self.asker,) if self.asker.in_words else (*self.initial.readouts(), self.asker)
+
+    def state(self) -> dict[str, Any]:
+        initial = None if self.asker.in_words else self.initial.state()
+        return {"judge": self.name, "initial": initial, "answer": self.answer.state()}

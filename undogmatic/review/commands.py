@@ -1,0 +1,202 @@
+"""`undogmatic review export` and `undogmatic review import`; each returns what to print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records import Failure, Item
+from undogmatic.review import datasets, labels, queue, sheet
+from undogmatic.review.folder import RunFolder, open_run
+from undogmatic.tracking.assessments import HumanNote, JudgeNote, log_feedback, log_labels
+
+
+def export(
+    run: str,
+    out: str = "queue",
+    *,
+    budget: int | None = None,
+    everything: bool = False,
+    random: int = 0,
+    seed: int = 0,
+    redact: bool = False,
+) -> str:
+    """Write the review queue of a run: `out`.csv, `out`.jsonl, and feedback on its MLflow traces.
+
+    Args:
+        run: The run's folder.
+        out: Where to write, without suffix.
+        budget: At most so many rows before the random ones; None: all that are flagged or failed.
+        everything: Rank all items, not only flagged and failed ones.
+        random: So many further items drawn at random, so that labels can be weighted to speak of all items.
+        seed: Of that draw.
+        redact: Write hashes instead of texts.
+    Raises:
+        ConfigError, DataError: No such run, its dataset has changed, or the queue's file exists.
+    """
+    if seed < 0:
+        raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
+    found = open_run(run)
+    items = found.items()
+    by_item = found.by_item()
+    stand_ins = [queue.spokesman(by_item[item.id]) for item in items if item.id in by_item]
+    chosen = queue.select(stand_ins, budget, everything, random, np.random.default_rng(seed))
+    rows = queue.rows(chosen, {item.id: item for item in items}, redact)
+    if not rows:
+        return f"Nothing is flagged in {found.path} and nothing was written. --all ranks every item; --random N draws."
+    written = queue.write(rows, out)
+    notes = [
+        JudgeNote(
+            entry.judgment,
+            queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure),
+            {
+                "queue": str(row["queue"]),
+                "rank": str(row["rank"]),
+                "why": entry.why,
+                "inclusion_probability": f"{entry.inclusion:g}",
+            },
+        )
+        for entry, row in zip(chosen.entries, rows, strict=True)
+    ]
+    tracking = found.tracking()
+    hide = redact or bool(tracking.get("redact"))
+    said = _untraced(found) or log_feedback(
+        found.path, items, notes, started=float(found.facts.get("started", 0)), uri=tracking.get("uri"), hide=hide
+    )
+    return "\n".join([*_exported(found, chosen, len(items), len(stand_ins), written), said])
+
+
+def import_labels(
+    run: str, filled: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False
+) -> str:
+    """Check a filled queue, add its labels to the run, and put them on its MLflow traces.
+
+    Args:
+        run: The run's folder.
+        filled: CSV or JSON Lines with `item_id` and `label`, optionally `labeller`, `comment`,
+            `inclusion_probability`.
+        scale: The scale of the labels, e.g. "0-10"; None is the rubric's own.
+        labeller: Whose labels they are where the file does not say.
+        revise: Labels that differ from earlier ones of the same labeller replace them.
+    Raises:
+        ConfigError, DataError: Every problem with file and line; nothing was imported then.
+    """
+    found = open_run(run)
+    by_item = found.by_item()
+    path, rows = sheet.read(filled, needed=("item_id", "label"))
+    before = labels.read(found.path)
+    checked = labels.check(
+        path,
+        rows,
+        items=by_item,
+        rubric=found.rubric,
+        before=before,
+        scale=None if scale is None else labels.Scale.parse(scale),
+        labeller=labeller,
+        revise=revise,
+    )
+    labels.append(found.path, checked.new)
+    standing = labels.read(found.path)
+    lines = _imported(found, checked, standing, len(by_item))
+    items: list[Item] = []
+    if standing:
+        try:
+            items = found.items()
+            lines += _usable(found, datasets.write(found.path, items, standing))
+        except UndogmaticError as error:
+            lines.append(f"{found.path / labels.FILE} is written, but no dataset files: {error}")
+    here = [*checked.new, *checked.known]
+    notes = [
+        HumanNote(
+            judgment,
+            label.label,
+            label.labeller,
+            label.comment,
+            {"file": f"{label.file}:{label.line}", "given": f"{label.given:g}"},
+        )
+        for label in here
+        for judgment in by_item[label.item_id]
+    ]
+    if notes:
+        tracking = found.tracking()
+        said = _untraced(found) or log_labels(
+            found.path,
+            items,
+            notes,
+            started=float(found.facts.get("started", 0)),
+            uri=tracking.get("uri"),
+            hide=bool(tracking.get("redact")),
+        )
+        lines.append(said)
+    return "\n".join(lines)
+
+
+def _untraced(found: RunFolder) -> str | None:
+    if found.tracking().get("traces") == 0:
+        return "MLflow: skipped, because this run keeps no traces (tracking.traces=0)."
+    return None
+
+
+def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path]) -> list[str]:
+    counts = {why: sum(e.why == why for e in chosen.entries) for why in ("failed", "flagged", "unflagged", "random")}
+    listed = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
+    certain = len(chosen.entries) - counts["random"]
+    lines = [f"{written[0]} and {written[1].name}: {len(chosen.entries)} of {judged} judged items ({listed})."]
+    if judged < items:
+        lines.append(f"{items - judged} further items were not judged yet (run.resume={found.path}).")
+    if certain < chosen.candidates:
+        lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
+    if certain > counts["failed"]:
+        by = f"by {chosen.measure}" if chosen.measure else "in the order of the dataset: the judge gives no uncertainty"
+        lines.append(f"Most uncertain first, {by}." if chosen.measure else f"Listed {by}.")
+    if counts["failed"]:
+        lines.append("Failed items come first: they have no score at all.")
+    if counts["random"]:
+        lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")
+    elif chosen.remaining:
+        lines.append("Labels of these rows say nothing of the others; for estimates over all items add --random N.")
+    rubric = found.rubric
+    lines.append(
+        f"Fill in `label` ({rubric.minimum:g} to {rubric.maximum:g}, rubric {rubric.name}) and `labeller`, then: "
+        f"undogmatic review import {found.path} {written[0]}"
+    )
+    return lines
+
+
+def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[labels.Label], items: int) -> list[str]:
+    labelled = len({label.item_id for label in standing})
+    labellers = sorted({label.labeller for label in standing})
+    extra = f", {len(checked.known)} were there already" if checked.known else ""
+    extra += f", {checked.blank} rows have no label" if checked.blank else ""
+    lines = [
+        f"{len(checked.new)} labels added{extra}.",
+        f"{labelled} of {items} judged items of {found.path} are labelled now, by "
+        f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}.",
+    ]
+    if any(label.labeller == labels.NAMELESS for label in checked.new):
+        lines.append(f"Rows without a labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
+    if checked.only_comment:
+        lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
+    if 0 < checked.random_labelled < checked.random:
+        lines.append(
+            f"Only {checked.random_labelled} of {checked.random} random rows have a label: their inclusion "
+            "probabilities hold once all of them do."
+        )
+    return lines
+
+
+def _usable(found: RunFolder, weighted: bool) -> list[str]:
+    whole = found.path / datasets.ALL
+    lines = [
+        f"To analyse: dataset=texts dataset.path={whole} (every item; the call cache answers what was judged before). "
+        f"To fit on: {found.path / datasets.LABELLED}"
+    ]
+    if not weighted:
+        lines.append(
+            "Some labelled items have no inclusion probability (not from a queue, or from several): "
+            "estimates over all items cannot be weighted with them."
+        )
+    return lines

@@ -1,0 +1,59 @@
+"""A run's labels as dataset files: `dataset=texts dataset.path=RUN/with_labels.jsonl`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from undogmatic.records import Item
+from undogmatic.review.labels import Label
+
+ALL = "with_labels.jsonl"
+LABELLED = "labelled.jsonl"
+
+
+def write(folder: Path, items: Sequence[Item], labels: Sequence[Label]) -> bool:
+    """Write ALL (every item, `label` where there is one) and LABELLED (only those) into a run's folder.
+
+    `label` is the mean over labellers; `label_count` and `label_spread` (largest minus smallest) say how many there are
+    and how far apart. A label that the item had before stays as `dataset_label`.
+
+    Returns:
+        Whether every labelled row has its `inclusion_probability`; where the labels of an item come from several
+        queues, and from none with certainty, there is no single one, and the field is left out.
+    """
+    by_item: dict[str, list[Label]] = {}
+    for label in labels:
+        by_item.setdefault(label.item_id, []).append(label)
+    queues = {label.queue for label in labels}
+    rows = [_row(item, by_item.get(item.id, []), len(queues) > 1) for item in items]
+    labelled = [row for row in rows if "label" in row]
+    _replace(folder / ALL, rows)
+    _replace(folder / LABELLED, labelled)
+    return all("inclusion_probability" in row for row in labelled)
+
+
+def _row(item: Item, labels: Sequence[Label], several_queues: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id, "text": item.text, "condition": item.condition, "pair": item.pair}
+    row |= {k: v for k, v in item.metadata.items() if k not in row and k != "label"}
+    if item.label is not None:
+        row["dataset_label"] = item.label
+    if labels:
+        values = [label.label for label in labels]
+        row |= {"label": fmean(values), "label_count": len(values), "label_spread": max(values) - min(values)}
+        probabilities = {label.inclusion_probability for label in labels}
+        if 1.0 in probabilities:
+            row["inclusion_probability"] = 1.0
+        elif len(probabilities) == 1 and None not in probabilities and not several_queues:
+            row["inclusion_probability"] = probabilities.pop()
+    return {k: v for k, v in row.items() if v is not None}
+
+
+def _replace(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,242 @@
+"""Filled files checked row by row, and the labels of a run: `RUN/labels.jsonl`, which only ever grows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Record, Rubric
+from undogmatic.review import sheet
+
+FILE = "labels.jsonl"
+NAMELESS = "anonymous"
+SHOWN = 30  # problems listed at once
+_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
+
+
+class Label(Record):
+    """One human's label of one item, and where it comes from.
+
+    `label` is on the rubric's scale; `given` is what was filled in, on `scale` (None: the rubric's own).
+    `inclusion_probability` is that of the item's row in the queue; None if the file did not say.
+    `file_hash` is the SHA-256 of the imported file, `imported` Unix seconds.
+    """
+
+    item_id: str
+    label: float
+    labeller: str
+    comment: str | None = None
+    given: float
+    scale: tuple[float, float] | None = None
+    inclusion_probability: float | None = Field(default=None, gt=0, le=1)
+    queue: str | None = None
+    file: str
+    line: int
+    file_hash: str
+    imported: float
+
+
+class Checked(NamedTuple):
+    """A filled file without a problem: what is new, what was there already, and rows with no label (or only a comment).
+
+    `random` counts the rows that were drawn at random, `random_labelled` those of them with a label.
+    """
+
+    new: list[Label]
+    known: list[Label]
+    blank: int
+    only_comment: int
+    random: int
+    random_labelled: int
+
+
+class Scale(NamedTuple):
+    """Ends of the scale on which labels were given."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """ "0-10" -> Scale(0, 10). Raises ConfigError."""
+        found = _SCALE.fullmatch(text.strip())
+        if found is None or not float(found[1]) < float(found[2]):
+            raise ConfigError(f"--scale is {text!r}; give the lowest and the highest label, e.g. --scale 0-10.")
+        return cls(float(found[1]), float(found[2]))
+
+    def onto(self, rubric: Rubric, given: float) -> float:
+        """The label in the rubric's units, mapped linearly."""
+        if self == (rubric.minimum, rubric.maximum):
+            return given
+        share = (given - self.low) / (self.high - self.low)
+        return rubric.minimum + share * (rubric.maximum - rubric.minimum)
+
+
+def check(
+    path: Path,
+    rows: Iterable[sheet.Filled],
+    *,
+    items: Collection[str],
+    rubric: Rubric,
+    before: Sequence[Label],
+    scale: Scale | None,
+    labeller: str | None,
+    revise: bool,
+) -> Checked:
+    """Check every row of a filled file.
+
+    Args:
+        path: The file, for messages and provenance.
+        rows: Its rows; one without a label is skipped.
+        items: The ids that the run judged.
+        rubric: Gives the scale.
+        before: The run's labels so far.
+        scale: The scale on which labels were given; None is the rubric's own, and labels that look as if they were on
+            another are then refused.
+        labeller: Whose labels they are where the row does not say; None is NAMELESS.
+        revise: A label that differs from an earlier one of the same labeller replaces it.
+    Raises:
+        DataError: Every problem with file and line (the first SHOWN of them).
+    """
+    known_ids = dict.fromkeys(items)
+    stand = {(one.item_id, one.labeller): one for one in before}
+    file_hash, now = hashlib.sha256(path.read_bytes()).hexdigest(), time.time()
+    problems: list[str] = []
+    here: dict[tuple[str, str], Label] = {}
+    counts = {"blank": 0, "only_comment": 0, "random": 0, "random_labelled": 0}
+    for row in rows:
+        drawn = _was_drawn(row)
+        counts["random"] += drawn
+        if _empty(row.cells["label"]):
+            counts["blank"] += 1
+            counts["only_comment"] += not _empty(row.cells.get("comment"))
+            continue
+        fields, wrong = _fields(row, known_ids, rubric, scale)
+        if not wrong:
+            label = Label(**fields, file=path.name, line=row.line, file_hash=file_hash, imported=now)
+            label = label if label.labeller else label.model_copy(update={"labeller": labeller or NAMELESS})
+            key = (label.item_id, label.labeller)
+            wrong = _contradicts(label, here.get(key), None if revise else stand.get(key))
+            here.setdefault(key, label)
+            counts["random_labelled"] += drawn
+        problems += [f"{path}:{row.line}: {problem}" for problem in wrong]
+    if scale is None and not problems:
+        problems += _looks_like_another(path, [one.given for one in here.values()], rubric)
+    if problems:
+        more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
+        raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
+    again = [stand[key] for key, one in here.items() if key in stand and stand[key].label == one.label]
+    new = [one for key, one in here.items() if key not in stand or stand[key].label != one.label]
+    return Checked(new, again, **counts)
+
+
+def read(folder: Path) -> list[Label]:
+    """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
+    path = folder / FILE
+    found: dict[tuple[str, str], Label] = {}
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                label = Label.model_validate_json(line)
+            except ValidationError as error:
+                problem = error.errors()[0]
+                raise DataError(
+                    f"{path}:{number}: not a label ({'.'.join(map(str, problem['loc']))} {problem['msg']}). "
+                    "Delete the line and import its file again."
+                ) from None
+            found[label.item_id, label.labeller] = label
+    return list(found.values())
+
+
+def append(folder: Path, labels: Iterable[Label]) -> None:
+    """Add labels to the run's file, all at once, each on its own line."""
+    path = folder / FILE
+    whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
+    lines = "".join(label.model_dump_json() + "\n" for label in labels)
+    if lines:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines if whole else f"\n{lines}")
+
+
+def _empty(cell: Any) -> bool:
+    return cell is None or str(cell).strip() == ""
+
+
+def _was_drawn(row: sheet.Filled) -> bool:
+    """Whether the row says that it came into its queue at random."""
+    probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
+    return probability is not None and probability < 1
+
+
+def _fields(
+    row: sheet.Filled, items: Mapping[str, None], rubric: Rubric, scale: Scale | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The fields of the row's Label (`labeller` may be empty), and what is wrong with the row."""
+    cells, wrong = row.cells, []
+    item = sheet.item_of(row, items)
+    if item not in items:
+        wrong.append(f"the item {item!r} is not one of the {len(items)} that this run judged.")
+    given = sheet.number(cells["label"], row.comma)
+    if given is None:
+        wrong.append(f"`label` is {cells['label']!r}, which is not a number.")
+    else:
+        wrong += _off_scale(given, rubric, scale)
+    probability = None
+    if not _empty(cell := cells.get("inclusion_probability")):
+        probability = sheet.number(cell, row.comma)
+        if probability is None or not 0 < probability <= 1:
+            wrong.append(f"`inclusion_probability` is {cell!r}; it must be above 0 and at most 1, as exported.")
+    if wrong or given is None:
+        return {}, wrong
+    fields = {
+        "item_id": item,
+        "label": given if scale is None else scale.onto(rubric, given),
+        "labeller": "" if _empty(cells.get("labeller")) else str(cells["labeller"]).strip(),
+        "comment": None if _empty(cells.get("comment")) else str(cells["comment"]),
+        "given": given,
+        "scale": scale,
+        "inclusion_probability": probability,
+        "queue": None if _empty(cells.get("queue")) else str(cells["queue"]),
+    }
+    return fields, []
+
+
+def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
+    """What is wrong if the same labeller gave the item another label in this file or in an earlier one."""
+    start = f"{label.labeller!r} labels the item {label.item_id!r} {label.given:g}, but"
+    if here is not None and here.label != label.label:
+        return [f"{start} {here.given:g} on line {here.line}."]
+    if earlier is not None and earlier.label != label.label:
+        where = f"{earlier.file}:{earlier.line}, imported earlier"
+        return [f"{start} {earlier.given:g} before ({where}). If the new label counts: --revise."]
+    return []
+
+
+def _off_scale(given: float, rubric: Rubric, scale: Scale | None) -> list[str]:
+    low, high = scale if scale is not None else (rubric.minimum, rubric.maximum)
+    if low <= given <= high:
+        return []
+    whose = "--scale" if scale is not None else f"the scale of rubric={rubric.name}"
+    hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
+    return [f"`label` is {given:g}, outside {whose} ({low:g} to {high:g}).{hint}"]
+
+
+def _looks_like_another(path: Path, given: Sequence[float], rubric: Rubric) -> list[str]:
+    """A complaint if all labels lie in the lowest tenth of the scale (and not all on its end): 0-10 put for 0-100."""
+    tenth = (rubric.maximum - rubric.minimum) / 10
+    if not given or max(given) > rubric.minimum + tenth or max(given) == rubric.minimum:
+        return []
+    return [
+        f"{path}: all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} "
+        f"runs from {rubric.minimum:g} to {rubric.maximum:g}. If they are on another scale: --scale 0-{tenth:g} maps "
+        f"them (or --scale 1-5, ...). If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
+    ]

@@ -1,0 +1,373 @@
+"""Intervals with a stated coverage guarantee, fitted on labelled items and checked on others.
+
+Split conformal prediction: of the fitted items' misses, the one at rank ceil((n + 1) level) is how far a new interval
+must reach. If fitted and new items are exchangeable, the new label lies inside with probability at least `level`,
+whatever the judge is worth; a poor judge pays in width. With `groups` (court, register, condition) each group has its
+own reach and the guarantee holds within it (Mondrian). A fit is plain data and keeps the ids it was fitted on, so
+that `coverage` can refuse to verify on them.
+
+References:
+    Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world. doi:10.1007/b106715
+    Lei et al. (2018), Distribution-free predictive inference for regression. doi:10.1080/01621459.2017.1307116
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import calibration, checks, proportion
+
+Groups = Sequence[Hashable]
+Kind = Literal["score", "range", "ordinal"]
+
+# (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
+_ROUNDING = 1e-9
+_EVERYTHING = "all items"
+
+
+class Conformal(NamedTuple):
+    """A fit; `reach` and the number of fitted items `n` are per group, "all items" without groups.
+
+    `reach` is in score units, in units of `difficulty` where one was given, or, for `ordinal`, a probability. `scale`
+    holds the two ends, or for `ordinal` every level.
+    """
+
+    kind: Kind
+    level: float
+    scale: tuple[float, ...]
+    reach: dict[str, float]
+    n: dict[str, int]
+    grouped: bool
+    by_difficulty: bool
+    fit_ids: tuple[str, ...]
+
+
+class Intervals(NamedTuple):
+    """Both ends belong to the interval; shape (n,) each, in score units."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Coverage(NamedTuple):
+    """One slice: share of labels inside with Wilson's interval, against the nominal level.
+
+    `band_low` to `band_high` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a
+    share below it speaks against exchangeability. Both are None for a slice that mixes groups fitted apart.
+    """
+
+    group: str
+    inside: proportion.Proportion
+    nominal: float
+    mean_width: float
+    n_fit: int
+    band_low: float | None
+    band_high: float | None
+
+
+def items_needed(level: float) -> int:
+    """Fewest labelled items (per group) for which an interval of this level exists: ceil(level / (1 - level)).
+
+    This many make the widest miss the reach. For intervals of a useful, stable width take ten times as many.
+    """
+    checks.share(level, "level")
+    return math.ceil(level / (1 - level) - _ROUNDING)
+
+
+def fit(
+    predicted: ArrayLike,
+    truth: ArrayLike,
+    ids: Sequence[Hashable],
+    level: float = 0.9,
+    scale: tuple[float, float] = (0.0, 100.0),
+    *,
+    difficulty: ArrayLike | None = None,
+    groups: Groups | None = None,
+) -> Conformal:
+    """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
+
+    For scores the miss is |truth - score|; for ranges, the distance of the truth to the nearer end, negative inside.
+    With `difficulty` misses are divided by it, so that items the judge is unsure of get wider intervals.
+
+    Args:
+        predicted: Scores, shape (n,), or ranges (low, high), shape (n, 2), in score units.
+        truth: Human labels, shape (n,), in score units.
+        ids: What the items are split by (pair ids where two texts of a pair must not be parted), shape (n,).
+        level: Wanted coverage.
+        scale: The ends of the scale; intervals are clipped to it.
+        difficulty: Positive, shape (n,), any unit, such as an entropy plus a constant.
+        groups: Group per item, shape (n,), known before the label is; None fits all items together.
+    Raises:
+        ValueError: If there are too few items in all or in a group, naming the number needed; if lengths differ,
+            a value is NaN, a label is off the scale, a range is inverted or a difficulty is not positive.
+    References:
+        Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
+    """
+    low, high = _ends(predicted)
+    y = _same_length(checks.vector(truth, "truth"), "truth", low.size)
+    if not scale[0] < scale[1]:
+        raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
+    if np.any((y < scale[0]) | (y > scale[1])):
+        raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
+    misses = np.maximum(low - y, y - high) / _divisor(difficulty, low.size)
+    kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
+    return _fitted(kind, misses, ids, level, (float(scale[0]), float(scale[1])), groups, difficulty is not None)
+
+
+def intervals(
+    fitted: Conformal,
+    predicted: ArrayLike,
+    *,
+    difficulty: ArrayLike | None = None,
+    groups: Groups | None = None,
+    levels: ArrayLike | None = None,
+) -> Intervals:
+    """Intervals for new items, clipped to the scale.
+
+    With `levels`, labels can only be levels, and each end moves inwards to the next one, which loses no coverage; an
+    interval without a level becomes the level nearest to its middle. A range narrowed past itself becomes its middle.
+
+    Args:
+        fitted: What `fit` returned.
+        predicted: Scores, shape (n,), or ranges, shape (n, 2), as fitted.
+        difficulty: Shape (n,), given if and only if it was when fitting.
+        groups: Group per item, shape (n,), given if and only if they were when fitting.
+        levels: The levels a label can take, ascending, shape (k,).
+    Raises:
+        ValueError: If an argument does not match the fit, or a group was not fitted.
+    """
+    kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
+    if kind != fitted.kind:
+        raise ValueError(f"`predicted` holds {kind}s; this fit is for {fitted.kind}s.")
+    low, high = _ends(predicted)
+    if (difficulty is not None) != fitted.by_difficulty:
+        raise ValueError("`difficulty` must be given when applying a fit if and only if it was when fitting.")
+    reach = _reach(fitted, groups, low.size) * _divisor(difficulty, low.size)
+    middle = (low + high) / 2
+    crossed = low - reach > high + reach
+    bottom, top = (
+        np.clip(np.where(crossed, middle, end), fitted.scale[0], fitted.scale[-1])
+        for end in (low - reach, high + reach)
+    )
+    if levels is None:
+        return Intervals(bottom, top)
+    values = _ascending(levels, "levels")
+    first = np.searchsorted(values, bottom - _ROUNDING)
+    last = np.searchsorted(values, top + _ROUNDING, side="right") - 1
+    nearest = np.argmin(np.abs(values[None, :] - ((bottom + top) / 2)[:, None]), axis=1)
+    empty = first > last
+    return Intervals(values[np.where(empty, nearest, first)], values[np.where(empty, nearest, last)])
+
+
+def fit_ordinal(
+    probabilities: ArrayLike,
+    truth: ArrayLike,
+    levels: ArrayLike,
+    ids: Sequence[Hashable],
+    level: float = 0.9,
+    *,
+    groups: Groups | None = None,
+) -> Conformal:
+    """Fit intervals of neighbouring levels from a distribution over levels.
+
+    An interval grows from the most probable level, each time by the more probable neighbour (the lower on a tie). The
+    miss is the probability gathered before the true level joins, so the most probable level always belongs; where it
+    alone is right more often than `level`, coverage exceeds `level`.
+
+    Args:
+        probabilities: Shape (n, k), rows summing to 1.
+        truth: True level of each item, in score units, shape (n,), each one of `levels`.
+        levels: Score of each level, ascending, shape (k,).
+        ids: What the items are split by, shape (n,).
+        level: Wanted coverage.
+        groups: Group per item, shape (n,); None fits all items together.
+    Raises:
+        ValueError: As `fit`, and if a row is no distribution or a label is none of the levels.
+    References:
+        Lu, Angelopoulos and Pomerantz (2022), Improving trustworthiness of AI disease severity rating in medical
+        imaging with ordinal conformal prediction sets. arXiv:2207.02238
+    """
+    values = _ascending(levels, "levels")
+    p = _distributions(probabilities, values.size)
+    y = _same_length(checks.vector(truth, "truth"), "truth", len(p))
+    index = np.argmin(np.abs(values[None, :] - y[:, None]), axis=1)
+    if np.any(np.abs(values[index] - y) > _ROUNDING):
+        raise ValueError(f"`truth` must hold only the levels {values.tolist()}.")
+    misses = _mass_before(p)[np.arange(len(p)), index]
+    return _fitted("ordinal", misses, ids, level, tuple(values.tolist()), groups, False)
+
+
+def ordinal_intervals(fitted: Conformal, probabilities: ArrayLike, *, groups: Groups | None = None) -> Intervals:
+    """Lowest and highest level of each new item's interval.
+
+    Args:
+        fitted: What `fit_ordinal` returned.
+        probabilities: Shape (n, k), rows summing to 1.
+        groups: Group per item, shape (n,), given if and only if they were when fitting.
+    Raises:
+        ValueError: If an argument does not match the fit, or a group was not fitted.
+    """
+    if fitted.kind != "ordinal":
+        raise ValueError(f"This fit is for {fitted.kind}s; use `intervals`.")
+    values = np.asarray(fitted.scale)
+    p = _distributions(probabilities, values.size)
+    belongs = _mass_before(p) <= _reach(fitted, groups, len(p))[:, None] + _ROUNDING
+    return Intervals(values[belongs.argmax(axis=1)], values[values.size - 1 - belongs[:, ::-1].argmax(axis=1)])
+
+
+def coverage(
+    fitted: Conformal,
+    given: Intervals,
+    truth: ArrayLike,
+    ids: Sequence[Hashable],
+    groups: Groups | None = None,
+) -> list[Coverage]:
+    """Empirical coverage on items the fit has not seen: all of them first, then each group in order of appearance.
+
+    Groups may be other slices than those fitted, which shows where a guarantee over all items fails locally.
+
+    Args:
+        fitted: The fit the intervals come from.
+        given: Intervals of the same items.
+        truth: Human labels, shape (n,), in score units.
+        ids: What the items are split by, as given to the fit, shape (n,).
+        groups: Slice per item, shape (n,).
+    Raises:
+        ValueError: If an id was fitted on (`calibration.split_check`), lengths differ, or a value is NaN.
+    """
+    y = checks.vector(truth, "truth")
+    low = _same_length(checks.vector(given.low, "given.low"), "given.low", y.size)
+    high = _same_length(checks.vector(given.high, "given.high"), "given.high", y.size)
+    if len(ids) != y.size:
+        raise ValueError(f"`ids` holds {len(ids)} values for {y.size} items.")
+    calibration.split_check(fitted.fit_ids, ids)
+    inside = (low - _ROUNDING <= y) & (y <= high + _ROUNDING)
+    slices = {_EVERYTHING: np.full(y.size, True)}
+    if groups is not None:
+        names = _names(groups, y.size)
+        slices |= {name: names == name for name in dict.fromkeys(names.tolist())}
+    table = []
+    for name, members in slices.items():
+        n, n_fit = int(members.sum()), fitted.n.get(name, sum(fitted.n.values()))
+        # Only what was fitted together is promised a share: all items, or a group of a grouped fit.
+        band = _coverage_band(n_fit, n, fitted.level) if name in fitted.n else (None, None)
+        width = float((high - low)[members].mean())
+        table.append(Coverage(name, proportion.proportion(inside[members]), fitted.level, width, n_fit, *band))
+    return table
+
+
+def _coverage_band(n_fit: int, n: int, level: float) -> tuple[float, float]:
+    """The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673."""
+    rank = _rank(n_fit, level)
+    count = stats.betabinom(n, rank, n_fit + 1 - rank)
+    return float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
+
+
+def _rank(n: int, level: float) -> int:
+    return math.ceil((n + 1) * level - _ROUNDING)
+
+
+def _fitted(
+    kind: Kind,
+    misses: NDArray[np.float64],
+    ids: Sequence[Hashable],
+    level: float,
+    scale: tuple[float, ...],
+    groups: Groups | None,
+    by_difficulty: bool,
+) -> Conformal:
+    needed = items_needed(level)
+    if len(ids) != misses.size:
+        raise ValueError(f"`ids` holds {len(ids)} values for {misses.size} items.")
+    names = _names(groups, misses.size)
+    n = {name: int(np.sum(names == name)) for name in dict.fromkeys(names.tolist())}
+    small = [f"{name!r} has {count}" for name, count in n.items() if count < needed]
+    if small:
+        have = f"there are {misses.size}" if groups is None else f"group {', '.join(small)}"
+        raise ValueError(
+            f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
+        )
+    reach = {name: float(np.sort(misses[names == name])[_rank(count, level) - 1]) for name, count in n.items()}
+    return Conformal(kind, level, scale, reach, n, groups is not None, by_difficulty, tuple(map(str, ids)))
+
+
+def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float64]:
+    if (groups is not None) != fitted.grouped:
+        raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
+    names = _names(groups, n).tolist()
+    unknown = sorted(set(names) - set(fitted.reach))
+    if unknown:
+        raise ValueError(f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}.")
+    return np.array([fitted.reach[name] for name in names])
+
+
+def _names(groups: Groups | None, n: int) -> NDArray[np.str_]:
+    if groups is None:
+        return np.full(n, _EVERYTHING)
+    checks.labels(groups, "groups", n)  # refuses a missing label
+    return np.array([str(group) for group in groups], dtype=np.str_)
+
+
+def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    array = checks.rows(predicted, "predicted")
+    if array.size == 0:
+        raise ValueError("`predicted` holds no item.")
+    if array.ndim == 1:
+        return array, array
+    if array.shape[1] != 2:
+        raise ValueError(f"`predicted` must hold scores (n,) or ranges (n, 2); its shape is {array.shape}.")
+    if np.any(array[:, 0] > array[:, 1]):
+        raise ValueError(f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends swapped.")
+    return array[:, 0], array[:, 1]
+
+
+def _divisor(difficulty: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    if difficulty is None:
+        return np.ones(n)
+    values = _same_length(checks.vector(difficulty, "difficulty"), "difficulty", n)
+    if np.any(values <= 0):
+        raise ValueError("`difficulty` must be positive; add a constant to an uncertainty that can be 0.")
+    return values
+
+
+def _mass_before(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability an interval grown from the mode holds before each level joins, shape (n, k)."""
+    n, k = p.shape
+    item = np.arange(n)
+    low = high = p.argmax(axis=1)
+    mass = p[item, low]
+    before = np.zeros_like(p)
+    padded = np.pad(p, ((0, 0), (1, 1)), constant_values=-1.0)
+    for _ in range(k - 1):
+        down = padded[item, low] >= padded[item, high + 2]
+        joining = np.where(down, low - 1, high + 1)
+        before[item, joining] = mass
+        mass = mass + p[item, joining]
+        low, high = np.where(down, joining, low), np.where(down, high, joining)
+    return before
+
+
+def _distributions(probabilities: ArrayLike, k: int) -> NDArray[np.float64]:
+    p = checks.rows(probabilities, "probabilities")
+    if p.ndim != 2 or p.shape[1] != k or not p.size:
+        raise ValueError(f"`probabilities` must have shape (n, {k}), one column per level; its shape is {p.shape}.")
+    if np.any(p < 0) or np.any(np.abs(p.sum(axis=1) - 1) > 1e-6):
+        raise ValueError("`probabilities` must be non-negative, each row summing to 1.")
+    return p
+
+
+def _ascending(levels: ArrayLike, name: str) -> NDArray[np.float64]:
+    values = checks.vector(levels, name)
+    if np.any(np.diff(values) <= 0):
+        raise ValueError(f"`{name}` must increase strictly.")
+    return values
+
+
+def _same_length(values: NDArray[np.float64], name: str, n: int) -> NDArray[np.float64]:
+    if values.size != n:
+        raise ValueError(f"`{name}` holds {values.size} values for {n} items.")
+    return values

@@ -1,0 +1,70 @@
+"""Are intervals honest and narrow: coverage, width and interval score against labels, whoever made the intervals."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from undogmatic.stats import checks, proportion
+from undogmatic.stats.ordering import Array, Groups
+from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+
+
+class IntervalQuality(NamedTuple):
+    """`interval_score` is in score units, smaller is better: width plus a fine for each label missed."""
+
+    coverage: proportion.Proportion
+    nominal: float
+    mean_width: BootstrapInterval
+    interval_score: BootstrapInterval
+    n_below: int
+    n_above: int
+
+
+def interval_quality(
+    low: ArrayLike,
+    high: ArrayLike,
+    truth: ArrayLike,
+    rng: np.random.Generator,
+    nominal: float = 0.9,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    *,
+    groups: Groups | None = None,
+) -> IntervalQuality:
+    """Coverage, width and interval score of intervals against labels.
+
+    The interval score (Winkler's) is the width plus 2 / (1 - nominal) times the distance of a missed label; the
+    honest central interval minimises it, so it settles width against coverage in one number.
+
+    Args:
+        low: Lower ends, shape (n,), in score units; an end belongs to its interval.
+        high: Upper ends, shape (n,).
+        truth: Human labels, shape (n,).
+        rng: The source of randomness.
+        nominal: What share of labels the intervals claim to hold.
+        level: Confidence level of the results' own intervals.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n,); whole groups are resampled (the coverage's Wilson interval ignores
+            them).
+    Raises:
+        ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
+    References:
+        Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
+    """
+    bottom, y = checks.paired_vectors(low, truth, ("low", "truth"))
+    top, _y = checks.paired_vectors(high, truth, ("high", "truth"))
+    checks.share(nominal, "nominal")
+    if np.any(bottom > top):
+        raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
+    below, above = np.maximum(bottom - y, 0), np.maximum(y - top, 0)
+    score = top - bottom + 2 / (1 - nominal) * (below + above)
+    width, total = (
+        bootstrap_interval(values, _mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
+    )
+    inside = proportion.proportion((below == 0) & (above == 0), level)
+    return IntervalQuality(inside, nominal, width, total, int(np.sum(below > 0)), int(np.sum(above > 0)))
+
+
+def _mean(values: Array) -> float:
+    return float(np.mean(values))

@@ -1,0 +1,163 @@
+"""What review by people catches when the least sure items go first, against random review and an oracle.
+
+An error is anything that is 0 or more and better small, a higher uncertainty means less sure, and ties are averaged
+over their orders, as in `selective`.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks, ordering
+from undogmatic.stats.ordering import Array, Groups
+from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+
+
+class ReviewCurve(NamedTuple):
+    """Share of all error caught when `budget` items are reviewed, shape (n_items + 1,) each, budget 0 to n_items.
+
+    `guided` reviews the least sure first, `oracle` the worst first. `random` is the exact expectation of random
+    review and `random_low` to `random_high` its band: from the hypergeometric distribution where errors are all 0 or
+    1, else from the exact variance of a sample mean without replacement and the normal distribution.
+    """
+
+    budget: NDArray[np.intp]
+    guided: Array
+    guided_low: Array
+    guided_high: Array
+    random: Array
+    random_low: Array
+    random_high: Array
+    oracle: Array
+    random_band: Literal["hypergeometric", "normal"]
+    level: float
+
+
+def review_curve(
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    *,
+    groups: Groups | None = None,
+) -> ReviewCurve:
+    """Error caught by review budget: the least sure first, against random review and against the oracle.
+
+    The guided band is a pointwise percentile bootstrap over items (or groups); the random band is that of one random
+    review of these very items, so no resampling enters it.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n_items,).
+        error: 0 or more, shape (n_items,); what review of an item removes.
+        rng: The source of randomness.
+        level: Level of both bands, at each budget by itself.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n_items,); whole groups are resampled.
+    Raises:
+        ValueError: If there is nothing to catch, lengths differ, a value is NaN or an error negative, or there are
+            fewer than two units.
+    References:
+        Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without replacement.
+    """
+    u, e = ordering.pair(uncertainty, error)
+    checks.share(level, "level")
+    if not e.any():
+        raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
+    n = u.size
+    share = np.arange(n + 1) / n
+    drawn = np.empty((n_resamples, n + 1))
+    for row, index in enumerate(ordering.resamples(n, groups, rng, n_resamples)):
+        # A resample without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
+        caught = _caught(u[index], e[index]) if e[index].any() else np.linspace(0, 1, index.size + 1)
+        drawn[row] = np.interp(share, np.arange(index.size + 1) / index.size, caught)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    guided_low, guided_high = np.quantile(drawn, tails, axis=0)
+    low, high, kind = _random_band(e, tails)
+    return ReviewCurve(
+        budget=np.arange(n + 1),
+        guided=_caught(u, e),
+        guided_low=guided_low,
+        guided_high=guided_high,
+        random=share,
+        random_low=low,
+        random_high=high,
+        oracle=_caught(e, e),
+        random_band=kind,
+        level=level,
+    )
+
+
+def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
+    """Area between guided and random review, divided by that between oracle and random: 1 oracle, 0 random.
+
+    Negative when the uncertainty points away from the errors, down to -1. Known as prediction rejection ratio.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+    Raises:
+        ValueError: If all errors are equal (no order catches more), lengths differ, or a value is NaN or negative.
+    References:
+        Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
+    """
+    u, e = ordering.pair(uncertainty, error)
+    gain = _gain(u, e)
+    if np.isnan(gain):
+        raise ValueError("`error` is constant; no order of review catches more than another.")
+    return gain
+
+
+def review_gain_interval(
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    *,
+    groups: Groups | None = None,
+) -> BootstrapInterval:
+    """`review_gain` with a bootstrap interval over items, or over groups of items.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+        rng: The source of randomness.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n,); whole groups are resampled.
+    Raises:
+        ValueError: As `review_gain`, and if it is undefined in more than 5 % of the resamples (too few errors).
+    References:
+        Malinin and Gales (2021), arXiv:2002.07650. Efron (1987), doi:10.1080/01621459.1987.10478410
+    """
+    u, e = ordering.pair(uncertainty, error)
+    review_gain(u, e)
+    return bootstrap_interval(np.column_stack([u, e]), lambda c: _gain(*c.T), rng, level, n_resamples, groups=groups)
+
+
+def _caught(u: Array, e: Array) -> Array:
+    caught = np.cumsum(ordering.surest_first(u, e)[::-1])
+    return np.concatenate([[0.0], caught / caught[-1]])
+
+
+def _gain(u: Array, e: Array) -> float:
+    if checks.is_constant(e):  # all zero included
+        return float("nan")
+    # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n / (n + 1).
+    guided, best = (float(_caught(order, e).mean()) - 0.5 for order in (u, e))
+    return guided / best
+
+
+def _random_band(e: Array, tails: list[float]) -> tuple[Array, Array, Literal["hypergeometric", "normal"]]:
+    n = e.size
+    k = np.arange(n + 1)
+    if np.isin(e, (0, 1)).all():
+        wrong = int(e.sum())
+        low, high = (stats.hypergeom(n, wrong, k).ppf(tail) / wrong for tail in tails)
+        return low, high, "hypergeometric"
+    sd = np.sqrt(k * (1 - k / n) * e.var(ddof=1)) / e.sum()
+    low, high = (np.clip(k / n + stats.norm.ppf(tail) * sd, 0, 1) for tail in tails)
+    return low, high, "normal"

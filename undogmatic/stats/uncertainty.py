@@ -1,0 +1,317 @@
+"""How unsure a judge style is of its score: one formula per style, the rules that call an expensive judge, a panel.
+
+Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1; `distribution.rescale` maps
+any other scale. A scale is declared, never guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an
+answer and could be mended is named in `notes`; what cannot be mended raises.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from undogmatic.stats import checks, distribution, proportion
+
+Level = Literal["low", "medium", "high"]
+Interval = tuple[float, float]
+Rule = Literal["high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+# 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
+_ROUNDING = 1e-9
+
+
+class CritiqueUncertainty(NamedTuple):
+    """`score_delta` is in points of 0-10, `confidence_interval` the revised range on 0-1."""
+
+    level: Level
+    score_delta: float
+    confidence_interval: Interval
+    recommend_human_review: bool
+    notes: tuple[str, ...]
+
+
+class PointsEntropy(NamedTuple):
+    """`probabilities` are the points over their sum, in the order given; `total` is what they summed to."""
+
+    normalised_entropy: float
+    band: Level
+    probabilities: tuple[float, ...]
+    sums_to_100: bool
+    total: float
+    notes: tuple[str, ...]
+
+
+class DebateUncertainty(NamedTuple):
+    """`judge_position` is 0 at the critic's score and 1 at the advocate's, None in a degenerate debate."""
+
+    level: Level
+    judge_position: float | None
+    gap: float
+    confidence_interval: Interval
+    notes: tuple[str, ...]
+
+
+class Escalation(NamedTuple):
+    """`fired` and `not_evaluated` (switched on, but a number it needs is missing) are in the order of `RULES`."""
+
+    fired: tuple[Rule, ...]
+    not_evaluated: tuple[Rule, ...]
+
+    @property
+    def escalate(self) -> bool:
+        """Whether any rule fired."""
+        return bool(self.fired)
+
+
+class TriggerRates(NamedTuple):
+    """Share of items escalated, and share on which each rule fired; more than one may fire on an item."""
+
+    rate: proportion.Proportion
+    by_rule: dict[Rule, proportion.Proportion]
+
+
+class AggregateUncertainty(NamedTuple):
+    """`score` and `confidence_interval` are on 0-1."""
+
+    score: float
+    confidence_interval: Interval
+    uncertainty_level: Level
+    recommend_expert_review: bool
+    issues: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def critique_uncertainty(
+    initial_score: float, critique_strength: float, revised_range: Sequence[float], major_issues: int
+) -> CritiqueUncertainty:
+    """Devil's advocate: the damage a critique did to a score is its uncertainty.
+
+    High if the strength is above 0.6, there are two major issues or the range is wider than 4; else medium if the
+    strength is above 0.3, there is one or the range is wider than 2; else low. `score_delta` does not enter the level.
+    Swapped ends are put in order and noted.
+
+    Args:
+        initial_score: The score before the critique, 0-10.
+        critique_strength: 0-1 (a 0-10 answer divided by 10).
+        revised_range: The two ends of the range the critic defends, 0-10.
+        major_issues: Number of issues the critic called major.
+    Raises:
+        ValueError: If a value is off its scale, the range has not two ends, or the count is negative.
+    """
+    score = _within(initial_score, "initial_score", 10)
+    strength = _within(critique_strength, "critique_strength", 1)
+    if len(revised_range) != 2:
+        raise ValueError(f"`revised_range` has {len(revised_range)} ends; it needs the lower and the upper one.")
+    first, second = (_within(end, "revised_range", 10) for end in revised_range)
+    if major_issues < 0:
+        raise ValueError(f"`major_issues` is {major_issues}; a count cannot be negative.")
+    low, high = min(first, second), max(first, second)
+    width = high - low
+    level: Level = "low"
+    if _above(strength, 0.6) or major_issues >= 2 or _above(width, 4):
+        level = "high"
+    elif _above(strength, 0.3) or major_issues >= 1 or _above(width, 2):
+        level = "medium"
+    notes = (f"The ends of the revised range were swapped: {first:g}, {second:g}.",) if first > second else ()
+    delta = abs(score - (low + high) / 2)
+    return CritiqueUncertainty(level, delta, (low / 10, high / 10), level == "high", notes)
+
+
+def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
+    """Points spread over options: Shannon entropy divided by log2 of the number of options.
+
+    Options without points count as options; a single option gives 0. Below 0.3 is low, above 0.7 high. Points that do
+    not sum to 100 are scaled to do so, and that, like points that are no multiple of 5, is noted.
+
+    Args:
+        points: Points per option, shape (n_options,), or a mapping from option to points.
+    Raises:
+        ValueError: If there is no option, a value is negative or NaN, or all are zero.
+    References:
+        Shannon (1948), doi:10.1002/j.1538-7305.1948.tb01338.x
+    """
+    values = checks.vector(list(points.values()) if isinstance(points, Mapping) else points, "points")
+    total = float(values.sum())
+    if np.any(values < 0) or total <= 0:
+        raise ValueError(f"`points` are {values.tolist()}; they must not be negative, and some must be positive.")
+    shares = values / total
+    entropy = float(distribution.normalised_entropy(shares))
+    band: Level = "low" if _above(0.3, entropy) else "high" if _above(entropy, 0.7) else "medium"
+    whole = abs(total - 100) <= _ROUNDING
+    notes: tuple[str, ...] = () if whole else (f"The points sum to {total:g}, not 100, and were scaled.",)
+    if np.any(np.abs(values / 5 - np.round(values / 5)) > _ROUNDING):
+        notes += ("Not all points are multiples of 5.",)
+    return PointsEntropy(entropy, band, tuple(shares.tolist()), whole, total, notes)
+
+
+def debate_uncertainty(advocate_score: float, critic_score: float, final_score: float) -> DebateUncertainty:
+    """Debate: a judge who ends between the two sides is unsure, and less so one who took a side of a wide gap.
+
+    High if the position lies strictly between 0.4 and 0.6; else medium if the gap is above 5; else low. An advocate
+    who is not above the critic makes the debate degenerate: high, noted, without a position. The interval runs from
+    the lower to the higher score.
+
+    Args:
+        advocate_score: The score argued for from above, 0-10.
+        critic_score: The score argued for from below, 0-10.
+        final_score: What the judge of the debate decided, 0-10; outside the two sides it is kept and noted.
+    Raises:
+        ValueError: If a score is off the scale.
+    """
+    advocate = _within(advocate_score, "advocate_score", 10)
+    critic = _within(critic_score, "critic_score", 10)
+    final = _within(final_score, "final_score", 10)
+    gap = advocate - critic
+    interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)
+    if gap <= 0:
+        note = f"Degenerate debate: the advocate ({advocate:g}) is not above the critic ({critic:g})."
+        return DebateUncertainty("high", None, gap, interval, (note,))
+    position = (final - critic) / gap
+    level: Level = "medium" if _above(gap, 5) else "low"
+    if _above(position, 0.4) and _above(0.6, position):
+        level = "high"
+    inside = critic <= final <= advocate
+    notes = () if inside else (f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",)
+    return DebateUncertainty(level, position, gap, interval, notes)
+
+
+def should_escalate(
+    overall: float | None,
+    accuracy: float | None = None,
+    scientific: float | None = None,
+    automatic_f1: float | None = None,
+    hallucination_rate: float | None = None,
+    bootstrap_variance: float | None = None,
+    *,
+    rules: Collection[str] = RULES,
+    overall_above: float = 0.7,
+    f1_gap_above: float = 0.3,
+    scientific_above: float = 0.7,
+    hallucination_above: float = 0.1,
+    variance_below: float = 0.05,
+    stable_overall_above: float = 0.6,
+) -> Escalation:
+    """Whether a cheap judge's answer calls for the expensive one, and by which rules.
+
+    `high_score`: overall above 0.7. `disagrees_with_f1`: accuracy and the automatic F1 more than 0.3 apart.
+    `high_scientific_hallucination`: scientific above 0.7 and hallucination rate above 0.1. `low_variance`: variance
+    over repeats below 0.05 and overall above 0.6. All comparisons are strict. A number that is None leaves the rules
+    that need it unevaluated.
+
+    Args:
+        overall: The cheap judge's overall score, 0-1; so are `accuracy` and `scientific`.
+        accuracy: The judge's accuracy score.
+        scientific: The judge's scientific score.
+        automatic_f1: F1 of the automatic metric, 0-1.
+        hallucination_rate: Automatic, 0-1.
+        bootstrap_variance: Population variance (ddof 0) of the overall score over repeats, on 0-1.
+        rules: The rules switched on.
+        overall_above: Threshold of `high_score`.
+        f1_gap_above: Threshold of `disagrees_with_f1`.
+        scientific_above: First threshold of `high_scientific_hallucination`.
+        hallucination_above: Second threshold of `high_scientific_hallucination`.
+        variance_below: First threshold of `low_variance`.
+        stable_overall_above: Second threshold of `low_variance`.
+    Raises:
+        ValueError: If a rule is unknown or a number is off 0-1.
+    """
+    for rule in rules:
+        checks.option(rule, "rules", RULES)
+    given = {
+        "overall": overall,
+        "accuracy": accuracy,
+        "scientific": scientific,
+        "automatic_f1": automatic_f1,
+        "hallucination_rate": hallucination_rate,
+        "bootstrap_variance": bootstrap_variance,
+    }
+    v = {name: _within(value, name, 1) for name, value in given.items() if value is not None}
+    # Each rule: the numbers it needs, and the test, called only when all of them are there.
+    table = {
+        "high_score": (("overall",), lambda: _above(v["overall"], overall_above)),
+        "disagrees_with_f1": (
+            ("accuracy", "automatic_f1"),
+            lambda: _above(abs(v["accuracy"] - v["automatic_f1"]), f1_gap_above),
+        ),
+        "high_scientific_hallucination": (
+            ("scientific", "hallucination_rate"),
+            lambda: _above(v["scientific"], scientific_above) and _above(v["hallucination_rate"], hallucination_above),
+        ),
+        "low_variance": (
+            ("bootstrap_variance", "overall"),
+            lambda: _above(variance_below, v["bootstrap_variance"]) and _above(v["overall"], stable_overall_above),
+        ),
+    }
+    switched_on = [rule for rule in RULES if rule in rules]
+    ready = [rule for rule in switched_on if all(name in v for name in table[rule][0])]
+    return Escalation(
+        fired=tuple(rule for rule in ready if table[rule][1]()),
+        not_evaluated=tuple(rule for rule in switched_on if rule not in ready),
+    )
+
+
+def trigger_rates(escalations: Iterable[Escalation], level: float = 0.95) -> TriggerRates:
+    """How often the expensive judge was called, and how often by each rule, with Wilson's intervals.
+
+    Raises:
+        ValueError: If there is no item, or `level` is outside (0, 1).
+    """
+    listed = list(escalations)
+    rate = proportion.proportion([e.escalate for e in listed], level)
+    return TriggerRates(rate, {rule: proportion.proportion([rule in e.fired for e in listed], level) for rule in RULES})
+
+
+def aggregate_uncertainty(
+    scores: ArrayLike,
+    levels: Sequence[str],
+    review_flags: Sequence[bool] = (),
+    issues: Iterable[str | Iterable[str]] = (),
+) -> AggregateUncertainty:
+    """One result from several judges of one item.
+
+    The interval is the mean score +- 0.1, 0.1 wider on both sides per high-uncertainty judgment, clipped to [0, 1].
+    The level is high if any is high, else low; medium ones are noted. A judgment of high uncertainty asks for review,
+    whatever its flag says. Failed judgments are the caller's to leave out and count.
+
+    Args:
+        scores: One per judge, shape (n_judges,), 0-1.
+        levels: Uncertainty level per judge.
+        review_flags: Whether each judge asked for review; empty if none was asked.
+        issues: Issues per judge, joined in order with repetitions; a text counts as one issue.
+    Raises:
+        ValueError: If there is no score, one is off 0-1, a level is unknown, or the lengths differ.
+    """
+    values = checks.vector(scores, "scores")
+    if np.any((values < 0) | (values > 1)):
+        raise ValueError(f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own scale.")
+    for name, given in (("levels", levels), ("review_flags", review_flags)):
+        if len(given) != values.size and (name == "levels" or len(given)):
+            raise ValueError(f"`{name}` holds {len(given)} values for {values.size} scores.")
+    for level in levels:
+        checks.option(level, "levels", LEVELS)
+    n_high, n_medium = (sum(level == wanted for level in levels) for wanted in ("high", "medium"))
+    mean = float(values.mean())
+    reach = 0.1 * (1 + n_high)
+    return AggregateUncertainty(
+        score=mean,
+        confidence_interval=(max(0.0, mean - reach), min(1.0, mean + reach)),
+        uncertainty_level="high" if n_high else "low",
+        recommend_expert_review=n_high > 0 or any(review_flags),
+        issues=tuple(text for entry in issues for text in ([entry] if isinstance(entry, str) else entry)),
+        notes=(f"{n_medium} of {values.size} judgments are of medium uncertainty.",) if n_medium else (),
+    )
+
+
+def _above(value: float, threshold: float) -> bool:
+    return value > threshold + _ROUNDING
+
+
+def _within(value: float, name: str, maximum: float) -> float:
+    number = float(value)
+    if not 0 <= number <= maximum:  # NaN fails this too
+        raise ValueError(f"`{name}` is {value}; it must lie in [0, {maximum:g}].")
+    return number
