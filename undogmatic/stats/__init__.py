@@ -9,6 +9,13 @@ calibration   map raw scores onto the scale; is a stated confidence honest
 distribution  a probability over levels: expectation, entropy, interval
 repeat        the same judge on the same items, twice
 proportion    a share of items with its interval
+uncertainty   one formula per judge style, the rules that call an expensive judge, a panel's sum
+conformal     intervals with a coverage guarantee, over all items or per group
+intervals     coverage, width and interval score of any intervals
+selective     risk-coverage curves and their area: does the uncertainty know where the judge errs
+review        error caught by review budget: guided, random, oracle
+ordering      items in the order of their uncertainty; shared by selective and review
+few_labels    means and differences corrected with a few human labels; how many are needed
 checks        one wording for what an array argument must be
 
 The modules are imported by name (`from undogmatic.stats import paired`), so that none costs import time unasked.
