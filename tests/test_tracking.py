@@ -19,7 +19,7 @@ import undogmatic
 from undogmatic.analyses.base import AnalysisResult, tabulate
 from undogmatic.command import SWEEP_RUN
 from undogmatic.errors import ConfigError
-from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.hide import redact_judgment, redacted, scrub
@@ -115,8 +115,7 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
             "metrics": {"judged": float(n - 1), "ab.share": 0.9},
             "prompt_id": "toy",
             "prompt_hash": "h" * 64,
-            "prompt_text": 'Judge the text. {"shame_score": 0-100}',
-            "uses_prompt": True,
+            "asked": [asked('Judge the text. {"shame_score": 0-100}')],
             "fitted": 0,
             "model_name": "fake-chat",
             "dataset_digest": "d" * 64,
@@ -128,6 +127,10 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
         return FinishedRun(**(values | changes))
 
     return make
+
+
+def asked(text: str, uses_prompt: bool = True) -> Asked:
+    return Asked("structured", "fake-chat", "toy", uses_prompt, text)
 
 
 def only_run(client: Any) -> Any:
@@ -254,7 +257,7 @@ class TestPrompts:
     def test_one_version_per_content(self, finished: Callable[..., FinishedRun], client: Any) -> None:
         MlflowTracker().log(finished(folder="a"))
         MlflowTracker().log(finished(folder="b"))
-        MlflowTracker().log(finished(folder="c", prompt_text="Judge otherwise."))
+        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
         assert client.get_prompt_version("toy-toy", 1).template == 'Judge the text. {"shame_score": 0-100}'
         assert client.get_prompt_version("toy-toy", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
@@ -264,7 +267,7 @@ class TestPrompts:
     def test_a_prompt_that_no_model_saw_is_not_registered(
         self, finished: Callable[..., FinishedRun], client: Any
     ) -> None:
-        MlflowTracker().log(finished(uses_prompt=False))
+        MlflowTracker().log(finished(asked=[asked("Judge.", uses_prompt=False)]))
         assert list(client.search_prompts()) == []
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 

@@ -18,7 +18,7 @@ from undogmatic.errors import RunStopped, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.judges.composition import Composer, readout_node
 from undogmatic.models.base import Model
-from undogmatic.outcome import FinishedRun
+from undogmatic.outcome import Asked, FinishedRun
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
@@ -61,7 +61,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     parts = compose(chosen, seed=chosen.seed)
     # Before anything is asked and paid for: does the dataset have what the analysis reads?
     analysis.check(Judged(tabulate(items, [], chosen.run.repeats), parts.rubric, digest=items_digest))
-    choices = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout.name}
+    choices = {k: v for k, v in choices.items() if "/" not in k and v is not None}
+    choices["readout"] = parts.provenance.readout
     name = chosen.run.name or "-".join(choices[k] for k in ("model", "prompt", "judge", "dataset"))
 
     manifest = Manifest.open(folder, parts.provenance.config_hash, items_digest, name)
@@ -101,8 +102,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         metrics=_metrics(frame, judgments, progress, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        prompt_text=parts.readout.shown(),
-        uses_prompt=any(r.uses_prompt for r in parts.judge.readouts()),
+        asked=_asked(parts.judge),
         fitted=_fitted(parts.judge, items),
         model_name=parts.model.name,
         dataset_digest=items_digest,
@@ -138,13 +138,18 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     state = {"program": program, "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
     provenance = Provenance(
         model=model.name,
-        readout=readout.name,
+        readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
         prompt=prompt.id,
         prompt_hash=prompt.hash(rubric),
         program_hash=digest(program),
         config_hash=digest(state | {"prompt": prompt.hash(rubric)}),
     )
     return Parts(rubric, prompt, model, readout, judge, provenance)
+
+
+def _asked(judge: Judge) -> tuple[Asked, ...]:
+    ways = (Asked(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown()) for s in judge.readouts())
+    return tuple(dict.fromkeys(ways))
 
 
 def _keep(folder: Path, frame: pd.DataFrame) -> None:

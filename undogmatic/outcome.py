@@ -29,6 +29,23 @@ class Repeatability:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """One way in which a judge asks a model.
+
+    Attributes:
+        readout, model, prompt: Their names.
+        uses_prompt: Whether the prompt variant reaches the model this way.
+        text: What the model is shown besides the judged text, demonstrations included.
+    """
+
+    readout: str
+    model: str
+    prompt: str
+    uses_prompt: bool
+    text: str
+
+
+@dataclass(frozen=True)
 class FinishedRun:
     """Everything a run yielded.
 
@@ -42,7 +59,7 @@ class FinishedRun:
         frame: `analyses.base.tabulate` of both.
         results: One per analysis.
         metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
-        prompt_text: What the model was shown before the judged text, demonstrations included.
+        asked: The ways in which its judge asks a model.
         fitted: How many of the items a probe, baseline or calibration in use was fitted on.
         dataset_digest: SHA-256 over the items.
         versions: Package -> version, with "python" and "git" (commit, or "unknown").
@@ -62,8 +79,7 @@ class FinishedRun:
     metrics: Mapping[str, float]
     prompt_id: str
     prompt_hash: str
-    prompt_text: str
-    uses_prompt: bool
+    asked: Sequence[Asked]
     fitted: int
     model_name: str
     dataset_digest: str
@@ -71,6 +87,16 @@ class FinishedRun:
     started: float
     seconds: float
     repeatability: Repeatability
+
+    @property
+    def uses_prompt(self) -> bool:
+        """Whether the prompt variant reaches a model in any way."""
+        return any(way.uses_prompt for way in self.asked)
+
+    @property
+    def prompt_text(self) -> str:
+        """What models were shown besides the judged text, in all ways in which a prompt reaches them."""
+        return "\n\n".join(way.text for way in self.asked if way.uses_prompt)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Progress:
 
     def __init__(self, name: str, total: int, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept
-        self.about = f"{parts.model.name}, readout {parts.readout.name}, prompt {parts.prompt.id}"
+        self.about = f"{parts.model.name}, readout {parts.provenance.readout}, prompt {parts.prompt.id}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None

@@ -117,16 +117,16 @@ class Prompt(Record):
         return "\n\n".join([*self._task(rubric), self._scale(rubric), self._fence(), task.strip(), *contract])
 
     def continued(self, text: str, given: str, question: str, labels: list[str]) -> tuple[str, str]:
-        """A further question about a text as a plain continuation for base models, the text first.
+        """A further question about a text as a plain continuation for base models.
 
         Returns:
-            The text and what is given, shared by all questions of a step, and the question, which ends where the label
-            is to follow.
+            The text, shared by all questions about it, and the question with what is given; it ends where the label is
+            to follow.
         """
         words = _WORDS[self.language]
-        return f"{words['text']}: {' '.join(text.split())}\n\n{given}\n", f"{question}\n" + "\n".join(
+        return f"{words['text']}: {' '.join(text.split())}\n\n", "\n".join(
             # Without a demonstration a base model puts a space after the colon; the label is read after that space.
-            [*(f"{n} = {label}" for n, label in enumerate(labels)), f"{words['answer']}: "]
+            [given, question, *(f"{n} = {label}" for n, label in enumerate(labels)), f"{words['answer']}: "]
         )
 
     def labels_only(self, count: int) -> str:

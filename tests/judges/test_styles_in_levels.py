@@ -65,9 +65,8 @@ def test_what_was_answered_is_context_of_the_next_question(bench: Bench) -> None
     assert "Strength of the objections: 5 of 10." in low
     assert "Lowest defensible score: 50." in high
     assert high.endswith("4 = all\nLevel: ")
-    assert {request["system"] for request in bench.chat.requests} == {
-        "Text: Tema 69.\n\nQuestion: how much? A judge's score: 60, on the scale from 0 to 100.\n"
-    }
+    assert {request["messages"][0]["content"] for request in bench.chat.requests} == {"Text: Tema 69.\n\n"}
+    assert all("A judge's score: 60, on the scale from 0 to 100." in question for question in bench.asked())
 
 
 def test_the_high_end_is_read_from_the_levels_not_below_the_low_end(bench: Bench) -> None:

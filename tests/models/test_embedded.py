@@ -106,3 +106,18 @@ def test_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
     broken.connect(Gateway())
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):
         pooled(broken, "texto")
+
+
+def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(model: EmbeddedModel) -> None:
+    llama = _llama(model.path, model.threads, model.context)
+    prompts = [("Uma pergunta.\n", "Texto: a.\n", "Nível:"), ("Uma pergunta.\n", "Texto: b.\n", "Nível:")]
+    prompts += [("Texto: a.\n", "Nível:"), ("Texto: a.\n", "Certo?"), ("Outra pergunta.\n", "Nível:")]
+    llama.forget()
+    alone = {}
+    for parts in prompts:
+        alone[parts] = llama.next_token(parts, 5)
+        llama.forget()
+    for parts in [*prompts, *reversed(prompts), *prompts]:
+        assert llama.next_token(parts, 5) == alone[parts]
+    pooled(model, "Outro texto entre duas perguntas.")
+    assert llama.next_token(prompts[0], 5) == alone[prompts[0]]

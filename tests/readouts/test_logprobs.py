@@ -75,9 +75,9 @@ def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) ->
         read(model, prompt, rubric)
     example = Demonstration(text="Tema 1.", score=100, rationale="only a number")
     read(model, prompt.model_copy(update={"demonstrations": (example,)}), rubric)
-    asked = model.requests[0]
-    assert asked["system"].endswith("Text: Tema 1.\nLevel:4\n\nText:")
-    assert asked["messages"][0]["content"] == " linha um linha dois\nLevel:"
+    beginning, end = (message["content"] for message in model.requests[0]["messages"])
+    assert beginning.endswith("Text: Tema 1.\nLevel:4\n\nText:")
+    assert end == " linha um linha dois\nLevel:"
 
 
 def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric) -> None:

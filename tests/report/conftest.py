@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, tabulate
-from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.paths import conf_folder
 from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
 from undogmatic.report import words
@@ -156,8 +156,7 @@ def finished(tmp_path: Path) -> Build:
             "metrics": metrics,
             "prompt_id": "anchored_pt",
             "prompt_hash": "a" * 64,
-            "prompt_text": "Avalie o texto.\n\nResponda somente com um objeto JSON.",
-            "uses_prompt": False,
+            "asked": [asked()],
             "fitted": 0,
             "model_name": "gemma3-270m-q4-k-m-0123456789ab",
             "dataset_digest": "e" * 64,
@@ -169,6 +168,11 @@ def finished(tmp_path: Path) -> Build:
         return FinishedRun(**(run | fields))
 
     return make
+
+
+def asked(text: str = "Avalie o texto.", *, readout: str = "probe", uses_prompt: bool = False) -> Asked:
+    """One way of asking."""
+    return Asked(readout, "gemma3-270m-q4-k-m-0123456789ab", "anchored_pt", uses_prompt, text)
 
 
 @pytest.fixture

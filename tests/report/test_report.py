@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.report.conftest import trial_result, verdict
+from tests.report.conftest import asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic import report
 from undogmatic.analyses.base import AnalysisResult, Finding
-from undogmatic.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.records import Failure, Item
 from undogmatic.report import sweep, terminal
 from undogmatic.report.words import visible
@@ -62,11 +62,21 @@ def test_money_that_is_not_known_is_not_zero(finished: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reaches", "said"), [(False, "all prompt variants give the same scores"), (True, "reaches the model")]
+    ("ways", "said"),
+    [
+        ([asked()], "all prompt variants of a language give the same scores"),
+        ([asked(uses_prompt=True)], "The prompt variant anchored_pt reaches the model."),
+        (
+            [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)],
+            "reaches the model for some of the questions only, not with readout probe",
+        ),
+    ],
 )
-def test_whether_the_prompt_reaches_the_model(finished: Build, reaches: bool, said: str) -> None:
-    _, shown = written(finished(uses_prompt=reaches))
+def test_whether_the_prompt_reaches_the_model(finished: Build, ways: list[Asked], said: str) -> None:
+    _, shown = written(finished(asked=ways))
     assert said in shown
+    for way in ways:
+        assert way.text in shown
 
 
 @pytest.mark.parametrize(
@@ -110,7 +120,7 @@ def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) ->
         (Item(id=f"{n}{h}", text=h, condition=h), verdict(10.0 * n, rationale=h)) for n, h in enumerate(HOSTILE[:10])
     ]
     outcomes += [(Item(id=h, text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE]  # type: ignore[misc]
-    run = finished(outcomes, [], prompt_text="```\n".join(HOSTILE), model_name=HOSTILE[0])
+    run = finished(outcomes, [], asked=[asked("```\n".join(HOSTILE))], model_name=HOSTILE[0])
     _, shown = written(run)
     for text in HOSTILE:
         assert " ".join(visible(text).split()) in shown

@@ -6,6 +6,7 @@ The readout in use decides (`asker_for`). A judge gets an `Asker` and makes its 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -13,7 +14,7 @@ import dspy
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.judges.questions import Answer, LevelWording, Number, make, numbers, parse, schema, wording
 from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
-from undogmatic.readouts.logprobs import LogprobsReadout, first_token, level_distribution
+from undogmatic.readouts.logprobs import LogprobsReadout, continuation, first_token, level_distribution
 from undogmatic.readouts.structured import StructuredReadout
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Question(dspy.Module):
         """What determines the answer besides model and prompt."""
         return {"step": self.step, "wording": self.wording.model_dump(mode="json"), "values": self.values}
 
+    def shown(self) -> str:
+        """What the model is shown besides the text, with `{name}` where an earlier answer will stand."""
+        raise NotImplementedError
+
     def _fill(self, template: str, context: Mapping[str, Any] | None = None) -> str:
         values = {
             "low": f"{self.rubric.minimum:g}",
@@ -71,6 +76,11 @@ class Question(dspy.Module):
             "question": self.rubric.wordings[self.prompt.language].question.strip(),
         }
         return template.format_map(values | self.values | dict(context or {})).strip()
+
+    def _blank(self, template: str) -> str:
+        """`_fill` before anything is known: what comes from earlier answers keeps its name in braces."""
+        names = {name for _, name, _, _ in Formatter().parse(template) if name}
+        return self._fill(template, {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}})
 
 
 class Asker:
@@ -93,9 +103,19 @@ class Asker:
 
     def __init__(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         self.model, self.prompt, self.rubric = model, prompt, rubric
+        self.questions: list[Question] = []
 
     def question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None) -> Question:
         """The question for a step; `aforward` gives an answer of class `kind`. `values` fill its wording."""
+        made = self._question(step, kind, values)
+        self.questions.append(made)
+        return made
+
+    def shown(self) -> str:
+        """What the model is shown besides the text, step by step; see `Question.shown`."""
+        return "\n\n".join(f"[{question.step}]\n{question.shown()}" for question in self.questions)
+
+    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
         raise NotImplementedError
 
 
@@ -116,7 +136,7 @@ class WordsAsker(Asker):
         self.temperature, self.top_p = temperature, top_p
         self.deterministic = temperature == 0
 
-    def question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None) -> Question:
+    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
         return WordsQuestion(step, kind, self, values)
 
 
@@ -144,6 +164,10 @@ class WordsQuestion(Question):
             self.model, response_format={"type": "json_schema", "json_schema": form_schema}, **self.settings
         )
         self.adapter = PromptAdapter(self._messages)
+
+    def shown(self) -> str:
+        context = self._blank(self.wording.context)
+        return "\n\n".join(part for part in (str(self.predict.signature.instructions), context) if part)
 
     def _form(self, name: str, number: Number | None) -> str:
         key = (number.wording if number else None) or name
@@ -202,7 +226,7 @@ class LevelsAsker(Asker):
         if len(rubric.levels) > 10:
             raise ConfigError(f"rubric={rubric.name} has {len(rubric.levels)} levels; digits can name ten at most.")
 
-    def question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None) -> Question:
+    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
         return LevelsQuestion(step, kind, self, values)
 
 
@@ -225,8 +249,7 @@ class LevelsQuestion(Question):
     def _messages(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
         labels = list(inputs["labels"])
         if self.base:
-            beginning, end = self.prompt.continued(inputs["text"], inputs["given"], inputs["question"], labels)
-            return [{"role": "system", "content": beginning}, {"role": "user", "content": end}]
+            return continuation(self.prompt.continued(inputs["text"], inputs["given"], inputs["question"], labels))
         lines = [f"{n} = {label}" for n, label in enumerate(labels)]
         asked = "\n".join([inputs["given"], inputs["question"], *lines, self.prompt.labels_only(len(labels))])
         return [
@@ -254,6 +277,19 @@ class LevelsQuestion(Question):
             lines.append(self._fill(words.said, here | {"value": f"{values[name]:.0f}"}))
         return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
 
+    def shown(self) -> str:
+        start = "" if self.base else str(self.predict.signature.instructions)
+        parts = [start, self._blank(self.wording.context or self.wording.given)]
+        for name, number in numbers(self.kind).items():
+            if not number.words_only:
+                words = self.wording.levels[number.wording or name]
+                question = self._blank(words.question.replace("{meaning}", number.meaning))
+                parts.append("\n".join([question, *(f"{n} = {label}" for n, label in enumerate(self._labels(words)))]))
+        return "\n\n".join(part for part in parts if part)
+
+    def _labels(self, words: LevelWording) -> list[str]:
+        return list(words.answers) or list(self.rubric.wordings[self.prompt.language].anchors)
+
     async def _distribution(
         self,
         text: str,
@@ -264,8 +300,7 @@ class LevelsQuestion(Question):
         words: LevelWording,
         values: Mapping[str, float],
     ) -> ScoreDistribution:
-        anchors = self.rubric.wordings[self.prompt.language].anchors
-        labels = list(words.answers) or list(anchors)
+        labels = self._labels(words)
         levels = number.levels(self.rubric)
         prediction = await ask(self.predict, self.adapter, text=text, given=given, question=question, labels=labels)
         found = level_distribution(first_token(prediction), levels, self.minimum_mass)

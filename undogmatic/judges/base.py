@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
@@ -14,12 +14,22 @@ from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
+
 
 class Source(Protocol):
-    """What a judge asks the model through, for reports: a readout, or a style's asker."""
+    """What a judge asks a model through, for reports: a readout, or a style's asker."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
 
     @property
     def uses_prompt(self) -> bool: ...
@@ -28,6 +38,8 @@ class Source(Protocol):
     def deterministic(self) -> bool: ...
 
     def fitted_on(self) -> frozenset[str]: ...
+
+    def shown(self) -> str: ...
 
 
 class Judge(dspy.Module):
@@ -48,7 +60,7 @@ class Judge(dspy.Module):
         raise NotImplementedError
 
     def readouts(self) -> Sequence[Source]:
-        """The readouts and askers it uses, for reports on what reaches a model."""
+        """The readouts and askers it uses, for reports on what reaches a model; some may be equal."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:

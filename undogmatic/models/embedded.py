@@ -120,17 +120,16 @@ class EmbeddedModel(Model):
         return await (self._continue(request) if self.base else self._chat(request))
 
     async def _continue(self, request: Request) -> Response:
-        """The system message is the fixed beginning, shared by all texts; the user message continues it."""
+        """All messages in a row are the text to continue; what several requests begin with is read once."""
         from dspy.lm15 import Message, Response, TextPart, TokenLogprob, TopLogprob, Usage
 
-        prefix = request.system if isinstance(request.system, str) else ""
-        text, top = request.messages[-1].text or "", request.config.logprobs or 1
-        payload = {"prefix": prefix, "text": text, "top": top}
+        parts, top = [message.text or "" for message in request.messages], request.config.logprobs or 1
+        payload = {"parts": parts, "top": top}
 
         async def send() -> Reply:
             def ask() -> list[tuple[str, float]]:
                 with _lock:
-                    return _llama(self.path, self.threads, self.context).next_token(prefix, text, top)
+                    return _llama(self.path, self.threads, self.context).next_token(parts, top)
 
             return Reply([list(pair) for pair in await asyncio.to_thread(ask)], output_tokens=1, usd=0.0)
 

@@ -3,8 +3,8 @@
 xllamacpp's own server cannot give either the way a judge needs it. It has the last block's states only, and multiplies
 every token by the 262,144-row output matrix on the way, which costs more than all blocks together; and its prefix cache
 makes log-probabilities depend on what was asked before (by up to 0.25 nats where measured). Here a pass stops after the
-last block that is wanted, and a prompt's fixed beginning is evaluated once and every text continues from exactly that
-state: the same question gives the same bits, whatever came before it.
+last block that is wanted, and a prompt is evaluated in parts with fixed borders: the state after each beginning is kept
+and every question continues from exactly that, so the same question gives the same bits, whatever came before it.
 
 The version of xllamacpp is pinned, and the one structure offset used is checked against its surroundings before use.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _silence = _LOG(lambda level, text, data: None)
 _P, _I, _B = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool
 _TOKENS = ctypes.POINTER(ctypes.c_int32)
+KEPT_BYTES = 256 * 2**20  # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
 _CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
 _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_log_set": (None, (_LOG, _P)),
@@ -59,7 +61,9 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_set_n_threads": (None, (_P, _I, _I)),
     "llama_get_memory": (_P, (_P,)),
     "llama_memory_clear": (None, (_P, _B)),
-    "llama_memory_seq_rm": (_B, (_P, _I, _I, _I)),
+    "llama_state_seq_get_size": (ctypes.c_size_t, (_P, _I)),
+    "llama_state_seq_get_data": (ctypes.c_size_t, (_P, ctypes.c_char_p, ctypes.c_size_t, _I)),
+    "llama_state_seq_set_data": (ctypes.c_size_t, (_P, ctypes.c_char_p, ctypes.c_size_t, _I)),
     "llama_decode": (_I, (_P, _Batch)),
     "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), (_P, _I)),
     "llama_token_to_piece": (_I, (_P, _I, ctypes.c_char_p, _I, _I, _B)),
@@ -100,8 +104,7 @@ class Llama:
         self.limit = context
         self._wanted: dict[str, np.ndarray | None] = {}
         self._last = ""
-        self._prefix: str | None = None
-        self._prefix_tokens = 0
+        self._kept: OrderedDict[tuple[str, ...], Any] = OrderedDict()
         self._callback = _EVALUATED(self._evaluated)
         self._c.llama_log_set(_silence, None)
         self._model = self._c.llama_model_load_from_file(str(path).encode(), self._c.llama_model_default_params())
@@ -134,7 +137,6 @@ class Llama:
         """
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
-        self._prefix = None
         self._c.llama_memory_clear(self._memory(), True)
         status = self._decode(tokens, every=True)
         found = [self._wanted[name] for name in names]
@@ -144,29 +146,35 @@ class Llama:
             raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
         return [_normalised(each) for each in states]
 
-    def next_token(self, prefix: str, text: str, top: int) -> list[tuple[str, float]]:
-        """The `top` most probable next tokens after `prefix` + `text`, with natural log-probabilities, best first.
+    def next_token(self, parts: Sequence[str], top: int) -> list[tuple[str, float]]:
+        """The `top` most probable next tokens after a prompt, with natural log-probabilities, best first.
 
-        `prefix` is evaluated once and kept while it stays the same; every text continues from it.
-
+        Args:
+            parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
+                parts but the last are evaluated once and kept for prompts that begin the same.
+            top: How many.
         Raises:
             ModelError: The prompt does not fit the context.
         """
-        if prefix != self._prefix:
-            self._prefix = None
-            self._c.llama_memory_clear(self._memory(), True)
-            tokens = self.tokenize(prefix)
-            self._checked_decode(tokens)
-            self._prefix, self._prefix_tokens = prefix, len(tokens)
-        elif not self._c.llama_memory_seq_rm(self._memory(), 0, self._prefix_tokens, -1):
-            raise ModelError("llama.cpp could not return to the prompt's fixed beginning")
-        self._checked_decode(self.tokenize(text, begin=False))
+        *beginnings, end = parts
+        known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
+        self._c.llama_memory_clear(self._memory(), True)
+        if known:
+            self._restore(tuple(parts[:known]))
+        for n in range(known, len(beginnings)):
+            self._checked_decode(self.tokenize(parts[n], begin=n == 0))
+            self._keep(tuple(parts[: n + 1]))
+        self._checked_decode(self.tokenize(end, begin=not beginnings))
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
         logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,)).astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argsort(-logprobs, kind="stable")[:top]
         return [(self._piece(int(token)), float(logprobs[token])) for token in best]
+
+    def forget(self) -> None:
+        """Drop what is kept of earlier prompts; answers do not depend on it."""
+        self._kept.clear()
 
     def close(self) -> None:
         """Free the context and the model."""
@@ -175,6 +183,22 @@ class Llama:
         if self._model:
             self._c.llama_model_free(self._model)
         self._context = self._model = None
+
+    def _keep(self, beginning: tuple[str, ...]) -> None:
+        """Copy the state after `beginning`; the states used longest ago go, as soon as all exceed KEPT_BYTES."""
+        size = self._c.llama_state_seq_get_size(self._context, 0)
+        state = ctypes.create_string_buffer(size)
+        if self._c.llama_state_seq_get_data(self._context, state, size, 0) != size:
+            raise ModelError("llama.cpp gave no copy of its state")
+        self._kept[beginning] = state
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_BYTES:
+            self._kept.popitem(last=False)
+
+    def _restore(self, beginning: tuple[str, ...]) -> None:
+        self._kept.move_to_end(beginning)
+        state = self._kept[beginning]
+        if not self._c.llama_state_seq_set_data(self._context, state, len(state), 0):
+            raise ModelError("llama.cpp could not return to a prompt's beginning")
 
     def _memory(self) -> Any:
         return self._c.llama_get_memory(self._context)

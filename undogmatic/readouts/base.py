@@ -72,8 +72,8 @@ class Readout(dspy.Module):
         return frozenset()
 
     def shown(self) -> str:
-        """What the model is shown before the judged text, demonstrations included; for reports and the registry."""
-        return self.prompt.system(self.rubric, "json")
+        """What the model is shown beside the judged text, demonstrations included; for reports and the registry."""
+        return ""
 
     def state(self) -> dict[str, Any]:
         """What, besides prompt and rubric, determines the answer; part of the program hash."""

@@ -74,8 +74,7 @@ class LogprobsReadout(Readout):
 
     def _continuation(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
         shots = tuple((demo["text"], int(demo["answer"])) for demo in demos)
-        beginning, end = self.prompt.completion(self.rubric, shots, inputs["text"])
-        return [{"role": "system", "content": beginning}, {"role": "user", "content": end}]
+        return continuation(self.prompt.completion(self.rubric, shots, inputs["text"]))
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         prediction = await ask(self.predict, self.adapter, text=item.text)
@@ -100,7 +99,8 @@ class LogprobsReadout(Readout):
         return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
 
     def shown(self) -> str:
-        return before_the_text(self._render(self.predict.demos, {"text": ""}))
+        messages = self._render(self.predict.demos, {"text": ""})
+        return str(messages[0]["content"]) if self._render == self._continuation else before_the_text(messages)
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
@@ -127,6 +127,11 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
         )
     top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]]
     return top or [(content[0]["token"], content[0]["logprob"])]
+
+
+def continuation(parts: Sequence[str]) -> Messages:
+    """A text for a base model to continue: one message per part."""
+    return [{"role": "user", "content": part} for part in parts]
 
 
 def nearest_level(score: float, rubric: Rubric) -> int:

@@ -44,6 +44,16 @@ def readout_note(run: FinishedRun, words: Words) -> str:
     return words.text("common.note.readout_named", readout=readout)
 
 
+def prompt_note(run: FinishedRun, words: Words) -> str:
+    """Whether the prompt variant reaches a model, and in which ways it does not."""
+    blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
+    if not run.uses_prompt:
+        return words.text("common.note.prompt_unused", readout=blind)
+    return words.text(
+        "common.note.prompt_partly" if blind else "common.note.prompt_used", prompt=run.prompt_id, readout=blind
+    )
+
+
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples."""
     found = run.repeatability
@@ -98,8 +108,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [readout_note(run, words)]
-    reaches = "prompt_used" if run.uses_prompt else "prompt_unused"
-    notes.append(words.text(f"common.note.{reaches}", prompt=run.prompt_id, readout=run.choices["readout"]))
+    notes.append(prompt_note(run, words))
     notes += repeatability_notes(run, words)
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))

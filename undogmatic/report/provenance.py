@@ -76,10 +76,15 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The prompt as the model was shown it."""
+    """What models were shown, for each way in which the judge asks."""
     yield Heading(words.text("common.prompt_title"))
-    yield Paragraph(words.text("common.prompt_shown" if run.uses_prompt else "common.prompt_unused"))
-    yield Code(run.prompt_text)
+    for way in run.asked:
+        if len(run.asked) > 1:
+            named = {"readout": way.readout, "prompt": way.prompt, "model": way.model}
+            yield Heading(words.text("common.prompt_way", **named), level=3)
+        yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
+        if way.text:
+            yield Code(way.text)
 
 
 def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
