@@ -12,19 +12,22 @@ from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.adversarial import AdversarialAnalysis
 from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.controls import ControlsAnalysis
+from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.none import NoAnalysis
 from undogmatic.analyses.suite import SuiteAnalysis
 from undogmatic.errors import DataError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
-SUITE = SuiteAnalysis(AbAnalysis(resamples=200), ControlsAnalysis(), AdversarialAnalysis(), LabelledAnalysis())
+SUITE = SuiteAnalysis(
+    AbAnalysis(resamples=200), ControlsAnalysis(), AdversarialAnalysis(), LabelledAnalysis(), CostsAnalysis()
+)
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 
 def test_the_suite_runs_what_suits_and_names_the_rest(said: Said) -> None:
     results = SUITE(paired_run(PAIRS), np.random.default_rng(0))
-    assert [r.name for r in results] == ["suite", "ab"]
+    assert [r.name for r in results] == ["suite", "ab", "costs"]
     assert results[0].metrics == {"suite.run": 1, "suite.left_out": 3}
     left_out = [f for f in results[0].findings if f.key == "suite.left_out"]
     assert [f.values["analysis"] for f in left_out] == ["controls", "adversarial", "labelled"]
@@ -35,7 +38,7 @@ def test_the_suite_runs_what_suits_and_names_the_rest(said: Said) -> None:
 def test_an_analysis_gives_the_same_numbers_alone_and_in_the_suite() -> None:
     groups = {"humble": [5.0, 10, 15], "hubristic": [90.0, 95, 85], "attack:a": [20.0, 30]}
     results = SUITE(grouped_run(groups), np.random.default_rng(3))
-    assert [r.name for r in results] == ["suite", "controls", "adversarial"]
+    assert [r.name for r in results] == ["suite", "controls", "adversarial", "costs"]
     together = SUITE(paired_run(PAIRS), np.random.default_rng(3))[1]
     (alone,) = SUITE.ab(paired_run(PAIRS), np.random.default_rng(3))
     assert together.metrics == alone.metrics
@@ -49,7 +52,7 @@ def test_a_mistake_in_the_data_is_not_taken_for_an_unsuited_dataset() -> None:
 def test_a_dataset_that_suits_nothing_is_described_and_told_why() -> None:
     judged = grouped_run({"my own": [1.0, 2.0]})
     SUITE.check(judged)
-    own, description = SUITE(judged, np.random.default_rng(0))
+    own, description, _ = SUITE(judged, np.random.default_rng(0))
     assert (own.metrics["suite.run"], own.metrics["suite.left_out"], description.name) == (0, 4, "none")
     assert [f.values["analysis"] for f in own.findings if f.key == "suite.left_out"] == [
         "ab",

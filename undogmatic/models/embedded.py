@@ -127,11 +127,12 @@ class EmbeddedModel(Model):
         payload = {"parts": parts, "top": top}
 
         async def send() -> Reply:
-            def ask() -> list[tuple[str, float]]:
+            def ask() -> tuple[list[tuple[str, float]], int]:
                 with _lock:
                     return _llama(self.path, self.threads, self.context).next_token(parts, top)
 
-            return Reply([list(pair) for pair in await asyncio.to_thread(ask)], output_tokens=1, usd=0.0)
+            found, count = await asyncio.to_thread(ask)
+            return Reply([list(pair) for pair in found], input_tokens=count, output_tokens=1, usd=0.0)
 
         reply = await self.gateway.call(self.name, payload, send, timed=False)
         odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in reply.data)

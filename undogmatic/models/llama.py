@@ -104,7 +104,7 @@ class Llama:
         self.limit = context
         self._wanted: dict[str, np.ndarray | None] = {}
         self._last = ""
-        self._kept: OrderedDict[tuple[str, ...], Any] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._callback = _EVALUATED(self._evaluated)
         self._c.llama_log_set(_silence, None)
         self._model = self._c.llama_model_load_from_file(str(path).encode(), self._c.llama_model_default_params())
@@ -146,31 +146,32 @@ class Llama:
             raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
         return [_normalised(each) for each in states]
 
-    def next_token(self, parts: Sequence[str], top: int) -> list[tuple[str, float]]:
-        """The `top` most probable next tokens after a prompt, with natural log-probabilities, best first.
+    def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
+        """The most probable next tokens after a prompt.
 
         Args:
             parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
                 parts but the last are evaluated once and kept for prompts that begin the same.
             top: How many.
+        Returns:
+            `top` pairs of token and natural log-probability, best first, and how many tokens the prompt has.
         Raises:
             ModelError: The prompt does not fit the context.
         """
         *beginnings, end = parts
         known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
         self._c.llama_memory_clear(self._memory(), True)
-        if known:
-            self._restore(tuple(parts[:known]))
+        count = self._restore(tuple(parts[:known])) if known else 0
         for n in range(known, len(beginnings)):
-            self._checked_decode(self.tokenize(parts[n], begin=n == 0))
-            self._keep(tuple(parts[: n + 1]))
-        self._checked_decode(self.tokenize(end, begin=not beginnings))
+            count += self._evaluate(parts[n], begin=n == 0)
+            self._keep(tuple(parts[: n + 1]), count)
+        count += self._evaluate(end, begin=not beginnings)
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
         logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,)).astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argsort(-logprobs, kind="stable")[:top]
-        return [(self._piece(int(token)), float(logprobs[token])) for token in best]
+        return [(self._piece(int(token)), float(logprobs[token])) for token in best], count
 
     def forget(self) -> None:
         """Drop what is kept of earlier prompts; answers do not depend on it."""
@@ -184,29 +185,34 @@ class Llama:
             self._c.llama_model_free(self._model)
         self._context = self._model = None
 
-    def _keep(self, beginning: tuple[str, ...]) -> None:
-        """Copy the state after `beginning`; the states used longest ago go, as soon as all exceed KEPT_BYTES."""
+    def _keep(self, beginning: tuple[str, ...], count: int) -> None:
+        """Copy the state after `beginning` of `count` tokens. Beyond KEPT_BYTES those used longest ago go."""
         size = self._c.llama_state_seq_get_size(self._context, 0)
         state = ctypes.create_string_buffer(size)
         if self._c.llama_state_seq_get_data(self._context, state, size, 0) != size:
             raise ModelError("llama.cpp gave no copy of its state")
-        self._kept[beginning] = state
-        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_BYTES:
+        self._kept[beginning] = state, count
+        while len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > KEPT_BYTES:
             self._kept.popitem(last=False)
 
-    def _restore(self, beginning: tuple[str, ...]) -> None:
+    def _restore(self, beginning: tuple[str, ...]) -> int:
+        """Return to the state after `beginning`; its number of tokens."""
         self._kept.move_to_end(beginning)
-        state = self._kept[beginning]
+        state, count = self._kept[beginning]
         if not self._c.llama_state_seq_set_data(self._context, state, len(state), 0):
             raise ModelError("llama.cpp could not return to a prompt's beginning")
+        return count
 
     def _memory(self) -> Any:
         return self._c.llama_get_memory(self._context)
 
-    def _checked_decode(self, tokens: Sequence[int]) -> None:
+    def _evaluate(self, text: str, begin: bool) -> int:
+        """Continue with `text`; its number of tokens."""
+        tokens = self.tokenize(text, begin)
         status = self._decode(tokens, every=False)
         if status:
             raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+        return len(tokens)
 
     def _decode(self, tokens: Sequence[int], every: bool) -> int:
         count = len(tokens)
