@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
@@ -13,6 +13,10 @@ from undogmatic.errors import ModelError
 from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
 
 
 class Source(Protocol):
@@ -27,6 +31,12 @@ class Source(Protocol):
     @property
     def deterministic(self) -> bool: ...
 
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
+
     def fitted_on(self) -> frozenset[str]: ...
 
 
@@ -35,9 +45,13 @@ class Judge(dspy.Module):
 
     Attributes:
         name: Its name in `judge=`.
+        weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
+        places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
     """
 
     name = "judge"
+    weighed_on: frozenset[str] = frozenset()
+    places: Sequence[Mapping[str, Any]] = ()
 
     def forward(self, item: Item) -> dspy.Prediction:
         """`aforward` for callers without an event loop, DSPy's optimisers among them."""
@@ -50,6 +64,11 @@ class Judge(dspy.Module):
     def readouts(self) -> Sequence[Source]:
         """The readouts and askers it uses, for reports on what reaches a model."""
         raise NotImplementedError
+
+    def fitted_on(self) -> frozenset[str]:
+        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on."""
+        judges = [judge.weighed_on for _, judge in self.named_sub_modules(Judge)]
+        return frozenset().union(*judges, *(source.fitted_on() for source in self.readouts()))
 
     def state(self) -> dict[str, Any]:
         """What determines its answers; hashed into the provenance."""
