@@ -12,6 +12,7 @@ import undogmatic.run  # noqa: F401  registers the resolver that config.yaml use
 from undogmatic.api import compose_config, score_text, score_texts
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
+from undogmatic.records import text_mark
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
 
@@ -47,6 +48,21 @@ def test_scores_are_in_input_order_one_row_per_item(tmp_path: Path) -> None:
     run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=none", "run.repeats=2")
     assert [row["item_id"] for row in scores(tmp_path / "out")] == ["t3", "t1", "t2"]
     assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 6
+
+
+def test_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
+    texts = tmp_path / "my.jsonl"
+    rows = [{"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."}]
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=none", "run.repeats=2")
+    with (tmp_path / "out" / "labels.csv").open(encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert kept == [
+        {"item_id": "b", "label": "70.0", "text_mark": text_mark("Tema 1.")},
+        {"item_id": "a", "label": "", "text_mark": text_mark("Não deve.")},
+    ]
+    run(tmp_path / "bare", "run.limit=2", "analysis=none")
+    assert not (tmp_path / "bare" / "labels.csv").exists()
 
 
 def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
                 parts.judge, parts.model, items, parts.provenance, journal, chosen.run.repeats, progress.step
             )
         except UndogmaticError as error:
-            _keep(folder, tabulate(items, list(journal.done.values()), chosen.run.repeats))
+            _keep(folder, items, tabulate(items, list(journal.done.values()), chosen.run.repeats))
             manifest.close("stopped", error=str(error))
             if isinstance(error, RunStopped):
                 raise type(error)(
@@ -82,7 +82,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
                 ) from None
             raise
     frame = tabulate(items, judgments, chosen.run.repeats)
-    _keep(folder, frame)
+    _keep(folder, items, frame)
     _some_verdict(judgments)
 
     judged = Judged(frame, parts.rubric, name, digest=items_digest)
@@ -134,14 +134,14 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     composer = Composer(chosen, rubric, prompt, model, readout)
     judge = composer.judge()
     model = composer.model()
-    program: Any = [judge.state(), composer.places] if composer.places else judge.state()
+    program = judge.program_hash()
     state = {"program": program, "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
     provenance = Provenance(
         model=model.name,
         readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
         prompt=prompt.id,
         prompt_hash=prompt.hash(rubric),
-        program_hash=digest(program),
+        program_hash=program,
         config_hash=digest(state | {"prompt": prompt.hash(rubric)}),
     )
     return Parts(rubric, prompt, model, readout, judge, provenance)
@@ -152,14 +152,18 @@ def _asked(judge: Judge) -> tuple[Asked, ...]:
     return tuple(dict.fromkeys(ways))
 
 
-def _keep(folder: Path, frame: pd.DataFrame) -> None:
-    """scores.csv: one row per item (the first repeat), in input order; labels.csv beside it where there are labels."""
+def _keep(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
+    """scores.csv: one row per item (the first repeat), in input order; labels.csv beside it where there are labels.
+
+    `text_mark` in labels.csv tells which texts they are labels of, for what is later fitted on them.
+    """
     columns = ["item_id", "pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
     folder.mkdir(parents=True, exist_ok=True)
     first = frame[frame["repeat"] == 0]
     first[columns].round({"score": 6, "confidence": 4, "seconds": 4}).to_csv(folder / "scores.csv", index=False)
     if first["label"].notna().any():
-        first[["item_id", "label"]].to_csv(folder / "labels.csv", index=False)
+        labels = first[["item_id", "label"]].assign(text_mark=[text_mark(item.text) for item in items])
+        labels.to_csv(folder / "labels.csv", index=False)
 
 
 def _some_verdict(judgments: Sequence[Judgment]) -> None:
@@ -200,7 +204,7 @@ def _metrics(
 
 def _fitted(judge: Judge, items: Sequence[Item]) -> int:
     """How many of the items something in the judge was fitted on."""
-    seen = frozenset().union(*(readout.fitted_on() for readout in judge.readouts()))
+    seen = judge.fitted_on()
     return sum(text_mark(item.text) in seen for item in items)
 
 

@@ -60,7 +60,7 @@ class FinishedRun:
         results: One per analysis.
         metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
         asked: The ways in which its judge asks a model.
-        fitted: How many of the items a probe, baseline or calibration in use was fitted on.
+        fitted: How many of the items something in the judge was fitted on.
         dataset_digest: SHA-256 over the items.
         versions: Package -> version, with "python" and "git" (commit, or "unknown").
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
@@ -12,7 +12,7 @@ import dspy
 from undogmatic.errors import ModelError
 from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict, digest
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -26,16 +26,16 @@ class Source(Protocol):
     def name(self) -> str: ...
 
     @property
-    def model(self) -> Model: ...
-
-    @property
-    def prompt(self) -> Prompt: ...
-
-    @property
     def uses_prompt(self) -> bool: ...
 
     @property
     def deterministic(self) -> bool: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
 
     def fitted_on(self) -> frozenset[str]: ...
 
@@ -47,9 +47,13 @@ class Judge(dspy.Module):
 
     Attributes:
         name: Its name in `judge=`.
+        weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
+        places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
     """
 
     name = "judge"
+    weighed_on: frozenset[str] = frozenset()
+    places: Sequence[Mapping[str, Any]] = ()
 
     def forward(self, item: Item) -> dspy.Prediction:
         """`aforward` for callers without an event loop, DSPy's optimisers among them."""
@@ -63,9 +67,18 @@ class Judge(dspy.Module):
         """The readouts and askers it uses, for reports on what reaches a model; some may be equal."""
         raise NotImplementedError
 
+    def fitted_on(self) -> frozenset[str]:
+        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on."""
+        judges = [judge.weighed_on for _, judge in self.named_sub_modules(Judge)]
+        return frozenset().union(*judges, *(source.fitted_on() for source in self.readouts()))
+
     def state(self) -> dict[str, Any]:
-        """What determines its answers; hashed into the provenance."""
+        """What determines its answers, besides its `places`."""
         raise NotImplementedError
+
+    def program_hash(self) -> str:
+        """SHA-256 of its state and places; part of the provenance."""
+        return digest([self.state(), self.places] if self.places else self.state())
 
 
 def verdict(reading: Reading) -> Verdict:

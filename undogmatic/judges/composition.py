@@ -59,6 +59,7 @@ class Composer:
         own = {part: arguments.pop(part) for part in PARTS if part in arguments}
         if own:
             readout = self._own_readout(own, key)
+        before = len(self.places)
         target = resolve(arguments.get("_target_"), key)
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
@@ -78,6 +79,7 @@ class Composer:
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
         judge = build(arguments, key, **supplied)
         assert isinstance(judge, Judge)
+        judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
         return judge
 
     def _inner(self, node: Any, key: str, readout: Readout, several: bool) -> Judge | list[Judge]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.history import read_history
 from undogmatic.judges.scale import share, units
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading
@@ -27,8 +28,10 @@ class PanelJudge(Judge):
     Args:
         members: The judges.
         rubric: The scale.
-        aggregate: How the scores become one. "weighted" needs `weights`.
-        weights: One per member, e.g. its historical accuracy.
+        aggregate: How the scores become one. "weighted" needs `weights` or `history`.
+        weights: One per member.
+        history: Folder of an earlier run per member, over the same labelled texts: its weight is 1 / mean squared error
+            there (see `history.inverse_weights`).
         trim: Share cut off at each end by "trimmed_mean".
         repeats: Each member is asked so often, each a real call.
     """
@@ -41,6 +44,7 @@ class PanelJudge(Judge):
         rubric: Rubric,
         aggregate: Literal["mean", "median", "trimmed_mean", "weighted"] = "mean",
         weights: list[float] | None = None,
+        history: list[str] | None = None,
         trim: float = 0.2,
         repeats: int = 1,
     ) -> None:
@@ -54,10 +58,11 @@ class PanelJudge(Judge):
                 f"`judge.repeats` is {repeats}, but every member answers the same each time. Ask at a temperature "
                 "above 0 (readout=structured readout.temperature=0.7), or leave judge.repeats at 1."
             )
-        if (aggregate == "weighted") != (weights is not None):
+        if [weights is not None, history is not None].count(True) != (aggregate == "weighted"):
             raise ConfigError(
-                f"`judge.aggregate` is {aggregate!r} and `judge.weights` is {weights}; weights go with "
-                "aggregate=weighted, and the other way round."
+                f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {weights} and `judge.history` is {history}; "
+                "weights go with aggregate=weighted, which needs exactly one of the two: judge.weights=[NUMBER,...], "
+                "or judge.history=[RUN,...] with the folder of a run over labelled texts per member."
             )
         if weights is not None and (
             len(weights) != len(members) or min(weights) < 0 or not np.isfinite(weights).all() or sum(weights) == 0
@@ -66,6 +71,8 @@ class PanelJudge(Judge):
                 f"`judge.weights` is {weights}; it must hold one number >= 0 per member ({len(members)}), not all 0."
             )
         self.members, self.rubric = list(members), rubric
+        if history is not None:
+            weights, self.weighed_on = read_history(history, members, rubric)
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
     async def aforward(self, item: Item) -> dspy.Prediction:
@@ -109,7 +116,9 @@ class PanelJudge(Judge):
             "disagreement": float(scores.std()),
             "spread": float(scores.max() - scores.min()),
             "bootstrap_variance": float(shares.var()),
-            "members": ", ".join(f"{self.members[n].name} {reading.score:.4g}" for n, reading in given),
+            "members": ", ".join(
+                f"{self.members[n].name} {reading.score:.4g}{self._weight(n)}" for n, reading in given
+            ),
             "members_failed": float(len(failed)),
         }
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
@@ -139,6 +148,9 @@ class PanelJudge(Judge):
         if weights.sum() == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
         return float(np.average(scores, weights=weights))
+
+    def _weight(self, n: int) -> str:
+        return "" if self.weights is None else f" x{self.weights[n]:.4g}"
 
     def readouts(self) -> Sequence[Source]:
         return tuple(source for member in self.members for source in member.readouts())

@@ -1,0 +1,323 @@
+"""A panel's weights from earlier runs: what they are, which runs they may come from, and who is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.judges.conftest import Bench, FixedJudge
+from undogmatic.api import compose_config
+from undogmatic.config import settings
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.experiment import Parts, compose, run_experiment
+from undogmatic.judges.base import Judge
+from undogmatic.judges.history import History, inverse_weights, read_history
+from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.selective import HighScore, Rules, SelectiveJudge
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Cost, Judgment, Provenance, Rubric, Verdict, digest, text_mark
+
+N = 24
+LABELS = [float(4 * n) for n in range(N)]
+MARKS = [text_mark(f"text {n}") for n in range(N)]
+
+
+def fixed(score: float, name: str = "fixed") -> FixedJudge:
+    return FixedJudge(Reading(score=score), name)
+
+
+def off(by: float) -> list[float]:
+    """Scores that miss every label by so much, up and down in turn: mean squared error `by` squared."""
+    return [label + by * (-1) ** n for n, label in enumerate(LABELS)]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, rubric: Rubric) -> Callable[..., str]:
+    """The folder that a run of `judge` over labelled texts leaves, as far as weights read it."""
+
+    def make(
+        name: str,
+        judge: Judge,
+        scores: Sequence[float | None],
+        labels: Sequence[float | None] | None = LABELS,
+        marks: Sequence[str] | None = MARKS,
+        status: str = "finished",
+        scale: Rubric = rubric,
+        provenance: Provenance | None = None,
+    ) -> str:
+        folder = tmp_path / name
+        (folder / ".hydra").mkdir(parents=True)
+        node = {"_target_": "undogmatic.records.Rubric", **scale.model_dump(mode="json")}
+        (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump({"rubric": node}))
+        (folder / "run.json").write_text(json.dumps({"status": status}))
+        where = provenance or Provenance(
+            model="fake-chat",
+            readout="none",
+            prompt="toy",
+            prompt_hash="p",
+            program_hash=digest(judge.state()),
+            config_hash="c",
+        )
+        first = Judgment(item_id="00", judge=judge.name, outcome=Verdict(score=1), cost=Cost(), provenance=where)
+        (folder / "judgments.jsonl").write_text(first.model_dump_json() + "\n")
+        table(folder / "scores.csv", ("item_id", "score"), [(f"{n:02}", s) for n, s in enumerate(scores)])
+        if labels is not None:
+            header = ("item_id", "label") if marks is None else ("item_id", "label", "text_mark")
+            rows = [(f"{n:02}", label, *(() if marks is None else (marks[n],))) for n, label in enumerate(labels)]
+            table(folder / "labels.csv", header, rows)
+        return str(folder)
+
+    return make
+
+
+def table(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+def test_no_other_weights_give_a_smaller_variance_to_independent_members() -> None:
+    errors = np.array([4.0, 25.0, 100.0])
+    best = np.array(inverse_weights(errors.tolist()))
+    assert best.sum() == pytest.approx(1)
+    others = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
+    assert (best**2 @ errors <= others**2 @ errors).all()
+    assert best[0] / best[2] == pytest.approx(25)
+
+
+def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_so(
+    bench: Bench, rubric: Rubric, make_run: Callable[..., str]
+) -> None:
+    members = [fixed(80, "near"), fixed(40, "far")]
+    runs = [make_run("near", members[0], off(5)), make_run("far", members[1], off(10))]
+    panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
+    outcome = bench.judge(panel).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
+    assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
+    assert panel.state()["weights"] == pytest.approx([0.8, 0.2])
+    assert panel.fitted_on() == set(MARKS)
+
+
+def test_typed_weights_are_shown_as_typed_and_fit_nothing(bench: Bench, rubric: Rubric) -> None:
+    panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], rubric, aggregate="weighted", weights=[3, 1])
+    outcome = bench.judge(panel).outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.details["members"] == "one 80 x3, two 40 x1"
+    assert panel.fitted_on() == frozenset()
+
+
+def test_a_bias_counts_as_error(rubric: Rubric, make_run: Callable[..., str]) -> None:
+    members = [fixed(1), fixed(2)]
+    runs = [make_run("a", members[0], off(10)), make_run("b", members[1], [label + 10 for label in LABELS])]
+    assert read_history(runs, members, rubric).weights == pytest.approx([0.5, 0.5])
+
+
+def test_members_are_compared_on_the_texts_all_of_them_judged(rubric: Rubric, make_run: Callable[..., str]) -> None:
+    # The second fails on the first three texts, on which the first is far off; unlabelled texts count for neither.
+    members = [fixed(1), fixed(2)]
+    hard = [label + 60 if n < 3 else label + 5 for n, label in enumerate(LABELS)]
+    easy = [None if n < 3 else label + 10 for n, label in enumerate(LABELS)]
+    labels = [*LABELS[:-1], None]
+    runs = [make_run("a", members[0], hard, labels), make_run("b", members[1], easy, labels)]
+    found = read_history(runs, members, rubric)
+    assert found == History(pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
+
+
+def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(
+    rubric: Rubric, make_run: Callable[..., str]
+) -> None:
+    members = [fixed(1), fixed(2)]
+    runs = [make_run("a", members[0], off(5)), make_run("b", members[1], off(10))]
+    panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
+    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], rubric), rubric, Rules(high_score=HighScore()))
+    assert outer.fitted_on() == set(MARKS)
+
+
+REFUSED = {
+    "no run": ({}, "b", "nowhere", "which is not a folder"),
+    "sweep": ({}, "b", "sweep", "the folder of a sweep. Name one of its jobs"),
+    "no files": ({}, "b", "empty", "it lacks run.json, judgments.jsonl, .hydra/config.yaml"),
+    "stopped": ({"status": "stopped"}, "b", None, "did not finish (status stopped). Continue it"),
+    "no labels": ({"labels": None}, "b", None, "texts without labels. Judge labelled ones with this member"),
+    "earlier version": ({"marks": None}, "b", None, "has no column `text_mark`"),
+    "too few judged": ({"scores": [*off(5)[:19], *[None] * 5]}, "b", None, "19 judged labelled texts (of 24 labelled)"),
+    "too few labels": ({"labels": [*LABELS[:19], *[None] * 5]}, "b", None, "19 judged labelled texts (of 19 labelled)"),
+    "not a table": ({"scores": ["high"] * N}, "b", None, "cannot be read"),
+    "other texts": ({"marks": [*MARKS[:20], *"wxyz"]}, "b", None, "24, of which 20 are the same"),
+    "more texts": (
+        {"labels": [*LABELS, 3.0], "marks": [*MARKS, "z"], "scores": [*off(5), 3.0]},
+        "b",
+        None,
+        "24 labelled texts and 'B' 25, of which 24 are the same",
+    ),
+    "other labels": ({"labels": [9.0, *LABELS[1:]]}, "b", None, "other labels for 1 of 24 texts"),
+    "no error": ({"scores": LABELS}, "b", None, "equal the labels of all 24 texts"),
+    "another judge": ({}, "c", None, "a run by another judge than judge.members[1]: the judge, its readout or their"),
+}
+
+
+@pytest.mark.parametrize(("changes", "judge", "instead", "said"), REFUSED.values(), ids=REFUSED)
+def test_runs_that_give_no_honest_weights_are_refused(
+    rubric: Rubric,
+    make_run: Callable[..., str],
+    tmp_path: Path,
+    changes: dict[str, Any],
+    judge: str,
+    instead: str | None,
+    said: str,
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "sweep.json").write_text("{}")
+    members = [fixed(1, "a"), fixed(2, "b")]
+    by = {"b": members[1], "c": fixed(9, "c")}[judge]
+    runs = [make_run("A", members[0], off(5)), make_run("B", by, **({"scores": off(10)} | changes))]
+    if instead is not None:
+        runs[1] = str(tmp_path / instead)
+    with pytest.raises((ConfigError, DataError)) as caught:
+        PanelJudge(members, rubric, aggregate="weighted", history=runs)
+    message = str(caught.value).replace(f"{tmp_path}/", "")
+    assert said in message
+    assert "`judge.history" in message
+
+
+def test_too_few_texts_in_common_are_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
+    members = [fixed(1), fixed(2)]
+    early = [*off(5)[:22], None, None]
+    late = [None, None, None, *off(5)[3:]]
+    runs = [make_run("a", members[0], early), make_run("b", members[1], late)]
+    with pytest.raises(DataError, match="every member judged the same 19 labelled texts only"):
+        read_history(runs, members, rubric)
+
+
+def test_another_scale_is_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
+    short = rubric.model_copy(update={"name": "short", "maximum": 10, "levels": (0, 1, 2, 3, 10)})
+    run = make_run("a", fixed(1), off(5), scale=short)
+    with pytest.raises(ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"):
+        read_history([run], [fixed(1)], rubric)
+
+
+def test_texts_a_member_was_fitted_on_flatter_it_and_are_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
+    member = fixed(1)
+    member.weighed_on = frozenset(MARKS[:2])
+    with pytest.raises(DataError, match="2 of 24 were used to fit this member"):
+        read_history([make_run("a", member, off(5))], [member], rubric)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"aggregate": "weighted", "weights": [1.0, 1.0], "history": ["a", "b"]}, "exactly one of the two"),
+        ({"aggregate": "median", "history": ["a", "b"]}, "weights go with aggregate=weighted"),
+        ({"aggregate": "weighted", "history": ["a"]}, "names 1 run(s), and the panel has 2 members"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(rubric: Rubric, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        PanelJudge([fixed(1), fixed(2)], rubric, **options)
+    assert said in str(caught.value)
+
+
+SERVER = "model=openai_compatible model.api_base=http://127.0.0.1:1/v1 model.name=m".split()
+INNER = "[score, {judge: score, prompt: reasoned_pt}]"
+MEMBERS = [
+    ("score", ["judge=score"]),
+    ("{judge: score, prompt: anchored_en}", ["judge=score", "prompt=anchored_en"]),
+    ("{judge: score, model: patterns, readout: rules}", ["judge=score", "model=patterns", "prompt=minimal_en"]),
+    ("{judge: debate, readout: logprobs, prompt: demos_pt}", ["judge=debate", "readout=logprobs", "prompt=demos_pt"]),
+    (f"{{judge: panel, members: {INNER}}}", ["judge=panel", f"judge.members={INNER}"]),
+    ("{judge: devils_advocate, initial: {judge: panel}}", ["judge=devils_advocate", "judge.initial=panel"]),
+]
+
+
+def parts(*overrides: str) -> Parts:
+    server = [] if any(o.startswith("model=") for o in overrides) else SERVER
+    return compose(settings(compose_config([*server, *overrides])))
+
+
+def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Callable[..., str]) -> None:
+    runs = []
+    for n, (_, overrides) in enumerate(MEMBERS):
+        alone = parts(*overrides)
+        runs.append(make_run(str(n), alone.judge, off(5), scale=alone.rubric, provenance=alone.provenance))
+    members = f"judge.members=[{', '.join(node for node, _ in MEMBERS)}]"
+    whole = parts("judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{','.join(runs)}]")
+    assert isinstance(whole.judge, PanelJudge)
+    assert whole.judge.weights == pytest.approx([1 / len(MEMBERS)] * len(MEMBERS))
+    for n, member in enumerate(whole.judge.members):
+        for other in runs[:n] + runs[n + 1 :]:
+            with pytest.raises(ConfigError, match="another judge"):
+                read_history([other], [member], whole.rubric)
+
+
+def test_the_message_names_what_differs(make_run: Callable[..., str]) -> None:
+    alone = parts("judge=score", "prompt=anchored_en")
+    run = make_run("a", alone.judge, off(5), scale=alone.rubric, provenance=alone.provenance)
+    panel = ["judge=panel", "judge.aggregate=weighted", "judge.members=[score]", f"judge.history=[{run}]"]
+    with pytest.raises(ConfigError, match=r"the prompt \(anchored_en .* there, anchored_pt .* here\)"):
+        parts(*panel)
+    with pytest.raises(ConfigError, match=r"the model \(m@.* there, other@.* here\)"):
+        parts(*SERVER[:2], "model.name=other", *panel)
+
+
+def run(folder: Path, *overrides: str) -> None:
+    config = compose_config(["tracking=none", "analysis=none", "dataset=labelled_subset", *overrides])
+    choices = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "labelled_subset"}
+    run_experiment(config, choices | {"analysis": "none"}, folder)
+    (folder / ".hydra").mkdir(exist_ok=True)
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_texts(tmp_path: Path) -> None:
+    one, two = tmp_path / "patterns", tmp_path / "tfidf"
+    run(one, "model=patterns")
+    run(two, "model=tfidf")
+    members = "judge.members=[score, {judge: score, model: tfidf}]"
+    panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{one},{two}]"]
+    run(tmp_path / "same", *panel)
+    run(tmp_path / "new", *panel, "dataset=controls")
+    said = "30 of the 30 items were used to fit"
+    assert said in (tmp_path / "same" / "report.md").read_text(encoding="utf-8")
+    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+
+    judge = compose(settings(compose_config(panel))).judge
+    assert isinstance(judge, PanelJudge)
+    assert all(isinstance(member, ScoreJudge) for member in judge.members)
+    errors = []
+    for folder in (one, two):
+        with (folder / "scores.csv").open() as scores, (folder / "labels.csv").open() as labels:
+            rows = zip(csv.DictReader(scores), csv.DictReader(labels), strict=True)
+            errors.append(np.mean([(float(s["score"]) - float(label["label"])) ** 2 for s, label in rows]))
+    assert judge.weights == pytest.approx([errors[1] / sum(errors), errors[0] / sum(errors)])
+
+    # Other runs, other weights, another judge: its journal is not continued.
+    for folder in (one, two):
+        lines = (folder / "scores.csv").read_text().splitlines(keepends=True)
+        blank = lines[-1].split(",")
+        lines[-1] = ",".join([*blank[:3], "", *blank[4:]])
+        (folder / "scores.csv").write_text("".join(lines))
+    with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
+        run(tmp_path / "new", *panel, "dataset=controls")
+
+
+def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    run(folder, "model=patterns")
+    whole = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").write_text("".join(line.rpartition(",")[0] + "\n" for line in whole.splitlines()))
+    before = (folder / "judgments.jsonl").read_bytes()
+    panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", "judge.members=[score]"]
+    with pytest.raises(DataError, match=r"no column `text_mark`.* run\.resume="):
+        compose(settings(compose_config([*panel, f"judge.history=[{folder}]"])))
+    run(folder, "model=patterns")
+    assert (folder / "labels.csv").read_text() == whole
+    assert (folder / "judgments.jsonl").read_bytes() == before

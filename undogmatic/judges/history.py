@@ -1,0 +1,225 @@
+"""A panel's weights from earlier runs: how far was each member from the labels on the same texts?"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from undogmatic.config import build
+from undogmatic.engine.journal import read_journal
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.judges.base import Judge
+from undogmatic.readouts.probe_file import rubric_digest
+from undogmatic.records import Rubric
+from undogmatic.resume import MANIFEST, SWEEP_MANIFEST
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST = 20
+"""Judged labelled texts. With normal errors the mean squared error of n texts is uncertain by sqrt(2 / n): a third."""
+
+
+class History(NamedTuple):
+    """What earlier runs say. `weights`: one per member, sum 1. `texts`: marks of the texts they were computed on."""
+
+    weights: list[float]
+    texts: frozenset[str]
+
+
+def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubric) -> History:
+    """Weights from the runs in `folders`, one per member in the members' order, first repeats only.
+
+    Compared are the texts that every member judged, so that one that fails on hard texts gains nothing by it.
+
+    Args:
+        folders: Finished runs over the same labelled texts, as typed in `judge.history`.
+        members: The panel's members.
+        rubric: The panel's scale.
+    Raises:
+        ConfigError: A folder holds no such run, or one of another judge or on another scale.
+        DataError: No, too few or differing labelled texts, texts a member was fitted on, or a member without error.
+    """
+    if len(folders) != len(members):
+        raise ConfigError(
+            f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "
+            "of one run per member, in the order of judge.members."
+        )
+    tables = []
+    for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
+        named = f"`judge.history[{n}]` is {typed!r}"
+        folder = Path(typed).expanduser()
+        _check_finished(folder, named)
+        _check_scale(folder, rubric, named)
+        _check_member(folder, member, rubric, named, n)
+        tables.append(_labelled_texts(folder, named))
+        _check_not_fitted(tables[-1], member, named)
+    _check_same_texts(folders, tables)
+    judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
+    if len(judged) < LEAST:
+        raise DataError(
+            f"`judge.history`: every member judged the same {len(judged)} labelled texts only (each failed on others); "
+            f"weights need {LEAST}. Judge more texts, or type the weights: judge.weights=[...]."
+        )
+    both = [table.loc[judged] for table in tables]
+    errors = [math.fsum((table["score"] - table["label"]) ** 2) / len(judged) for table in both]
+    for typed, error in zip(folders, errors, strict=True):
+        if error == 0:
+            # A floor would be a number of ours that decides the weights: no error in n texts only says it is small.
+            raise DataError(
+                f"`judge.history`: the scores of {typed!r} equal the labels of all {len(judged)} texts, so its weight "
+                "would be infinite. Are the labels its own scores? Else judge more or harder texts, or type the "
+                "weights: judge.weights=[...]."
+            )
+    return History(inverse_weights(errors), frozenset(both[0]["text_mark"]))
+
+
+def inverse_weights(errors: Sequence[float]) -> list[float]:
+    """Weights proportional to 1 / mean squared error.
+
+    For unbiased members with independent errors no other weights give the mean a smaller variance. A bias counts as
+    error here, though weights cannot remove it; what members get wrong together is ignored, though it makes the best
+    weights others than these.
+
+    Args:
+        errors: Mean squared error per member, in squared score units, all above 0.
+    Returns:
+        One weight per member, sum 1.
+    References:
+        Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
+    """
+    inverse = [1 / error for error in errors]
+    total = math.fsum(inverse)
+    return [value / total for value in inverse]
+
+
+def _check_finished(folder: Path, named: str) -> None:
+    if not folder.is_dir():
+        raise ConfigError(f"{named}, which is not a folder. Name the folder of a run, e.g. outputs/DATE/TIME.")
+    if (folder / SWEEP_MANIFEST).is_file():
+        raise ConfigError(f"{named}, the folder of a sweep. Name one of its jobs, e.g. {folder / '0'}.")
+    files = (MANIFEST, "judgments.jsonl", ".hydra/config.yaml")
+    missing = [name for name in files if not (folder / name).is_file()]
+    if missing:
+        raise ConfigError(
+            f"{named}, which holds no whole run: it lacks {', '.join(missing)}. Name the folder of a run, and copy it "
+            "with its hidden files."
+        )
+    status = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("status")
+    if status != "finished" or not (folder / "scores.csv").is_file():
+        raise ConfigError(
+            f"{named}, a run that did not finish (status {status}). Continue it: the same command with "
+            f"run.resume={folder}"
+        )
+
+
+def _check_scale(folder: Path, rubric: Rubric, named: str) -> None:
+    from omegaconf import OmegaConf
+
+    config: Any = OmegaConf.load(folder / ".hydra" / "config.yaml")
+    node: Any = OmegaConf.to_container(config.rubric, resolve=True)
+    there: Rubric = build(node, "rubric")
+    if rubric_digest(there) != rubric_digest(rubric):
+        raise ConfigError(
+            f"{named}, a run on {_scale(there)}; this panel judges on {_scale(rubric)}. Judge the labelled texts on "
+            f"this one: rubric={rubric.name}."
+        )
+
+
+def _scale(rubric: Rubric) -> str:
+    levels = ", ".join(f"{level:g}" for level in rubric.levels)
+    return f"rubric={rubric.name} (levels {levels}, {rubric.direction})"
+
+
+def _check_member(folder: Path, member: Judge, rubric: Rubric, named: str, n: int) -> None:
+    """Was that run judged by this member? Compared are judge, readout, settings, model, and a prompt that is used."""
+    first = next(read_journal(folder / "judgments.jsonl"), None)
+    if first is None:
+        raise DataError(f"{named}, whose judgments.jsonl is empty. Judge the labelled texts again.")
+    there, sources = first.provenance, member.readouts()
+    program = member.program_hash()
+    models = {source.model.name for source in sources}
+    inner = {place["prompt"] for place in member.places}
+    prompts = {source.prompt.hash(rubric): source.prompt.id for source in sources if source.uses_prompt}
+    own = {mark: name for mark, name in prompts.items() if mark not in inner}
+    differ = []
+    if not models <= set(there.model.split(" + ")):
+        differ.append(f"the model ({there.model} there, {' + '.join(sorted(models))} here)")
+    if own and there.prompt_hash not in own:
+        here = ", ".join(f"{name} {mark[:12]}" for mark, name in own.items())
+        differ.append(f"the prompt ({there.prompt} {there.prompt_hash[:12]} there, {here} here)")
+    if program != there.program_hash:
+        readouts = ", ".join(dict.fromkeys(source.name for source in sources))
+        differ.append(
+            f"the judge, its readout or their settings (judge={first.judge} readout={there.readout}, "
+            f"{there.program_hash[:12]} there; judge={member.name} readout={readouts}, {program[:12]} here)"
+        )
+    if differ:
+        raise ConfigError(
+            f"{named}, a run by another judge than judge.members[{n}]: {'; '.join(differ)}. Give the runs in the "
+            "order of judge.members, or judge the labelled texts with this member."
+        )
+
+
+def _labelled_texts(folder: Path, named: str) -> pd.DataFrame:
+    """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by item id."""
+    import pandas as pd
+
+    if not (folder / "labels.csv").is_file():
+        raise DataError(
+            f"{named}, a run over texts without labels. Judge labelled ones with this member: dataset=labelled, or a "
+            "file of your own with a field `label`."
+        )
+    # An id such as "NA" is an id, and a mark such as 12e4 is no number; only an empty cell is missing.
+    kinds = {"item_id": str, "text_mark": str, "label": float, "score": float}
+    read = {"dtype": kinds, "keep_default_na": False, "na_values": [""], "index_col": "item_id"}
+    try:
+        labels = pd.read_csv(folder / "labels.csv", **read)
+        scores = pd.read_csv(folder / "scores.csv", usecols=["item_id", "score"], **read)
+    except ValueError as error:
+        raise DataError(f"{named}, whose labels.csv or scores.csv cannot be read: {error}.") from None
+    if "text_mark" not in labels:
+        raise DataError(
+            f"{named}, whose labels.csv has no column `text_mark`: it is of an earlier version, so it is not known "
+            f"which texts these are. Repeat that run's command with run.resume={folder}; nothing is asked again."
+        )
+    table = labels.dropna(subset="label").join(scores)
+    judged = int(table["score"].notna().sum())
+    if judged < LEAST:
+        raise DataError(
+            f"{named}, a run with {judged} judged labelled texts (of {len(table)} labelled); weights need {LEAST}. "
+            "Judge more labelled texts with it, or type the weights: judge.weights=[...]."
+        )
+    return table
+
+
+def _check_not_fitted(table: pd.DataFrame, member: Judge, named: str) -> None:
+    known = int(table["text_mark"].isin(member.fitted_on()).sum())
+    if known:
+        raise DataError(
+            f"{named}, a run over texts of which {known} of {len(table)} were used to fit this member (its probe, "
+            "baseline or calibration), so its error there says nothing about new texts. Give runs over texts that no "
+            "member was fitted on, e.g. dataset.split=test."
+        )
+
+
+def _check_same_texts(folders: Sequence[str], tables: Sequence[pd.DataFrame]) -> None:
+    first = tables[0]
+    known = set(first["text_mark"].items())
+    for typed, table in zip(folders[1:], tables[1:], strict=True):
+        texts = set(table["text_mark"].items())
+        if texts != known:
+            raise DataError(
+                f"`judge.history`: {folders[0]!r} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of "
+                f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
+                "texts: judge the same dataset with all of them."
+            )
+        changed = int((table["label"] != first["label"].reindex(table.index)).sum())
+        if changed:
+            raise DataError(
+                f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
+                "Judge the same version of the dataset with all members."
+            )
