@@ -5,9 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from crepes import ConformalRegressor
 from hypothesis import given
 from hypothesis import strategies as st
+from mapie.regression import SplitConformalRegressor
 from numpy.typing import NDArray
+from sklearn.linear_model import LinearRegression
 
 from undogmatic.stats import conformal
 
@@ -217,12 +220,11 @@ class TestGuards:
 
 
 def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:
-    crepes = pytest.importorskip("crepes")
     score, truth, court = _judge(np.random.default_rng(19), 800)
     codes = (court == "tst").astype(int)
     level = 0.75  # exact in binary: at 0.9 crepes takes int(0.1 * 360) for 35, one rank wider than needed
     for bins, groups in ((None, None), (codes, court.tolist())):
-        other = crepes.ConformalRegressor()
+        other = ConformalRegressor()
         other.fit(truth[:600] - score[:600], bins=None if bins is None else bins[:600])
         expected = other.predict_int(
             score[600:], bins=None if bins is None else bins[600:], confidence=level, y_min=0, y_max=100
@@ -235,12 +237,9 @@ def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:
 
 
 def test_mapie_gives_the_same_split_intervals() -> None:
-    mapie = pytest.importorskip("mapie.regression")
-    from sklearn.linear_model import LinearRegression
-
     score, truth, _court = _judge(np.random.default_rng(20), 800)
     identity = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
-    other = mapie.SplitConformalRegressor(identity, confidence_level=0.9, prefit=True)
+    other = SplitConformalRegressor(identity, confidence_level=0.9, prefit=True)
     _point, expected = other.conformalize(score[:600, None], truth[:600]).predict_interval(score[600:, None])
     fitted = conformal.fit(score[:600], truth[:600], range(600))
     made = conformal.intervals(fitted, score[600:])
