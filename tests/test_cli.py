@@ -51,6 +51,9 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFi
         (["score", "x", "model=nope"], "Could not find 'model/nope'"),
         (["score", "  ", "model=patterns"], "`text` is empty"),
         (["pairs", "none.jsonl"], "does not exist"),
+        (["review", "import", "run"], "no labels are named; give one of them: a filled file, or --from-mlflow"),
+        (["review", "import", "run", "--from-mlflow", "f.csv"], "LABELS is 'f.csv' and --from-mlflow is given"),
+        (["review", "import", "nowhere", "--from-mlflow"], "RUN is 'nowhere', which is not a folder"),
     ],
 )
 def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

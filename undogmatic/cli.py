@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from undogmatic.errors import DataError, UndogmaticError
+from undogmatic.errors import ConfigError, DataError, UndogmaticError
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
@@ -84,6 +84,17 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.set_defaults(run=_calibrate)
 
     review = commands.add_parser("review", help="queue the items a human should look at; take the labels back")
+    _review_doors(review)
+
+    ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
+    ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
+    ui.add_argument("--port", type=int, default=5000)
+    ui.add_argument("--host", default="127.0.0.1")
+    ui.set_defaults(run=_ui)
+    return parser
+
+
+def _review_doors(review: argparse.ArgumentParser) -> None:
     doors = review.add_subparsers(dest="action", required=True)
     export = doors.add_parser("export", help="write a run's review queue as CSV and JSON Lines, most uncertain first")
     export.add_argument("run_folder", metavar="RUN", help="the run's folder")
@@ -94,20 +105,21 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
     export.add_argument("--out", default="queue", help="files to write, without suffix (default: queue)")
     export.set_defaults(run=_review_export)
-    take = doors.add_parser("import", help="check a filled queue and add its labels to the run")
+    take = doors.add_parser(
+        "import",
+        help="check a filled queue, or what people said in MLflow, and add the labels to the run",
+        usage="%(prog)s [-h] RUN (LABELS | --from-mlflow) [--scale SCALE] [--labeller LABELLER] [--revise]",
+    )
     take.add_argument("run_folder", metavar="RUN", help="the run's folder")
-    take.add_argument("labels", metavar="LABELS", help="the filled CSV or JSON Lines file")
+    file = take.add_argument("labels", metavar="LABELS", help="the filled CSV or JSON Lines file")
+    file.required = False  # not nargs="?", which takes nothing where LABELS stands behind an option
+    take.add_argument(
+        "--from-mlflow", action="store_true", help="take `human_label` from the run's traces instead of a file"
+    )
     take.add_argument("--scale", help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them")
-    take.add_argument("--labeller", help="whose labels they are where the file does not say")
+    take.add_argument("--labeller", help="whose labels they are where nothing else says so")
     take.add_argument("--revise", action="store_true", help="replace the same labeller's earlier labels")
     take.set_defaults(run=_review_import)
-
-    ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
-    ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
-    ui.add_argument("--port", type=int, default=5000)
-    ui.add_argument("--host", default="127.0.0.1")
-    ui.set_defaults(run=_ui)
-    return parser
 
 
 class _Version(argparse.Action):
@@ -202,12 +214,20 @@ def _review_export(given: argparse.Namespace) -> None:
 
 
 def _review_import(given: argparse.Namespace) -> None:
-    from undogmatic.review.commands import import_labels
+    from undogmatic.review.commands import import_from_mlflow, import_labels
 
-    said = import_labels(
-        given.run_folder, given.labels, scale=given.scale, labeller=given.labeller, revise=given.revise
-    )
-    print(said)
+    options = {"scale": given.scale, "labeller": given.labeller, "revise": given.revise}
+    if given.from_mlflow == (given.labels is not None):
+        problem = (
+            f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named"
+        )
+        raise ConfigError(
+            f"{problem}; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
+        )
+    if given.from_mlflow:
+        print(import_from_mlflow(given.run_folder, **options))
+    else:
+        print(import_labels(given.run_folder, given.labels, **options))
 
 
 def _ui(given: argparse.Namespace) -> None:

@@ -3,7 +3,8 @@
 folder    a run's folder read back: its judgments, rubric and items
 queue     which items, in which order, with which probability; the files to fill in
 sheet     CSV and JSON Lines as people fill them in, with line numbers
-labels    filled files checked; RUN/labels.jsonl
+labels    labels checked; RUN/labels.jsonl
+assessed  what people said in the MLflow UI, as rows to check like those of a file
 datasets  a run's labels as dataset files
 commands  `undogmatic review export` and `undogmatic review import`
 """

@@ -9,9 +9,18 @@ import numpy as np
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records import Failure, Item
-from undogmatic.review import datasets, labels, queue, sheet
+from undogmatic.review import assessed, datasets, labels, queue, sheet
 from undogmatic.review.folder import RunFolder, open_run
-from undogmatic.tracking.assessments import HumanNote, JudgeNote, log_feedback, log_labels
+from undogmatic.tracking.assessments import (
+    HUMAN,
+    PROBABILITY,
+    QUEUE,
+    HumanNote,
+    JudgeNote,
+    log_feedback,
+    log_labels,
+    read_labels,
+)
 
 
 def export(
@@ -53,10 +62,10 @@ def export(
             entry.judgment,
             queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure),
             {
-                "queue": str(row["queue"]),
+                QUEUE: str(row["queue"]),
                 "rank": str(row["rank"]),
                 "why": entry.why,
-                "inclusion_probability": f"{entry.inclusion:g}",
+                PROBABILITY: str(entry.inclusion),  # in full: it comes back by `--from-mlflow`
             },
         )
         for entry, row in zip(chosen.entries, rows, strict=True)
@@ -85,39 +94,19 @@ def import_labels(
         ConfigError, DataError: Every problem with file and line; nothing was imported then.
     """
     found = open_run(run)
-    by_item = found.by_item()
     path, rows = sheet.read(filled, needed=("item_id", "label"))
-    before = labels.read(found.path)
-    checked = labels.check(
-        path,
-        rows,
-        items=by_item,
-        rubric=found.rubric,
-        before=before,
-        scale=None if scale is None else labels.Scale.parse(scale),
-        labeller=labeller,
-        revise=revise,
-    )
-    labels.append(found.path, checked.new)
-    standing = labels.read(found.path)
-    lines = _imported(found, checked, standing, len(by_item))
-    items: list[Item] = []
-    if standing:
-        try:
-            items = found.items()
-            lines += _usable(found, datasets.write(found.path, items, standing))
-        except UndogmaticError as error:
-            lines.append(f"{found.path / labels.FILE} is written, but no dataset files: {error}")
-    here = [*checked.new, *checked.known]
+    checked, _, items, lines = _take(found, str(path), rows, scale, labeller, revise)
+    by_item = found.by_item()
     notes = [
         HumanNote(
             judgment,
             label.label,
             label.labeller,
             label.comment,
-            {"file": f"{label.file}:{label.line}", "given": f"{label.given:g}"},
+            {"file": label.place, "given": f"{label.given:g}"},
         )
-        for label in here
+        for label in [*checked.new, *checked.known]
+        if label.trace is None  # else it was taken from there
         for judgment in by_item[label.item_id]
     ]
     if notes:
@@ -132,6 +121,64 @@ def import_labels(
         )
         lines.append(said)
     return "\n".join(lines)
+
+
+def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False) -> str:
+    """Check the labels that people added to the run's traces in MLflow, and add them to the run.
+
+    Nothing is written to MLflow, where they are already.
+
+    Args:
+        run: The run's folder.
+        scale: The scale of the labels that no import has seen yet, as for `import_labels`.
+        labeller: Whose labels they are where MLflow names nobody.
+        revise: As for `import_labels`.
+    Raises:
+        ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
+        DataError: Every problem with its trace; nothing was imported then.
+    """
+    found = open_run(run)
+    said = read_labels(found.path, found.judgments, uri=found.tracking().get("uri"))
+    source = f"{HUMAN} in {said.address}"
+    _, standing, _, lines = _take(found, source, assessed.rows(said), scale, labeller, revise)
+    return "\n".join([*lines, *assessed.remarks(said, standing)])
+
+
+def _take(
+    found: RunFolder,
+    source: str,
+    rows: Sequence[sheet.Filled],
+    scale: str | None,
+    labeller: str | None,
+    revise: bool,
+) -> tuple[labels.Checked, list[labels.Label], list[Item], list[str]]:
+    """Check labels and write them and the dataset files into the run's folder.
+
+    Returns:
+        What was checked, the labels that stand now, the items ([] if they cannot be loaded), and what to print.
+    """
+    judged = found.by_item()
+    checked = labels.check(
+        source,
+        rows,
+        items=judged,
+        rubric=found.rubric,
+        before=labels.read(found.path),
+        scale=None if scale is None else labels.Scale.parse(scale),
+        labeller=labeller,
+        revise=revise,
+    )
+    labels.append(found.path, checked.new)
+    standing = labels.read(found.path)
+    lines = _imported(found, checked, standing, len(judged))
+    items: list[Item] = []
+    if standing:
+        try:
+            items = found.items()
+            lines += _usable(found, datasets.write(found.path, items, standing))
+        except UndogmaticError as error:
+            lines.append(f"{found.path / labels.FILE} is written, but no dataset files: {error}")
+    return checked, standing, items, lines
 
 
 def _untraced(found: RunFolder) -> str | None:
@@ -177,7 +224,9 @@ def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[labe
         f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}.",
     ]
     if any(label.labeller == labels.NAMELESS for label in checked.new):
-        lines.append(f"Rows without a labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
+        lines.append(
+            f"Labels without a labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was."
+        )
     if checked.only_comment:
         lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
     if 0 < checked.random_labelled < checked.random:

@@ -1,11 +1,10 @@
-"""Filled files checked row by row, and the labels of a run: `RUN/labels.jsonl`, which only ever grows."""
+"""Labels checked one by one, and those of a run: `RUN/labels.jsonl`, which only ever grows."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +24,9 @@ class Label(Record):
     """One human's label of one item, and where it comes from.
 
     `label` is on the rubric's scale; `given` is what was filled in, on `scale` (None: the rubric's own).
-    `inclusion_probability` is that of the item's row in the queue; None if the file did not say.
-    `file_hash` is the SHA-256 of the imported file, `imported` Unix seconds.
+    `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
+    `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
+    from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
     """
 
     item_id: str
@@ -37,16 +37,24 @@ class Label(Record):
     scale: tuple[float, float] | None = None
     inclusion_probability: float | None = Field(default=None, gt=0, le=1)
     queue: str | None = None
-    file: str
-    line: int
-    file_hash: str
+    file: str | None = None
+    line: int | None = None
+    file_hash: str | None = None
+    store: str | None = None
+    trace: str | None = None
+    assessment: str | None = None
     imported: float
+
+    @property
+    def place(self) -> str:
+        """Where it comes from, for messages."""
+        return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
 
 
 class Checked(NamedTuple):
-    """A filled file without a problem: what is new, what was there already, and rows with no label (or only a comment).
+    """Rows without a problem: what is new, what was there already, and rows with no label (or only a comment).
 
-    `random` counts the rows that were drawn at random, `random_labelled` those of them with a label.
+    `random` counts the items that were drawn at random, `random_labelled` those of them with a label.
     """
 
     new: list[Label]
@@ -79,8 +87,13 @@ class Scale(NamedTuple):
         return rubric.minimum + share * (rubric.maximum - rubric.minimum)
 
 
+def on_trace(trace: str, item: str) -> str:
+    """The place of an item's label in MLflow, for messages."""
+    return f"trace {trace} (item {item})"
+
+
 def check(
-    path: Path,
+    source: str,
     rows: Iterable[sheet.Filled],
     *,
     items: Collection[str],
@@ -90,51 +103,64 @@ def check(
     labeller: str | None,
     revise: bool,
 ) -> Checked:
-    """Check every row of a filled file.
+    """Check every row of a filled file or of what MLflow holds.
 
     Args:
-        path: The file, for messages and provenance.
-        rows: Its rows; one without a label is skipped.
+        source: The file or the store, for messages.
+        rows: Its rows; one without a label is skipped. A label that MLflow shows as an earlier import put it there, or
+            took it from there, is known; `scale` is not applied to it.
         items: The ids that the run judged.
         rubric: Gives the scale.
         before: The run's labels so far.
         scale: The scale on which labels were given; None is the rubric's own, and labels that look as if they were on
             another are then refused.
-        labeller: Whose labels they are where the row does not say; None is NAMELESS.
+        labeller: Whose labels they are where the row does not say (and no earlier import did); None is NAMELESS.
         revise: A label that differs from an earlier one of the same labeller replaces it.
     Raises:
-        DataError: Every problem with file and line (the first SHOWN of them).
+        DataError: Every problem with its place (the first SHOWN of them).
     """
     known_ids = dict.fromkeys(items)
     stand = {(one.item_id, one.labeller): one for one in before}
-    file_hash, now = hashlib.sha256(path.read_bytes()).hexdigest(), time.time()
+    named = {one.assessment: one.labeller for one in before if one.assessment is not None}
+    labelled, now = {one.item_id for one in before}, time.time()
     problems: list[str] = []
     here: dict[tuple[str, str], Label] = {}
-    counts = {"blank": 0, "only_comment": 0, "random": 0, "random_labelled": 0}
+    given: list[float] = []
+    blank = only_comment = 0
+    drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
-        drawn = _was_drawn(row)
-        counts["random"] += drawn
+        item = sheet.item_of(row, known_ids)
+        if _was_drawn(row):
+            drawn.setdefault(item, item in labelled)
         if _empty(row.cells["label"]):
-            counts["blank"] += 1
-            counts["only_comment"] += not _empty(row.cells.get("comment"))
+            blank += 1
+            only_comment += not _empty(row.cells.get("comment"))
             continue
-        fields, wrong = _fields(row, known_ids, rubric, scale)
+        who = _named(row) or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
+        key = (item, who)
+        earlier = stand.get(key)
+        wrong: list[str] = []
+        if earlier is not None and _still_shown(row, earlier):
+            label = earlier.model_copy(update=dict(row.origin))
+        else:
+            fields, wrong = _fields(row, item, known_ids, rubric, scale)
+            if not wrong:
+                label = Label(**fields, labeller=who, imported=now, **row.origin)
+                given.append(label.given)
         if not wrong:
-            label = Label(**fields, file=path.name, line=row.line, file_hash=file_hash, imported=now)
-            label = label if label.labeller else label.model_copy(update={"labeller": labeller or NAMELESS})
-            key = (label.item_id, label.labeller)
-            wrong = _contradicts(label, here.get(key), None if revise else stand.get(key))
+            wrong = _contradicts(label, here.get(key), None if revise else earlier)
             here.setdefault(key, label)
-            counts["random_labelled"] += drawn
-        problems += [f"{path}:{row.line}: {problem}" for problem in wrong]
+            if item in drawn:
+                drawn[item] = True
+        problems += [f"{row.place}: {problem}" for problem in wrong]
     if scale is None and not problems:
-        problems += _looks_like_another(path, [one.given for one in here.values()], rubric)
+        problems += _looks_like_another(source, given, rubric)
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
     again = [stand[key] for key, one in here.items() if key in stand and stand[key].label == one.label]
     new = [one for key, one in here.items() if key not in stand or stand[key].label != one.label]
-    return Checked(new, again, **counts)
+    return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 
 def read(folder: Path) -> list[Label]:
@@ -151,7 +177,7 @@ def read(folder: Path) -> list[Label]:
                 problem = error.errors()[0]
                 raise DataError(
                     f"{path}:{number}: not a label ({'.'.join(map(str, problem['loc']))} {problem['msg']}). "
-                    "Delete the line and import its file again."
+                    "Delete the line and import the label again."
                 ) from None
             found[label.item_id, label.labeller] = label
     return list(found.values())
@@ -177,12 +203,24 @@ def _was_drawn(row: sheet.Filled) -> bool:
     return probability is not None and probability < 1
 
 
+def _named(row: sheet.Filled) -> str:
+    """The labeller whom the row names, or ""."""
+    return "" if _empty(cell := row.cells.get("labeller")) else str(cell).strip()
+
+
+def _still_shown(row: sheet.Filled, earlier: Label) -> bool:
+    """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
+    if "trace" not in row.origin:
+        return False
+    value = sheet.number(row.cells["label"], row.comma)
+    return value == earlier.label or (earlier.trace is not None and value == earlier.given)
+
+
 def _fields(
-    row: sheet.Filled, items: Mapping[str, None], rubric: Rubric, scale: Scale | None
+    row: sheet.Filled, item: str, items: Collection[str], rubric: Rubric, scale: Scale | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The fields of the row's Label (`labeller` may be empty), and what is wrong with the row."""
+    """The fields of the row's Label but whose it is and where from, and what is wrong with the row."""
     cells, wrong = row.cells, []
-    item = sheet.item_of(row, items)
     if item not in items:
         wrong.append(f"the item {item!r} is not one of the {len(items)} that this run judged.")
     given = sheet.number(cells["label"], row.comma)
@@ -200,7 +238,6 @@ def _fields(
     fields = {
         "item_id": item,
         "label": given if scale is None else scale.onto(rubric, given),
-        "labeller": "" if _empty(cells.get("labeller")) else str(cells["labeller"]).strip(),
         "comment": None if _empty(cells.get("comment")) else str(cells["comment"]),
         "given": given,
         "scale": scale,
@@ -211,12 +248,13 @@ def _fields(
 
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
-    """What is wrong if the same labeller gave the item another label in this file or in an earlier one."""
+    """What is wrong if the same labeller gave the item another label here or in an earlier import."""
     start = f"{label.labeller!r} labels the item {label.item_id!r} {label.given:g}, but"
     if here is not None and here.label != label.label:
-        return [f"{start} {here.given:g} on line {here.line}."]
+        way_out = "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
+        return [f"{start} {here.given:g} at {here.place}.{way_out}"]
     if earlier is not None and earlier.label != label.label:
-        where = f"{earlier.file}:{earlier.line}, imported earlier"
+        where = f"{earlier.place}, imported earlier"
         return [f"{start} {earlier.given:g} before ({where}). If the new label counts: --revise."]
     return []
 
@@ -230,13 +268,13 @@ def _off_scale(given: float, rubric: Rubric, scale: Scale | None) -> list[str]:
     return [f"`label` is {given:g}, outside {whose} ({low:g} to {high:g}).{hint}"]
 
 
-def _looks_like_another(path: Path, given: Sequence[float], rubric: Rubric) -> list[str]:
+def _looks_like_another(source: str, given: Sequence[float], rubric: Rubric) -> list[str]:
     """A complaint if all labels lie in the lowest tenth of the scale (and not all on its end): 0-10 put for 0-100."""
     tenth = (rubric.maximum - rubric.minimum) / 10
     if not given or max(given) > rubric.minimum + tenth or max(given) == rubric.minimum:
         return []
     return [
-        f"{path}: all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} "
+        f"{source}: all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} "
         f"runs from {rubric.minimum:g} to {rubric.maximum:g}. If they are on another scale: --scale 0-{tenth:g} maps "
         f"them (or --scale 1-5, ...). If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
     ]

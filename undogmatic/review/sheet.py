@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import re
@@ -23,11 +24,21 @@ _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | r
 
 
 class Filled(NamedTuple):
-    """One row as filled in: the line it begins on, its cells, and whether decimals may be written with a comma."""
+    """One row as filled in.
 
-    line: int
+    Attributes:
+        place: Where it is, for messages: "queue.csv:7".
+        cells: By column.
+        origin: Where it is, as fields of a Label.
+        comma: Whether decimals may be written with a comma.
+        quoted: Whether a quote may stand before an item's id, as written to CSV.
+    """
+
+    place: str
     cells: Mapping[str, Any]
+    origin: Mapping[str, Any]
     comma: bool = False
+    quoted: bool = False
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -57,15 +68,22 @@ def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
     file = existing_file(path, "LABELS", SUFFIXES)
     if file.suffix not in SUFFIXES:
         raise DataError(f"LABELS is {path!r}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV (UTF-8).")
-    rows = list(_csv_rows(file, needed) if file.suffix == ".csv" else _json_rows(file, needed))
+    table = file.suffix == ".csv"
+    about = {"file": file.name, "file_hash": hashlib.sha256(file.read_bytes()).hexdigest()}
+    rows = [
+        Filled(f"{file}:{line}", cells, about | {"line": line}, comma, quoted=table)
+        for line, cells, comma in (_csv_rows(file, needed) if table else _json_rows(file, needed))
+    ]
     return file, rows
 
 
 def item_of(row: Filled, known: Mapping[str, Any]) -> str:
     """The item id of a row as exported: an id that would have run as a formula has a quote before it in CSV."""
     cell = str(row.cells["item_id"])
-    bare = cell[1:] if cell.startswith("'") else cell
-    return bare if row.cells.get("queue") and bare in known and bare != cell and _FORMULA.match(bare) else cell
+    if not row.quoted or not cell.startswith("'"):
+        return cell
+    bare = cell[1:]
+    return bare if row.cells.get("queue") and bare in known and _FORMULA.match(bare) else cell
 
 
 def number(value: Any, comma: bool) -> float | None:
@@ -92,15 +110,18 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
-def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[Filled]:
+_Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether decimals may be written with a comma
+
+
+def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     for line, row in json_lines(path):
         for column in needed:
             if column not in row:
                 raise DataError(f"{path}:{line}: the field `{column}` is missing; fields: {', '.join(row) or 'none'}.")
-        yield Filled(line, row)
+        yield line, row, False
 
 
-def _csv_rows(path: Path, needed: Sequence[str]) -> Iterator[Filled]:
+def _csv_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -121,7 +142,7 @@ def _csv_rows(path: Path, needed: Sequence[str]) -> Iterator[Filled]:
                     raise DataError(f"{path}:{begin}: more cells than the header has columns.")
                 if any(cells):
                     filled = dict(zip(columns, [*cells, *[""] * (len(columns) - len(cells))], strict=True))
-                    yield Filled(begin, filled, comma=delimiter == ";")
+                    yield begin, filled, delimiter == ";"
                 begin = reader.line_num + 1
         except csv.Error as error:
             raise DataError(f"{path}:{reader.line_num}: not CSV ({error}).") from None

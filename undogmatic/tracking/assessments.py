@@ -2,12 +2,13 @@
 
 The judge's score and flag are feedback, a human's label is an expectation. A trace's id follows from its judgment, so
 nothing need be looked up; a judgment that was not traced with its run is traced now. Traces are written straight to
-the store here, so there is no queue to flush before they can be assessed.
+the store here, so there is no queue to flush before they can be assessed. What people add in the UI is read back.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mlflow.tracing.client import TracingClient
 
 SCORE, FLAG, HUMAN = "judge_score", "judge_flag", "human_label"
+QUEUE, PROBABILITY = "queue", "inclusion_probability"  # of a JudgeNote's facts, those that are read back
+NOBODY = "default"  # MLflow's name of a source that was not named
 LONGEST_SOURCE = 250  # characters, MLflow's limit
 _AT_ONCE = 100
 
@@ -46,6 +49,46 @@ class HumanNote(NamedTuple):
     labeller: str
     comment: str | None
     about: Mapping[str, str]
+
+
+class HumanLabel(NamedTuple):
+    """What a person says of an item, as it stands on a trace.
+
+    Attributes:
+        item_id: The item.
+        trace: The trace's id.
+        assessment: The assessment's id; where it took the place of others, the first one's.
+        value: As it was typed: a number, a text, or anything else that MLflow takes.
+        labeller: "" if nobody is named.
+        comment: The rationale; MLflow (3.17) keeps none with an expectation.
+        about: QUEUE and PROBABILITY of the item's last export; {} if there was none before the label.
+    """
+
+    item_id: str
+    trace: str
+    assessment: str
+    value: Any
+    labeller: str
+    comment: str | None
+    about: Mapping[str, str]
+
+
+class HumanLabels(NamedTuple):
+    """What people say of a run's items.
+
+    Attributes:
+        address: The store, without credentials.
+        traces: How many of the run's judgments have a trace there.
+        labels: The valid assessments HUMAN, by trace.
+        waiting: Exported items without any, with QUEUE and PROBABILITY of the export.
+        others: How many other valid human assessments there are, by name.
+    """
+
+    address: str
+    traces: int
+    labels: list[HumanLabel]
+    waiting: Mapping[str, Mapping[str, str]]
+    others: Counter[str]
 
 
 def log_feedback(
@@ -73,14 +116,52 @@ def log_labels(
     return _log(folder, items, [(n.judgment, partial(_of_human, n, hide)) for n in notes], started, uri, hide)
 
 
+def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> HumanLabels:
+    """What people added to the traces of a run's judgments; nothing is written.
+
+    Args:
+        folder: The run's folder; the note in it says where the run was logged.
+        judgments: Whose traces to read.
+        uri: As for `log_feedback`.
+    Raises:
+        ConfigError: The run was not logged, its store is gone or does not answer, or it has no traces there.
+    """
+    nothing = f"--from-mlflow: nothing was imported for {folder}, because"
+    if not (folder / NOTE).is_file():
+        raise ConfigError(
+            f"{nothing} it was not logged to MLflow (tracking=none). Labels in a file: "
+            f"undogmatic review import {folder} LABELS"
+        )
+    address, note = _noted(folder, uri)
+    file = database(address)
+    if file is not None and not file.is_file():
+        raise ConfigError(f"{nothing} the store to which it was logged is gone ({file}). Put the file back.")
+    try:
+        with opened(address, note["experiment"], "") as store:
+            from mlflow.tracing.client import TracingClient
+
+            there = still_there(store, str(note["run_id"]))
+            items = {trace_id(store.experiment_id, j): j.item_id for j in judgments}
+            found = _assessments(TracingClient(store.uri), list(items))
+    except ConfigError as error:
+        raise ConfigError(f"{nothing} its store cannot be read. {str(error).splitlines()[0]}") from None
+    if not there:
+        raise ConfigError(f"{nothing} the run {note['run_id']} is no longer in {store.address}. Restore it there.")
+    if not found:
+        raise ConfigError(
+            f"{nothing} it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
+            "items in its queue (unless tracking.traces=0)."
+        )
+    return _read(store.address, items, found)
+
+
 _Made = tuple[Judgment, Callable[[], "list[Assessment]"]]
 
 
 def _log(folder: Path, items: Sequence[Item], made: list[_Made], started: float, uri: str | None, hide: bool) -> str:
     if not (folder / NOTE).is_file():
         return "MLflow: skipped, because this run was not logged there (tracking=none)."
-    note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    address = uri if uri is not None and scrub(uri) == note["uri"] else str(note["uri"])
+    address, note = _noted(folder, uri)
     file = database(address)
     if file is not None and not file.is_file():
         return f"MLflow: skipped, because the store to which this run was logged is gone ({file})."
@@ -97,6 +178,67 @@ def _log(folder: Path, items: Sequence[Item], made: list[_Made], started: float,
             return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
     except ConfigError as error:
         return f"MLflow: skipped. {error}"
+
+
+def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
+    """The address of the store to which a run was logged, with credentials where `uri` has them, and the note on it."""
+    note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+    return uri if uri is not None and scrub(uri) == note["uri"] else str(note["uri"]), note
+
+
+def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> HumanLabels:
+    by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
+    for trace, assessments in found.items():
+        by_item.setdefault(items[trace], []).extend(assessments)
+    exports = {item: export for item, of_it in by_item.items() if (export := _last_export(of_it)) is not None}
+    labels: list[HumanLabel] = []
+    others: Counter[str] = Counter()
+    for trace in (own for own in items if own in found):
+        by_id = {a.assessment_id: a for a in found[trace]}
+        for assessment in found[trace]:
+            if assessment.source.source_type != "HUMAN" or assessment.valid is False:
+                continue
+            if assessment.name == HUMAN:
+                first = _first(assessment, by_id)
+                labels.append(_human_label(items[trace], trace, assessment, first, exports.get(items[trace])))
+            else:
+                others[assessment.name] += 1
+    labelled = {label.item_id for label in labels}
+    waiting = {item: _about(export) for item, export in exports.items() if item not in labelled}
+    return HumanLabels(address, len(found), labels, waiting, others)
+
+
+def _last_export(assessments: Sequence[Assessment]) -> Assessment | None:
+    """What the last export put on an item's trace, also if a person has overridden it since."""
+    ours = [a for a in assessments if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
+    ours = [a for a in ours if PROBABILITY in (a.metadata or {})]
+    return max(ours, key=lambda a: a.last_update_time_ms or 0, default=None)
+
+
+def _first(assessment: Assessment, by_id: Mapping[str | None, Assessment]) -> Assessment:
+    """The assessment whose place this one took, followed to the first that is still there."""
+    while assessment.overrides in by_id:
+        assessment = by_id[assessment.overrides]
+    return assessment
+
+
+def _human_label(item_id: str, trace: str, assessment: Any, first: Assessment, export: Assessment | None) -> HumanLabel:
+    who = assessment.source.source_id or ""
+    # A later export's probability is not the one with which the item came before the person who labelled it.
+    before = export is not None and (first.create_time_ms or 0) < (export.last_update_time_ms or 0)
+    return HumanLabel(
+        item_id=item_id,
+        trace=trace,
+        assessment=str(first.assessment_id),
+        value=assessment.value,
+        labeller="" if who == NOBODY else who,
+        comment=assessment.rationale,
+        about={} if export is None or before else _about(export),
+    )
+
+
+def _about(export: Assessment) -> dict[str, str]:
+    return {key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}}
 
 
 def _traced(
@@ -138,9 +280,19 @@ def _assess(store: Store, made: list[_Made], traced: Mapping[str, Sequence[Asses
             before = next((a for a in traced[own] if _same_place(a, assessment)), None)
             if before is None:
                 client.log_assessment(own, assessment)
-            elif _said(before) != _said(assessment):
-                client.update_assessment(own, str(before.assessment_id), assessment)
+            elif _said(before) != _said(again := _of_same_kind(before, assessment)):
+                client.update_assessment(own, str(before.assessment_id), again)
     return len(touched)
+
+
+def _of_same_kind(before: Assessment, assessment: Assessment) -> Assessment:
+    """The assessment, as feedback where a person gave the label as such: MLflow updates neither kind to the other."""
+    from mlflow.entities import Feedback
+
+    if before.feedback is None or assessment.expectation is None:
+        return assessment
+    value, about = assessment.expectation.value, assessment.metadata
+    return Feedback(assessment.name, value, rationale=before.rationale, metadata=about)
 
 
 def _same_place(left: Assessment, right: Assessment) -> bool:
