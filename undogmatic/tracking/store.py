@@ -104,7 +104,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     except (MlflowException, SQLAlchemyError, requests.RequestException, Timeout, OSError) as error:
         reason = str(scrub(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
-            f"`tracking.uri` is {address!r}, and MLflow could not log there: {reason}\n"
+            f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."
         ) from None
 
