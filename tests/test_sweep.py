@@ -50,7 +50,8 @@ def scored(naked: float, explained: float, seed: int = 0, labels: bool = False) 
 def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | None, **facts: Any) -> None:
     """A job's folder as a run leaves it; without scores, one that failed with `error`."""
     error = facts.pop("error", None)
-    metrics = facts.pop("metrics", {})
+    spent = dict.fromkeys(("failed", "calls_cached", "input_tokens", "output_tokens"), 0)
+    metrics = {"judged": 24, "calls": 24} | spent | facts.pop("metrics", {})
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
     config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
@@ -360,8 +361,22 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert tests.loc["aurc", "difference"] < 0
     assert tests.loc["ece", "difference"] == 0 and tests.loc["ece", "p_holm"] == 1
     assert tests.loc["absolute_error", "p"] == 1
-    worth = result.tables["worth"].set_index("name")
-    assert worth.loc["knowing", "calls_per_item"] == 3 and worth.loc["knowing", "tokens_per_item"] == 11
+    costs = result.tables["costs"].set_index("name")
+    assert costs.loc["knowing", "calls_per_item"] == 3 and costs.loc["knowing", "tokens_per_item"] == 11
     curve = next(f for f in result.figures if f.name == "review")
     assert curve.data["n"] == 24 and list(curve.data["lines"]) == ["knowing", "guessing"]
     assert said(result)
+
+
+def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
+    for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 30, 1.0)]):
+        counts = {"judged": 24, "failed": 0, "calls": calls, "calls_cached": 0}
+        counts |= {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
+        trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
+        frame = scored(80, 20).assign(seconds=seconds)
+        write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
+    costs = result_of(tmp_path).tables["costs"].set_index("name")
+    assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 1.25}
+    assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
+    assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
+    assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]

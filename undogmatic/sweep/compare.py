@@ -12,6 +12,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.outcome import SweepResult
+from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
 from undogmatic.sweep.worth import WHOLE, caught, worth_table, worth_tests
@@ -44,7 +45,8 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     comparisons = compare_pairs(found, finished, np.random.default_rng(seed))
     agreement = agree(found, finished)
     worth, tests = worth_table(finished), worth_tests(finished, np.random.default_rng(seed))
-    tables = {name: frame for name, frame in (("worth", worth), ("worth_tests", tests)) if len(frame)}
+    further = (("worth", worth), ("worth_tests", tests), ("costs", costs_table(finished)))
+    tables = {name: frame for name, frame in further if len(frame)}
     verdict = _verdict(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
         name=name,

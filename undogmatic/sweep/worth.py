@@ -26,10 +26,7 @@ Array = NDArray[np.float64]
 
 
 def worth_table(finished: Mapping[str, Job]) -> pd.DataFrame:
-    """One row per job: its measure's worth with intervals, and what a text took. Empty without such jobs.
-
-    Calls include those that the cache answered; seconds, tokens and money are of the calls made.
-    """
+    """One row per job: the worth of its measure with intervals. Empty without such jobs."""
     rows = []
     for name, job in finished.items():
         if f"{SECTION}.judged" not in job.metrics:
@@ -41,12 +38,7 @@ def worth_table(finished: Mapping[str, Job]) -> pd.DataFrame:
             ends = job.metrics.get(f"{metric}_low"), job.metrics.get(f"{metric}_high")
             if number != "mae":
                 row[f"{number}_interval"] = None if None in ends else ends
-        texts = job.metrics["judged"] + job.metrics["failed"]
         row["n_failed"] = int(job.metrics["failed"])
-        row["calls_per_item"] = (job.metrics["calls"] + job.metrics["calls_cached"]) / texts
-        row["tokens_per_item"] = (job.metrics["input_tokens"] + job.metrics["output_tokens"]) / texts
-        row["seconds_per_item"] = float(job.scores["seconds"].mean())
-        row["usd_per_item"] = job.metrics["usd"] / texts if "usd" in job.metrics else np.nan
         rows.append(row)
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 

@@ -1,0 +1,44 @@
+"""What the jobs of a sweep took per text, and as multiples of the cheapest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.sweep.jobs import Job
+
+QUANTITIES = ("calls", "tokens", "seconds", "usd")
+
+
+def costs_table(finished: Mapping[str, Job]) -> pd.DataFrame:
+    """One row per job; columns without any number are left out.
+
+    Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
+    of the calls made. The cheapest job has the fewest calls, then the fewest seconds.
+
+    Returns:
+        Columns name, <quantity>_per_item and <quantity>_ratio per QUANTITIES, trigger_rate (of a selective judge).
+    """
+    rows = []
+    for name, job in finished.items():
+        texts = job.metrics["judged"] + job.metrics["failed"]
+        spent: dict[str, Any] = {
+            "calls": (job.metrics["calls"] + job.metrics["calls_cached"]) / texts,
+            "tokens": (job.metrics["input_tokens"] + job.metrics["output_tokens"]) / texts,
+            "seconds": float(job.scores["seconds"].mean()),
+            "usd": job.metrics["usd"] / texts if "usd" in job.metrics else np.nan,
+        }
+        row = {"name": name} | {f"{quantity}_per_item": value for quantity, value in spent.items()}
+        rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
+    if len(rows) < 2:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    cheapest = table.sort_values(["calls_per_item", "seconds_per_item"], kind="stable").iloc[0]
+    for quantity in QUANTITIES:
+        base = float(cheapest[f"{quantity}_per_item"])
+        table[f"{quantity}_ratio"] = table[f"{quantity}_per_item"] / base if base > 0 else np.nan
+    order = [f"{quantity}_{kind}" for quantity in QUANTITIES for kind in ("per_item", "ratio")]
+    return table[["name", *order, "trigger_rate"]].dropna(axis="columns", how="all")
