@@ -70,8 +70,8 @@ def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
     )
 
 
-def verdict(score: float, rationale: str | None = None) -> Verdict:
-    """A verdict with a distribution over two levels."""
+def verdict(score: float, rationale: str | None = None, **more: Any) -> Verdict:
+    """A verdict with a distribution over two levels, and what a judge style adds."""
     high = min(0.99, max(0.01, score / 100))
     distribution = ScoreDistribution(values=(0, 100), probabilities=(1 - high, high))
     return Verdict(
@@ -81,6 +81,7 @@ def verdict(score: float, rationale: str | None = None) -> Verdict:
         confidence=distribution.confidence,
         confidence_source="entropy",
         rationale=rationale,
+        **more,
     )
 
 

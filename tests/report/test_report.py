@@ -240,3 +240,24 @@ def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest
     terminal.show_sweep(empty, None)
     assert "não há classificação" in (empty.folder / "report.md").read_text(encoding="utf-8")
     assert "Classificação" not in capsys.readouterr().out
+
+
+def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+    sure = verdict(90.0, uncertainty="low")
+    doubtful = verdict(
+        40.0,
+        uncertainty="high",
+        review=True,
+        issues=("major (logical): begs the question",),
+        details={"critique_strength": 0.7, "compelling": "critic"},
+    )
+    run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
+    _, shown = written(run)
+    note = "1 high, 0 medium, 1 low. Marked for review: 1 (undogmatic review export"
+    assert note in shown
+    assert "uncertainty high" in shown
+    assert "Issues: major (logical): begs the question Details: critique_strength 0.7; compelling critic" in shown
+    terminal.show(run, None)
+    assert note in capsys.readouterr().out
+    _, plain = written(finished())
+    assert "Marked for review:" not in plain

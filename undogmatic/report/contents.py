@@ -54,6 +54,16 @@ def prompt_note(run: FinishedRun, words: Words) -> str:
     )
 
 
+def review_note(run: FinishedRun, words: Words) -> str | None:
+    """How many texts the judge is how sure of, and how many it marks for review; None for a judge without levels."""
+    first = run.frame[run.frame["repeat"] == 0]
+    levels = first["uncertainty"].dropna()
+    if levels.empty:
+        return None
+    counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
+    return words.text("common.note.review", flagged=int(first["review"].sum()), folder=str(run.folder), **counts)
+
+
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples."""
     found = run.repeatability
@@ -109,6 +119,9 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [readout_note(run, words)]
     notes.append(prompt_note(run, words))
+    reviewed = review_note(run, words)
+    if reviewed is not None:
+        notes.append(reviewed)
     notes += repeatability_notes(run, words)
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))

@@ -75,13 +75,18 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -
     if verdict.confidence is not None:
         source = f"common.item_confidence_{verdict.confidence_source}"
         said.append(words.text(source, confidence=verdict.confidence))
+    if verdict.uncertainty is not None:
+        said.append(words.text("common.item_uncertainty", level=words.text(f"common.level_{verdict.uncertainty}")))
     if not missing(row["label"]):
         said.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
-    below = None
-    if verdict.rationale is not None:
-        below = f"{words.text('common.rationale')} {shorten(verdict.rationale)}"
-    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", shorten(text), below)
+    below = [] if verdict.rationale is None else [f"{words.text('common.rationale')} {shorten(verdict.rationale)}"]
+    if verdict.issues:
+        below.append(f"{words.text('common.issues')} {shorten('; '.join(verdict.issues))}")
+    if verdict.details:
+        details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
+        below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
+    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", shorten(text), " ".join(below) or None)
 
 
 def shorten(text: str) -> str:
