@@ -72,7 +72,7 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["model=nope"], "Available options in 'model'"),
+        (["model=nope"], "`model` has no option 'nope' (you typed model=nope)"),
         (["+typo=1", "model=patterns"], "`typo` is not a known key"),
         (["dataset=texts", "dataset.path=none.jsonl", "model=patterns"], "which does not exist"),
     ],
