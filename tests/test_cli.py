@@ -48,7 +48,7 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (["score"], "nothing to score"),
         (["score", "--file", "none.jsonl"], "`--file` is 'none.jsonl', which does not exist"),
-        (["score", "x", "model=nope"], "Could not find 'model/nope'"),
+        (["score", "x", "model=nope"], "`model` has no option 'nope'"),
         (["score", "  ", "model=patterns"], "`text` is empty"),
         (["pairs", "none.jsonl"], "does not exist"),
         (["review", "import", "run"], "no labels are named; give one of them: a filled file, or --from-mlflow"),
@@ -75,7 +75,7 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["model=nope"], "Available options in 'model'"),
+        (["model=nope"], "`model` has no option 'nope' (you typed model=nope)"),
         (["+typo=1", "model=patterns"], "`typo` is not a known key"),
         (["dataset=texts", "dataset.path=none.jsonl", "model=patterns"], "which does not exist"),
     ],

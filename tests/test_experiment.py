@@ -108,6 +108,15 @@ def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: 
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
 
 
+@pytest.mark.parametrize("analysis", ["labelled", "few_labels", "calibration"])
+def test_a_label_off_the_scale_is_refused_with_its_line(tmp_path: Path, analysis: str) -> None:
+    texts = tmp_path / "my.jsonl"
+    texts.write_text('{"id": "a", "text": "Tema 1.", "label": 5}\n{"id": "b", "text": "Tema 2.", "label": 150}\n')
+    with pytest.raises(DataError, match=r"my\.jsonl:2, item 'b': `label` is 150, outside the scale of rubric=shame"):
+        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", f"analysis={analysis}")
+    assert not (tmp_path / "out" / "judgments.jsonl").exists()
+
+
 def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     texts = tmp_path / "my.jsonl"
     texts.write_text('{"text": "Tema 1."}\n{"text": "Não deve, porque pagou."}\n')
@@ -133,7 +142,7 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
         (["+optimizer.metric=mae"], "`optimizer.metric` is not a known key"),
         (["+model.colour=red"], "`model.colour` is not a known key"),
         (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
-        (["model=nope"], "Could not find 'model/nope'"),
+        (["model=nope"], "`model` has no option 'nope'"),
         (["dataset=texts"], "dataset.path"),
         (["dataset=texts", "dataset.path=none.jsonl"], "`dataset.path` is 'none.jsonl', which does not exist"),
         (["readout=probe"], "it serves: rules"),

@@ -25,6 +25,7 @@ from undogmatic.resume import output_folder
 from undogmatic.sweep import SweepCallback, read_manifest
 from undogmatic.sweep.compare import compare
 from undogmatic.sweep.jobs import read_jobs
+from undogmatic.sweep.worth import worth_tests
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
@@ -186,9 +187,27 @@ class TestComparisons:
         assert {"sweep.prompt_unused", "sweep.identical"} <= set(keys(result))
         assert "a = b" in said(result)
         others = result.comparisons[result.comparisons["note"] == ""]
-        # Two tests per measure: the identical pair does not count for the correction.
-        for _, rows in others.groupby("measure"):
-            assert rows["p_holm"].max() <= min(1.0, 2 * rows["p"].max()) + 1e-12
+        # a and b against c are one hypothesis, so there is nothing to correct for.
+        assert len(others) == 4
+        assert others["p_holm"].astype(float).tolist() == others["p"].astype(float).tolist()
+
+    def test_a_copy_of_a_job_changes_no_other_p_value(self, tmp_path: Path) -> None:
+        frames = {"a": scored(64, 50), "b": scored(60, 48, seed=1), "c": scored(55, 20, seed=2)}
+        for sweep, names in (("plain", "abc"), ("copied", "aabc")):
+            for n, name in enumerate(names):
+                write_job(tmp_path / sweep / str(n), [f"model={name}", f"seed={n}"], frames[name])
+        plain, copied = (result_of(tmp_path / sweep).comparisons for sweep in ("plain", "copied"))
+        among = [{"a, 0", "b, 1"}, {"a, 0", "c, 2"}, {"b, 1", "c, 2"}]
+        renamed = {"b, 2": "b, 1", "c, 3": "c, 2"}
+        copied = copied.replace({"left": renamed, "right": renamed})
+        for measure in ("score", "pair_difference"):
+            by_sweep = []
+            for table in (plain, copied):
+                rows = table[(table["measure"] == measure)].itertuples()
+                found = {frozenset((row.left, row.right)): row.p_holm for row in rows}
+                by_sweep.append([found[frozenset(pair)] for pair in among])
+            assert by_sweep[0] == by_sweep[1]
+            assert min(by_sweep[0]) < 0.05
 
     def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=a"], scored(80, 60))
@@ -298,6 +317,12 @@ class TestCallback:
             SweepCallback().on_multirun_start(multirun(tmp_path, "model=a,b"))
         assert "Continue it without -m" in capsys.readouterr().err
 
+    def test_what_cannot_be_resolved_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            SweepCallback().on_multirun_start(multirun(tmp_path, "run.name=${nowhere}"))
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == "error: Interpolation key 'nowhere' not found\n"
+
     def test_the_last_unfinished_sweep_is_found_apart_from_runs(self) -> None:
         fresh = "outputs/2026-01-03/00-00-00-sweep"
         with pytest.raises(ConfigError, match="no unfinished sweep"):
@@ -329,6 +354,8 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert first.returncode == 2, first.stderr
     assert "Traceback" not in first.stderr
     assert "bad.jsonl:1: not JSON" in first.stdout
+    assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
+    assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
     (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
     again = run()
@@ -359,8 +386,11 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     tests = result.tables["worth_tests"].set_index("measure")
     assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
     assert tests.loc["aurc", "difference"] < 0
-    assert tests.loc["ece", "difference"] == 0 and tests.loc["ece", "p_holm"] == 1
-    assert tests.loc["absolute_error", "p"] == 1
+    # The same for every text: no hypothesis, so no p-value, and no sentence that counts it as tested.
+    assert tests.loc["ece", "difference"] == 0 and np.isnan(tests.loc["ece", "p"])
+    assert tests.loc["absolute_error", ["p", "p_holm"]].isna().all()
+    tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.worth_tests"]
+    assert sorted(tested) == ["aurc", "review_gain", "width"]
     costs = result.tables["costs"].set_index("name")
     assert costs.loc["knowing", "calls_per_item"] == 3 and costs.loc["knowing", "tokens_per_item"] == 11
     curve = next(f for f in result.figures if f.name == "review")
@@ -380,3 +410,18 @@ def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) ->
     assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
     assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
     assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
+
+
+def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
+    doubts = {"first": 1, "copy": 1, "other": 2}
+    for number, (arm, seed) in enumerate(doubts.items()):
+        facts = {"headline": "calibration.review_gain", "metrics": {"calibration.review_gain": 0.0}}
+        write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
+        doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
+    jobs = {job.overrides["arm"]: job for job in read_jobs(tmp_path)}
+    tests = worth_tests(jobs, np.random.default_rng(0)).set_index(["measure", "left", "right"])
+    for measure in ("review_gain", "aurc", "width"):
+        assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
+        assert tests.loc[(measure, "first", "other"), "p_holm"] == max(
+            tests.loc[(measure, name, "other"), "p"] for name in ("first", "copy")
+        )

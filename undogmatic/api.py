@@ -63,12 +63,13 @@ def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Ju
 
 
 def compose_config(overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError with Hydra's own message."""
+    """The default config with overrides, resolved, as plain data. Raises ConfigError."""
     from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+    from undogmatic.overrides import explain
     from undogmatic.paths import conf_folder
 
     try:
@@ -77,7 +78,7 @@ def compose_config(overrides: Sequence[str] = ()) -> dict[str, Any]:
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(explain(error, overrides)) from None
     assert isinstance(config, dict)
     return {str(k): v for k, v in config.items()}
 

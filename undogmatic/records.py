@@ -31,7 +31,10 @@ class Record(BaseModel):
 
 
 class Item(Record):
-    """What is judged. `label` is a human label on the rubric's scale."""
+    """What is judged. `label` is a human label on the rubric's scale.
+
+    `place` is where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
+    """
 
     id: str = Field(min_length=1)
     text: str = Field(min_length=1)
@@ -39,6 +42,7 @@ class Item(Record):
     condition: str | None = None
     label: float | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+    place: str | None = Field(default=None, exclude=True, repr=False)
 
 
 class Level(NamedTuple):

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import hydra
 from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, exit_status, note_status
+from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
 from undogmatic.errors import UndogmaticError
 from undogmatic.paths import conf_folder
 from undogmatic.resume import output_folder
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-os.environ.setdefault("HYDRA_FULL_ERROR", "0")
 
 # For every group that it lists, Hydra copies its store of built-in configs, a hundred times for one `--help`. The store
 # is a singleton that hands out copies of what it holds, so a copy of the store itself serves nobody: --help takes half.
@@ -40,7 +40,7 @@ def job(cfg: DictConfig) -> float | None:
 
     logging.captureWarnings(True)
     own = HydraConfig.get()
-    folder = Path(own.runtime.output_dir)
+    folder = as_typed(Path(own.runtime.output_dir))  # as messages and hints show it
     (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt, where this one continues it
     try:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
@@ -55,8 +55,8 @@ def job(cfg: DictConfig) -> float | None:
     except UndogmaticError as error:
         _fail(folder, str(error), error.exit_status)
     except KeyboardInterrupt:
-        sweep = os.environ.get(SWEEP_FOLDER)
-        print(f"interrupted: continue with the same command and run.resume={sweep or folder}", file=sys.stderr)
+        whole = as_typed(Path(os.environ.get(SWEEP_FOLDER, folder)))
+        print(f"interrupted: continue with the same command and run.resume={whole}", file=sys.stderr)
         raise SystemExit(130) from None
     except Exception as error:
         if SWEEP_FOLDER not in os.environ:
@@ -75,8 +75,22 @@ def _fail(folder: Path, message: str, status: int) -> None:
 
 
 def main() -> None:
-    """Entry point; the exit status is not 0 if any job ended with an error."""
-    job()
+    """Entry point; the exit status is not 0 if any job ended with an error.
+
+    What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
+    "1": then it hands them on. So it always is; who sets it sees the traceback.
+    """
+    in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        job()
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        from undogmatic.overrides import explain, typed_wrongly
+
+        if in_full or not typed_wrongly(error):
+            raise
+        print(f"error: {explain(error, sys.argv[1:])}", file=sys.stderr)
+        note_status(2)
     sys.exit(exit_status())
 
 

@@ -132,3 +132,10 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
     again = np.array([r["second_label"] for r in second], dtype=float)
     assert spearmanr(first, again).statistic > 0.8
     assert np.abs(first - again).mean() < 12
+
+
+def test_a_file_without_items_of_the_split_is_named(tmp_path: Path) -> None:
+    row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(row))
+    with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
+        CuratedDataset(parts=["labelled"], path=str(tmp_path / "mine.jsonl")).load()

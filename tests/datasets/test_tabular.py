@@ -31,7 +31,9 @@ def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
     loaded = [TextsDataset(p).load() for p in (jsonl, str(tmp_path / "t.csv"), str(tmp_path / "t.parquet"))]
-    assert loaded[0] == loaded[1] == loaded[2]
+    plain = [[item.model_dump() for item in items] for items in loaded]
+    assert plain[0] == plain[1] == plain[2]
+    assert [item.place for item in loaded[0]] == [f"{jsonl}:1", f"{jsonl}:2"]
     assert loaded[0][1].label == 3.5
     assert loaded[0][0].metadata == {"court": "STF"}
 
@@ -44,7 +46,9 @@ def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("{not json", "t.jsonl:2: not JSON"),
+        ("{not json", "t.jsonl:2: not JSON (Expecting property name enclosed in double quotes, column 2)."),
+        ('{"text": "x" "id": 1}', "column 14). Every line must be one JSON object."),
+        ('{"text": "cut"', "column 15)"),  # one past its end, not column 1 of a next line
         ('["a"]', "t.jsonl:2: a JSON list"),
         ({"id": "b"}, "t.jsonl:2: the field `text` is missing"),
         ({"id": "b", "text": "   "}, "t.jsonl:2: `text` is empty"),
@@ -73,6 +77,40 @@ def test_a_csv_with_too_many_cells_or_no_text_column_is_named(tmp_path: Path) ->
     (tmp_path / "none.csv").write_text("id,texto\n1,a\n")
     with pytest.raises(DataError, match="no column `text`; columns: id, texto"):
         TextsDataset(str(tmp_path / "none.csv")).load()
+
+
+@pytest.mark.parametrize(
+    ("header", "mark", "said"),
+    [
+        ("id;text", ";", "separated by semicolons ('id;text')"),
+        ('"id";"text"', ";", "separated by semicolons"),
+        ("\ufeffid\ttext", "\t", "separated by tabs ('id\\ttext')"),
+    ],
+)
+def test_a_csv_with_another_separator_is_told_apart(tmp_path: Path, header: str, mark: str, said: str) -> None:
+    (tmp_path / "x.csv").write_text(f"{header}\n1{mark}um, dois\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        TextsDataset(str(tmp_path / "x.csv")).load()
+    assert said in str(caught.value)
+    assert "x.csv:1: no column `text`" in str(caught.value)
+    assert "separated by commas" in str(caught.value)
+
+
+def test_semicolons_inside_a_cell_are_text(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("text\n um; dois\n")
+    assert TextsDataset(str(tmp_path / "x.csv")).load()[0].text == " um; dois"
+
+
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text("\n\n")
+    (tmp_path / "none.csv").write_text("")
+    (tmp_path / "header.csv").write_text("id,text\n")
+    pd.DataFrame({"text": pd.Series([], dtype=str)}).to_parquet(tmp_path / "none.parquet")
+    (tmp_path / "null.parquet").write_bytes(b"")
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(DataError) as caught:
+            TextsDataset(str(path)).load()
+        assert str(caught.value).startswith(str(path))
 
 
 def test_a_missing_file_lists_its_neighbours(tmp_path: Path) -> None:

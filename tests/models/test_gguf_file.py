@@ -8,7 +8,7 @@ import pytest
 
 from undogmatic.errors import ConfigError
 from undogmatic.models import gguf_file
-from undogmatic.models.gguf_file import gemma_file, known_sha256, require
+from undogmatic.models.gguf_file import gemma_file, known_sha256, require, require_gguf
 
 
 @pytest.fixture
@@ -56,3 +56,14 @@ def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) 
     path.write_bytes(b"other")
     assert known_sha256(path) == hashlib.sha256(b"other").hexdigest()
     assert require(path, hashlib.sha256(b"other").hexdigest(), "Do this.") == path
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")])
+def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "notes.gguf"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"`model\.path` is .*notes\.gguf") as caught:
+        require_gguf(path)
+    assert said in str(caught.value)
+    path.write_bytes(b"GGUF" + content)
+    assert require_gguf(path) == path

@@ -193,7 +193,9 @@ def test_terminal_says_verdict_numbers_readout_repeatability_and_paths(
     assert "16 judged, none failed" in lines
     assert "Readout: probe (resolved from readout=auto)." in lines
     assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
-    assert f"Report {run.folder / 'report.html'}" in lines
+    # The working directory is above the folder, so the path is as one would type it.
+    assert "Report outputs/2026-01-02/03-04-05/report.html" in lines
+    assert "Scores outputs/2026-01-02/03-04-05/scores.csv" in lines
     assert "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db" in lines
 
 
@@ -225,6 +227,18 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
 
 
+def test_a_folder_elsewhere_is_shown_whole(
+    finished: Build, swept: SweepResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (swept.folder.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(swept.folder.parent / "elsewhere")
+    terminal.show_sweep(swept, None)
+    terminal.show(finished(), None)
+    out = capsys.readouterr().out
+    assert str(swept.folder / "report.html") in out
+    assert str(finished().folder / "metrics.json") in out
+
+
 def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
     terminal.show_sweep(swept, None)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
@@ -232,6 +246,7 @@ def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixtu
     assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
     assert "3 tarefas, 1 sem resultado" in lines
     assert any("OPENAI_API_KEY" in line for line in lines)
+    assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
 def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:

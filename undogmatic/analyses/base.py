@@ -19,7 +19,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, Verdict
 
 COLUMNS = (
-    "item_id pair_id condition label repeat score raw_score low high confidence entropy uncertainty review calls "
+    "item_id place pair_id condition label repeat score raw_score low high confidence entropy uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
@@ -102,6 +102,7 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
             rows.append(
                 {
                     "item_id": item.id,
+                    "place": item.place,
                     "pair_id": item.pair,
                     "condition": item.condition,
                     "label": item.label if item.label is not None else np.nan,

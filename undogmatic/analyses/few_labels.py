@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Unsuited, check_level
+from undogmatic.analyses.truth import check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import few_labels
 
@@ -52,13 +53,7 @@ class FewLabelsAnalysis:
         """Raises Unsuited without labels, DataError for a label off the scale or an impossible probability."""
         judged.need(self.name, "label")
         labelled = judged.frame[judged.frame["label"].notna()]
-        outside = labelled[~labelled["label"].map(judged.rubric.contains)]
-        if len(outside):
-            row = outside.iloc[0]
-            raise DataError(
-                f"item {row['item_id']!r}: `label` is {row['label']:g}, outside the scale of "
-                f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
-            )
+        check_scale(labelled, "label", "label", judged.rubric)
         if INCLUSION in labelled:
             given = pd.to_numeric(labelled[INCLUSION], errors="coerce")
             wrong = labelled[~((given > 0) & (given <= 1))]

@@ -18,7 +18,8 @@ from undogmatic.analyses.base import (
     check_level,
     failed_finding,
 )
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.analyses.truth import check_scale
+from undogmatic.errors import ConfigError
 from undogmatic.stats import agreement, ranking
 from undogmatic.stats.proportion import proportion
 
@@ -69,13 +70,7 @@ class LabelledAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
         judged.need(self.name, "label")
-        outside = judged.frame[judged.frame["label"].notna() & ~judged.frame["label"].map(judged.rubric.contains)]
-        if len(outside):
-            row = outside.iloc[0]
-            raise DataError(
-                f"item {row['item_id']!r}: `label` is {row['label']:g}, outside the scale of "
-                f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
-            )
+        check_scale(judged.frame, "label", "label", judged.rubric)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `labelled.spearman`, absent where no rank correlation exists."""

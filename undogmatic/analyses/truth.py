@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Rubric
 
 Source = Literal["label", "reference", "condition"]
 
@@ -77,14 +78,20 @@ def read_truth(
             f"(analysis.reference=RUN_FOLDER), or labels by condition (analysis.condition_labels={{...}}; "
             f"conditions: {present})."
         )
-    outside = known[~known["truth"].map(judged.rubric.contains)]
+    check_scale(known, "truth", source, judged.rubric)
+    return Truth(known, source, name)
+
+
+def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:
+    """Raise DataError for the first value in `column` (NaN: none) outside the rubric's scale; `source` is its name."""
+    outside = rows[rows[column].notna() & ~rows[column].map(rubric.contains)]
     if len(outside):
         row = outside.iloc[0]
+        place = f"{row['place']}, " if row["place"] is not None and source == "label" else ""
         raise DataError(
-            f"item {row['item_id']!r}: `{source}` is {row['truth']:g}, outside the scale of "
-            f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
+            f"{place}item {row['item_id']!r}: `{source}` is {row[column]:g}, outside the scale of "
+            f"rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g}). Correct it, or choose another rubric."
         )
-    return Truth(known, source, name)
 
 
 def units(rows: pd.DataFrame) -> list[str]:

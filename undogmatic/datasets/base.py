@@ -56,11 +56,13 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not raw.strip():
                 continue
             try:
-                row = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+                # Without its line break, or a line that is cut off would be wrong in column 1 of the next.
+                row = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
             except UnicodeDecodeError as error:
                 raise DataError(f"{path}:{number}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
             except json.JSONDecodeError as error:
-                raise DataError(f"{path}:{number}: not JSON ({error.msg}, column {error.colno}).") from None
+                what = f"not JSON ({error.msg}, column {error.colno})"
+                raise DataError(f"{path}:{number}: {what}. Every line must be one JSON object.") from None
             if not isinstance(row, dict):
                 raise DataError(f"{path}:{number}: a JSON {type(row).__name__}; every line must be an object.")
             yield number, row
@@ -72,7 +74,7 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
     if isinstance(text, str) and not text.strip():
         raise DataError(f"{place}: `text` is empty; every item needs a text.")
     try:
-        return Item.model_validate(fields)
+        return Item.model_validate(fields | {"place": place})
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
@@ -83,8 +85,13 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
 
 
-def unique(items: Iterable[tuple[str, Item]]) -> list[Item]:
-    """The items of (place, item) pairs; a repeated id is a DataError that names both places."""
+def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:
+    """The items of (place, item) pairs; a repeated id is a DataError that names both places.
+
+    Args:
+        items: What was read.
+        source: Where from, for the DataError on there being none.
+    """
     first: dict[str, str] = {}
     result = []
     for place, item in items:
@@ -93,5 +100,5 @@ def unique(items: Iterable[tuple[str, Item]]) -> list[Item]:
         first[item.id] = place
         result.append(item)
     if not result:
-        raise DataError("the dataset holds no items.")
+        raise DataError(f"{source} holds no items.")
     return result

@@ -54,7 +54,8 @@ class CuratedDataset:
 
     def load(self) -> list[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
-        found = unique(entry for part in self.parts for entry in self._part(part))
+        files = ", ".join(str(self._file(part)) for part in self.parts)
+        found = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
         if self.conditions is None:
             return found
         kept = [item for item in found if item.condition in self.conditions]
@@ -64,7 +65,7 @@ class CuratedDataset:
         return kept
 
     def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
-        path = self.path or data_folder() / "curated" / _FILES[part]
+        path = self._file(part)
         for number, row in json_lines(path):
             place = f"{path}:{number}"
             if self.split != "all" and row.get("split", "test") != self.split:
@@ -72,6 +73,9 @@ class CuratedDataset:
             if part == "labelled" and (second := self._second().get(str(row.get("id")))) is not None:
                 row["second_label"] = second
             yield from _pair_items(place, row) if part == "pairs" else [(place, _single(place, part, row))]
+
+    def _file(self, part: Part) -> Path:
+        return self.path or data_folder() / "curated" / _FILES[part]
 
     def _second(self) -> dict[str, float]:
         """The blind second labels of shipped texts by id (60 development texts); none for a file of the user's."""

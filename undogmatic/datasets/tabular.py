@@ -34,7 +34,7 @@ class TextsDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(_items(self.path))
+        return unique(_items(self.path), str(self.path))
 
 
 def _items(path: Path) -> Iterator[tuple[str, Item]]:
@@ -62,9 +62,13 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
+            _commas(path, file.readline())
+            file.seek(0)
             reader = csv.DictReader(file, strict=True)
-            if reader.fieldnames is None or "text" not in reader.fieldnames:
-                raise DataError(f"{path}:1: no column `text`; columns: {', '.join(reader.fieldnames or ['none'])}.")
+            if reader.fieldnames is None:
+                raise DataError(f"{path} is empty. Its first line must name the columns, among them `text`.")
+            if "text" not in reader.fieldnames:
+                raise DataError(f"{path}:1: no column `text`; columns: {', '.join(reader.fieldnames)}.")
             for row in reader:
                 if None in row:
                     raise DataError(f"{path}:{reader.line_num}: more cells than the header has columns.")
@@ -73,6 +77,16 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise DataError(f"{path}:{reader.line_num}: not CSV ({error}).") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
+
+
+def _commas(path: Path, header: str) -> None:
+    """Refuse a file whose columns something else separates, as spreadsheets do where the comma is a decimal point."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if mark in header and "," not in header:
+            raise DataError(
+                f"{path}:1: no column `text`; the file seems to be separated by {name} ({header.strip()!r}). Save it "
+                "again as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
+            )
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

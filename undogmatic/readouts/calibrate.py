@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item, Judgment, Verdict, digest, text_mark
+from undogmatic.records import Failure, Item, Judgment, Verdict, digest, text_mark
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]
 LEAST = 20
@@ -25,7 +25,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         A summary for the terminal: error before and after, by cross-validation.
     Raises:
         ConfigError: The composed readout is not `logprobs`, or already calibrated.
-        DataError: Too few labelled texts were judged.
+        DataError: There are too few labelled texts, or too few of them could be judged.
     """
     from undogmatic.api import compose_config, judge_items
     from undogmatic.datasets.labels import labelled_items
@@ -42,6 +42,8 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
         items = labelled_items(data, str(config["rubric"]["name"]))
+        if len(items) < LEAST:
+            raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
         fitted, summary = fit(items, judge_items(items, overrides), method, scale)
     out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
@@ -52,13 +54,19 @@ def fit(
 ) -> tuple[dict[str, Any], str]:
     """Judged labelled items -> the calibration to `scale` as plain data, and a line on what it gains.
 
-    The gain is measured by 5-fold cross-validation, with texts about the same precedent (metadata or pair) together.
+    The gain is measured by 5-fold cross-validation. Texts with the same `pair` are in the same fold; a text without a
+    pair stands alone, whatever else it has in common with others.
+
+    Raises:
+        DataError: Fewer than LEAST were judged; the first failure says why.
     """
     from undogmatic.stats import calibration as calibrators
 
     rows = [(i, j) for i, j in zip(items, judgments, strict=True) if isinstance(j.outcome, Verdict)]
     if len(rows) < LEAST:
-        raise DataError(f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.")
+        raise DataError(
+            f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.{_why(judgments)}"
+        )
     raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
     gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
     low, high = scale
@@ -100,7 +108,9 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
 
     found = [j.outcome.distribution for j in judgments if isinstance(j.outcome, Verdict) and j.outcome.distribution]
     if not found:
-        raise DataError(f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.")
+        raise DataError(
+            f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.{_why(judgments)}"
+        )
     where = judgments[0].provenance
     data = {
         "model": where.model,
@@ -113,3 +123,12 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
         "parameters": calibrators.fit_content_free(np.array([d.probabilities for d in found])),
     }
     return data, f"content-free calibration from {len(found)} texts without content; it needs no labels and sees none"
+
+
+def _why(judgments: Sequence[Judgment]) -> str:
+    """The first failure in words."""
+    for judgment in judgments:
+        if isinstance(judgment.outcome, Failure):
+            outcome = judgment.outcome
+            return f" The first failure, for {judgment.item_id!r}: {outcome.reason}: {outcome.message}"
+    return ""

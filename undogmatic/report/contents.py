@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from undogmatic.analyses.base import AnalysisResult, FigureData
+from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
@@ -61,7 +62,9 @@ def review_note(run: FinishedRun, words: Words) -> str | None:
     if levels.empty:
         return None
     counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
-    return words.text("common.note.review", flagged=int(first["review"].sum()), folder=str(run.folder), **counts)
+    return words.text(
+        "common.note.review", flagged=int(first["review"].sum()), folder=str(as_typed(run.folder)), **counts
+    )
 
 
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:

@@ -1,5 +1,9 @@
 """Figures: one drawing function per `FigureData.kind`. A figure draws what an analysis counted; it computes nothing.
 
+figures_of_groups     box, slope, histogram
+figures_of_estimates  bars, forest, heatmap
+figures_of_relations  scatter, bland_altman, calibration, curve, reliability
+
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
 `figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>`, else `figures.caption_<kind>`;
 both may use `{n}` (points, pairs or rows drawn) and every scalar in `data`.
@@ -42,15 +46,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from undogmatic.analyses.base import FigureData
-from undogmatic.report.pen import BLUE, DPI, GREY, INK, MARKERS, PALETTE, SCORES, VERMILLION, Pen, plain, ticks
+from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
+from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
+    "box": figures_of_groups.box,
+    "slope": figures_of_groups.slope,
+    "histogram": figures_of_groups.histogram,
+    "scatter": figures_of_relations.scatter,
+    "bland_altman": figures_of_relations.bland_altman,
+    "bars": figures_of_estimates.bars,
+    "forest": figures_of_estimates.forest,
+    "heatmap": figures_of_estimates.heatmap,
+    "calibration": figures_of_relations.calibration,
+    "curve": figures_of_relations.curve,
+    "reliability": figures_of_relations.reliability,
+}
 
 
 def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, float], path: Path) -> None:
@@ -90,318 +107,6 @@ def size(figure: FigureData) -> int:
         return sum(not _nan(v) for row in data["matrix"] for v in row)
     counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "gold"}
     return len(data[counted.get(figure.kind, "labels")])
-
-
-def _box(data: Mapping[str, Any], pen: Pen) -> Figure:
-    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    lying = len(groups) > 4
-    figure, axes = pen.figure(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
-    ax = axes[0, 0]
-    places = np.arange(len(groups))
-    colours = [PALETTE[n % len(PALETTE)] if not lying else BLUE for n in places]
-    for place, values, colour in zip(places, groups.values(), colours, strict=True):
-        if len(values):
-            _one_box(ax, float(place), values, colour, lying)
-        beside = place + _spread(values)
-        points = (values, beside) if lying else (beside, values)
-        ax.plot(*points, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
-    names = [pen.group(name, len(values), 2 if lying else len(groups)) for name, values in groups.items()]
-    if lying:
-        ax.set_yticks(places, [name.replace("\n", " ").replace(" n =", "\nn =") for name in names])
-        ax.invert_yaxis()
-        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
-    else:
-        ax.set_xticks(places, names)
-        ax.set_xlim(-0.6, len(groups) - 0.4)
-        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    return figure
-
-
-def _one_box(ax: Axes, place: float, values: np.ndarray, colour: str, lying: bool) -> None:
-    """Quartiles, median and whiskers as Matplotlib counts them; its own `boxplot` would start pyplot's global state."""
-    from matplotlib.cbook import boxplot_stats
-    from matplotlib.colors import to_rgba
-
-    box = boxplot_stats(values)[0]
-    look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
-    across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
-    (ax.barh if lying else ax.bar)(place, box["q3"] - box["q1"], 0.5, box["q1"], **look)
-    for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
-        along(place, box[end], box[quartile], color=GREY, linewidth=1.1)
-        across(box[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
-    across(box["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
-
-
-def _slope(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(5.0)
-    ax = axes[0, 0]
-    pairs = [(float(a), float(b)) for a, b in data["pairs"]]
-    looks = {
-        "falls": ([p for p in pairs if p[1] < p[0]], VERMILLION, "-o"),
-        "rises": ([p for p in pairs if p[1] > p[0]], BLUE, "-s"),
-        "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":D"),
-    }
-    for key, (chosen, colour, style) in looks.items():
-        for n, pair in enumerate(chosen):
-            label = pen.text(key, n=len(chosen)) if n == 0 else None
-            ax.plot((0, 1), pair, style, color=colour, markersize=4, linewidth=1.2, alpha=0.6, label=label)
-    ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
-    ax.set_xlim(-0.25, 1.25)
-    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    pen.legend(figure, ax)
-    return figure
-
-
-def _histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
-    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    figure, axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
-    ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
-    if isinstance(data["bins"], int):
-        everything = np.concatenate(list(groups.values()))
-        low, high = ends if ends is not None else (everything.min(), everything.max())
-        edges = np.linspace(float(low), float(high), data["bins"] + 1)
-    else:
-        edges = np.asarray(data["bins"], dtype=float)
-    for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
-        ax.hist(values, bins=edges, color=PALETTE[n % len(PALETTE)], edgecolor="white", linewidth=0.8)
-        ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
-        title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=len(values))})"
-        ax.set_title(title, fontsize=10.5, color=INK, loc="left")
-    pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
-    axes[-1, 0].grid(visible=False, axis="x")
-    figure.supylabel(pen.text("count"), fontsize=11, color=INK)
-    return figure
-
-
-def _scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(5.0)
-    ax = axes[0, 0]
-    x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
-    groups = list(data["groups"]) if data.get("groups") is not None else [None] * len(x)
-    if len(set(groups)) > len(PALETTE):
-        groups = [None] * len(x)  # more groups than colours could not be told apart
-    for n, group in enumerate(dict.fromkeys(groups)):
-        own = np.array([g == group for g in groups])
-        label = (
-            None if group is None else f"{pen.group(group).replace(chr(10), ' ')} ({pen.text('n', n=int(own.sum()))})"
-        )
-        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
-        ax.plot(x[own], y[own], linestyle="", markersize=5.5, alpha=0.7, markeredgewidth=0, label=label, **look)
-    for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
-        shown = plain(pen.words.value(str(text), pen.section))
-        ax.margins(x=0.12, y=0.1)
-        ax.annotate(shown, point, xytext=(5, 4), textcoords="offset points", fontsize=9, color=INK)
-    pen.label(ax, x=data["x_label"])
-    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    if data.get("fit") is not None:
-        slope, intercept = data["fit"]
-        ends = np.array([x.min(), x.max()])
-        ax.plot(ends, intercept + slope * ends, "-", color=INK, linewidth=1.6, label=pen.text("fit"))
-    if data.get("identity"):
-        _identity(ax, pen)
-    pen.legend(figure, ax)
-    return figure
-
-
-def _bland_altman(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(4.6)
-    ax = axes[0, 0]
-    ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
-    for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
-        value = float(data[key])
-        ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
-        place = {"xy": (1.0, value), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        ax.annotate(pen.text(key, value=value), xytext=(-4, 4), ha="right", fontsize=9.5, color=INK, **place)
-    ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
-    ax.margins(y=0.15)
-    pen.label(ax, x=data.get("x_label", "mean_of_two"), y=data.get("y_label", "difference"))
-    return figure
-
-
-def _bars(data: Mapping[str, Any], pen: Pen) -> Figure:
-    values = np.asarray(data["values"], dtype=float)
-    lying = len(values) > 5
-    figure, axes = pen.figure(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
-    ax = axes[0, 0]
-    places = np.arange(len(values))
-    names = [pen.group(name, beside=len(values)) for name in data["labels"]]
-    if lying:
-        ax.barh(places, values, color=BLUE, alpha=0.8, height=0.62)
-        ax.set_yticks(places, [name.replace("\n", " ") for name in names])
-        ax.invert_yaxis()
-        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
-    else:
-        ax.bar(places, values, color=BLUE, alpha=0.8, width=0.62)
-        ax.set_xticks(places, names)
-        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    whiskers = _whiskers(values, data)
-    if whiskers is not None:
-        ax.errorbar(
-            *((values, places) if lying else (places, values)),
-            **{"xerr" if lying else "yerr": whiskers},
-            fmt="none", ecolor=INK, elinewidth=1.4, capsize=4,
-        )  # fmt: skip
-    _reference(ax, data, pen, lying)
-    return figure
-
-
-def _forest(data: Mapping[str, Any], pen: Pen) -> Figure:
-    values = np.asarray(data["estimate"], dtype=float)
-    places = np.arange(len(values))
-    figure, axes = pen.figure(max(2.6, 0.48 * len(values) + 1.5))
-    ax = axes[0, 0]
-    ax.errorbar(
-        values,
-        places,
-        xerr=_whiskers(values, data),
-        fmt="s",
-        color=BLUE,
-        ecolor=BLUE,
-        elinewidth=1.8,
-        capsize=4,
-        markersize=7,
-    )
-    ax.set_yticks(places, [pen.group(name).replace("\n", " ") for name in data["labels"]])
-    ax.set_ylim(len(values) - 0.4, -0.6)
-    pen.label(ax, x=data["x_label"], limits=data.get("limits"))
-    for place, value, low, high in zip(places, values, data["low"], data["high"], strict=True):
-        shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
-        ax.annotate(shown, (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=10, color=INK)
-    _reference(ax, data, pen, lying=True)
-    return figure
-
-
-def _heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
-    matrix = np.asarray(data["matrix"], dtype=float)
-    figure, axes = pen.figure(max(3.0, 0.5 * matrix.shape[0] + 1.8))
-    ax = axes[0, 0]
-    signed = bool(np.nanmin(matrix) < 0) if not np.isnan(matrix).all() else False
-    most = float(np.nanmax(np.abs(matrix))) if signed else None
-    ends = data.get("limits") or ((-most, most) if most is not None else (None, None))
-    image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=ends[0], vmax=ends[1], aspect="auto")
-    columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
-    crowded = len(columns) > 5
-    ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
-    ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])
-    ax.spines[:].set_visible(False)
-    if matrix.size <= 150:
-        decimals = ".2f" if np.nanmax(np.abs(matrix), initial=0) < 10 else ".0f"
-        for (row, column), value in np.ndenumerate(matrix):
-            if not np.isnan(value):
-                shade = image.cmap(image.norm(value))
-                dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
-                written = pen.words.number(float(value), decimals)
-                ax.text(column, row, written, ha="center", va="center", fontsize=9.5, color="white" if dark else INK)
-    bar = figure.colorbar(image, ax=ax, format=ticks(pen.words), fraction=0.05)
-    bar.set_label(pen.axis_label(data["label"]), fontsize=10.5, color=INK)
-    return figure
-
-
-def _calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(4.2, columns=2, sharey=True)
-    for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
-        ax.plot(data[key], data["gold"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
-        ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
-        pen.label(ax, x=data.get("x_label", "score"), limits=data.get("limits"))
-        pen.label(ax, y=data.get("y_label", "label"), limits=data.get("limits"))
-        _identity(ax, pen)
-    axes[0, 1].set_ylabel("")
-    return figure
-
-
-def _curve(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(4.6)
-    ax = axes[0, 0]
-    for n, (name, line) in enumerate(data["lines"].items()):
-        colour = PALETTE[n % len(PALETTE)]
-        style = ("-", "--", ":", "-.")[n % 4]
-        if line.get("low") is not None:
-            ax.fill_between(line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
-        label = pen.group(name).replace("\n", " ")
-        ax.plot(line["x"], line["y"], style, color=colour, linewidth=1.8, label=label)
-    pen.label(ax, x=data["x_label"])
-    pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    pen.legend(figure, ax)
-    return figure
-
-
-def _reliability(data: Mapping[str, Any], pen: Pen) -> Figure:
-    figure, axes = pen.figure(4.6)
-    ax = axes[0, 0]
-    stated, right = np.asarray(data["confidence"], dtype=float), np.asarray(data["accuracy"], dtype=float)
-    whiskers = _whiskers(right, data)
-    ax.errorbar(stated, right, yerr=whiskers, fmt="o", color=BLUE, ecolor=BLUE, elinewidth=1.4, capsize=3, markersize=6)
-    for x, y, count in zip(stated, right, data["count"], strict=True):
-        place = {"xytext": (6, 5), "textcoords": "offset points"}
-        ax.annotate(pen.text("n", n=count), (x, y), fontsize=9, color=INK, **place)
-    pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
-    pen.label(ax, y="share_right", limits=(0.0, 1.0))
-    _identity(ax, pen)
-    pen.legend(figure, ax)
-    return figure
-
-
-KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
-    "box": _box,
-    "slope": _slope,
-    "histogram": _histogram,
-    "scatter": _scatter,
-    "bland_altman": _bland_altman,
-    "bars": _bars,
-    "forest": _forest,
-    "heatmap": _heatmap,
-    "calibration": _calibration,
-    "curve": _curve,
-    "reliability": _reliability,
-}
-
-
-def _whiskers(values: np.ndarray, data: Mapping[str, Any]) -> np.ndarray | None:
-    """Lengths of whiskers from ends of intervals; a NaN end draws none."""
-    if data.get("low") is None or data.get("high") is None:
-        return None
-    ends = np.array([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values])
-    return np.clip(ends, 0, None)
-
-
-def _reference(ax: Axes, data: Mapping[str, Any], pen: Pen, lying: bool) -> None:
-    if data.get("reference") is None:
-        return
-    value = float(data["reference"])
-    line = ax.axvline if lying else ax.axhline
-    line(value, color=VERMILLION, linestyle="--", linewidth=1.4, label=pen.text("reference", value=value))
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=9.5, borderaxespad=0.2)
-
-
-def _identity(ax: Axes, pen: Pen) -> None:
-    low = max(ax.get_xlim()[0], ax.get_ylim()[0])
-    high = min(ax.get_xlim()[1], ax.get_ylim()[1])
-    ax.plot(
-        (low, high),
-        (low, high),
-        "--",
-        color=GREY,
-        linewidth=1.3,
-        label=pen.text("identity"),
-        scalex=False,
-        scaley=False,
-    )
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Sideways places of points, so that equal values lie beside each other; the same every time."""
-    if len(values) == 0:
-        return np.zeros(0)
-    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
-    seen: dict[int, int] = {}
-    places = np.zeros(len(values))
-    for n, value in enumerate(values):
-        row = math.floor(value / width)
-        count = seen.get(row, 0)
-        places[n] = (1 if count % 2 else -1) * ((count + 1) // 2) * 0.05
-        seen[row] = count + 1
-    return np.clip(places, -0.32, 0.32)
 
 
 def _nan(value: Any) -> bool:

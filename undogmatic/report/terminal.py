@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun, SweepResult
 from undogmatic.report.contents import prompt_note, readout_note, repeatability_notes, review_note, verdicts
 from undogmatic.report.document import Table
@@ -44,7 +46,7 @@ def show(run: FinishedRun, where: str | None) -> None:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     _say(console, "", *notes, " ".join(repeatability_notes(run, words)), "")
     paths = {"report": "report.html", "scores": "scores.csv", "metrics": "metrics.json"}
-    _paths(console, words, {key: str(run.folder / name) for key, name in paths.items()}, where)
+    _paths(console, words, {key: run.folder / name for key, name in paths.items()}, where)
 
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
@@ -56,7 +58,7 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
         _table(console, table)
     _say(console, "", words.text("terminal.sweep_jobs", jobs=len(sweep.jobs), failed=len(sweep.failed)))
     _say(console, *(f"  {job}: {message}" for job, message in sweep.failed), "")
-    _paths(console, words, {"report": str(sweep.folder / "report.html")}, where)
+    _paths(console, words, {"report": sweep.folder / "report.html"}, where)
 
 
 def _console() -> Console:
@@ -85,11 +87,11 @@ def _table(console: Console, table: Table) -> None:
     console.print(shown)
 
 
-def _paths(console: Console, words: Words, paths: dict[str, str], where: str | None) -> None:
-    named = paths if where is None else paths | {"tracking": where}
+def _paths(console: Console, words: Words, paths: dict[str, Path], where: str | None) -> None:
+    named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
     labels = {key: words.text(f"terminal.{key}") for key in named}
     width = max(map(len, labels.values()))
-    lines: Sequence[str] = [f"{labels[key]:<{width}}  {path}" for key, path in named.items()]
+    lines: Sequence[str] = [f"{labels[key]:<{width}}  {shown}" for key, shown in named.items()]
     # A path broken over two lines cannot be copied.
     for line in lines:
         console.print(line, soft_wrap=True)

@@ -23,8 +23,9 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, note_status
+from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.overrides import ours
 from undogmatic.resume import MANIFEST, SWEEP_MANIFEST, output_folder
 
 # A launcher's worker process never imports undogmatic.run, but it does get this callback.
@@ -40,7 +41,7 @@ class SweepCallback(Callback):
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse a `run.resume` that cannot be continued, before Hydra meets the error and shows its own traceback."""
         with _stopping():
-            _resolved(config, "hydra.run.dir")
+            OmegaConf.select(config, "hydra.run.dir")
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
@@ -64,7 +65,7 @@ class SweepCallback(Callback):
             os.environ.pop(SWEEP_RUN, None)
 
     def _start(self, config: DictConfig) -> None:
-        folder = Path(_resolved(config, "hydra.sweep.dir"))
+        folder = Path(OmegaConf.select(config, "hydra.sweep.dir"))
         overrides = [str(o) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
         if earlier is not None and earlier["overrides"] != overrides:
@@ -92,23 +93,13 @@ class SweepCallback(Callback):
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """Print an error of the user's and end the command with its status."""
+    """Print an error of the user's and end the command with its status; also one that a resolver raised."""
     try:
         yield
-    except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_status) from None
-
-
-def _resolved(config: DictConfig, key: str) -> str:
-    """The value under `key`; an error of ours inside a resolver comes out as it went in."""
-    try:
-        return str(OmegaConf.select(config, key))
-    except OmegaConfBaseException as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, UndogmaticError):
-            cause = cause.__cause__ or cause.__context__
-        raise (cause or error) from None
+    except (UndogmaticError, OmegaConfBaseException) as error:
+        found = ours(error)
+        print(f"error: {found or str(error).splitlines()[0]}", file=sys.stderr)
+        raise SystemExit(found.exit_status if found is not None else 2) from None
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
@@ -131,7 +122,8 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
         note_status(error.exit_status)
     terminal.show_sweep(result, where)
     if result.failed:
-        print(f"To do the unfinished jobs again: the same command with run.resume={folder}", file=sys.stderr)
+        hint = f"run.resume={as_typed(folder)}"
+        print(f"To do the unfinished jobs again: the same command with {hint}", file=sys.stderr)
 
 
 def _abandoned(config: DictConfig) -> None:

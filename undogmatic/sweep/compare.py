@@ -125,8 +125,9 @@ def _with_headline(comparisons: pd.DataFrame, tests: pd.DataFrame, headline: str
 
 def _worth_findings(tests: pd.DataFrame) -> list[Finding]:
     findings = []
-    for measure in tests["measure"].unique():
-        own = tests[tests["measure"] == measure]
+    tested = tests[tests["p_holm"].notna()]
+    for measure in tested["measure"].unique():
+        own = tested[tested["measure"] == measure]
         differing = int((own["p_holm"].astype(float) < ALPHA).sum())
         values = {"measure": measure, "n": differing, "total": len(own), "alpha": ALPHA}
         findings.append(Finding("sweep.worth_tests", values))

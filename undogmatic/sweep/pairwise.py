@@ -78,17 +78,37 @@ def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], rng: np.random
         rng: For the bootstrap intervals of the mean difference, which resample whole pairs of texts.
     Returns:
         Columns COMPARISONS, a row per measure and pair. Jobs that agree on every item are no test: they have
-        note "identical" and no p-value, and do not count for the correction.
+        note "identical" and no p-value, and do not count for the correction; see also `correct`.
     """
     rows = []
     for measure in MEASURES:
         own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], rng)) is not None]
-        tested = [row for row in own if row["p"] is not None]
-        if tested:
-            for row, p in zip(tested, paired.holm([row["p"] for row in tested]), strict=True):
-                row["p_holm"] = float(p)
+        values = {name: _measure(job.scores, measure, job) for name, job in jobs.items()}
+        correct([row for row in own if row["p"] is not None], twins(values))
         rows += own
     return pd.DataFrame(rows, columns=COMPARISONS)
+
+
+def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
+    """Each job's first twin: the first job with the same values of the same items, itself where there is none."""
+    known = {name: own.round(NOISE) for name, own in values.items() if own is not None}
+    return {name: next(other for other in known if own.equals(known[other])) for name, own in known.items()}
+
+
+def correct(tests: Sequence[dict[str, Any]], first: Mapping[str, str]) -> None:
+    """Set `p_holm` of tests with `left`, `right` and `p`, by Holm over the hypotheses among them.
+
+    Twins against a third job are one hypothesis: it counts once, and all its rows get one p-value (from the largest of
+    theirs, where resampling makes them differ).
+    """
+    own: dict[frozenset[str], float] = {}
+    hypotheses = [frozenset((first[row["left"]], first[row["right"]])) for row in tests]
+    for hypothesis, row in zip(hypotheses, tests, strict=True):
+        own[hypothesis] = max(row["p"], own.get(hypothesis, 0.0))
+    if own:
+        corrected = dict(zip(own, paired.holm(list(own.values())), strict=True))
+        for hypothesis, row in zip(hypotheses, tests, strict=True):
+            row["p_holm"] = float(corrected[hypothesis])
 
 
 def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[str, Any] | None:

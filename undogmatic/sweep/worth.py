@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from undogmatic.stats import calibration, paired, review, selective
 from undogmatic.sweep.jobs import Job
+from undogmatic.sweep.pairwise import NOISE, correct, twins
 
 SECTION = "calibration"
 NUMBERS = ("review_gain", "aurc", "excess_aurc", "spearman_error", "ece", "coverage", "width", "interval_score", "mae")
@@ -51,7 +52,8 @@ def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.Dat
     Wilcoxon's test of the differences.
 
     Returns:
-        Columns COLUMNS, `difference` is left minus right; a measure that one of the two lacks has no row.
+        Columns COLUMNS, `difference` is left minus right; a measure that one of the two lacks has no row. Jobs with the
+        same values for every text are no test: their p-values are NaN; see also `pairwise.correct`.
     """
     rows = []
     for (left, one), (right, other) in combinations(finished.items(), 2):
@@ -62,11 +64,10 @@ def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.Dat
             continue
         for found in _pair(one.items.loc[both], other.items.loc[both], rng):
             rows.append({"left": left, "right": right} | found)
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    for measure in table["measure"].unique():
-        own = table["measure"] == measure
-        table.loc[own, "p_holm"] = paired.holm(table.loc[own, "p"].astype(float))
-    return table
+    for measure, needs in _NEEDS.items():
+        first = twins({name: job.items[needs] for name, job in finished.items() if set(needs) <= set(job.items)})
+        correct([row for row in rows if row["measure"] == measure and not np.isnan(row["p"])], first)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def caught(items: pd.DataFrame) -> Array:
@@ -83,16 +84,18 @@ def _pair(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> list[di
     for name, (needs, statistic) in _WHOLE.items():
         if a[needs].notna().all(axis=None) and b[needs].notna().all(axis=None):
             left, right = (side[needs].to_numpy(dtype=np.float64) for side in (a, b))
-            row = _resampled(left, right, statistic, draws)
+            row = _UNTESTED if np.array_equal(left, right) else _resampled(left, right, statistic, draws)
             if row is not None:
                 found.append({"measure": name, "n": len(a)} | row)
-    for name, measure in (("error", "absolute_error"), ("width", "width"), ("inside", "coverage")):
+    for measure, name in _EACH.items():
         if a[name].notna().all() and b[name].notna().all():
-            difference = (a[name] - b[name]).round(9)
-            groups = units.tolist() if len(set(units)) < len(units) else None
-            interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=groups)
-            p = paired.wilcoxon(difference).p_value if difference.any() else 1.0
-            row = {"difference": interval.estimate, "low": interval.low, "high": interval.high, "p": p}
+            difference = (a[name] - b[name]).round(NOISE)
+            row = _UNTESTED
+            if difference.any():
+                groups = units.tolist() if len(set(units)) < len(units) else None
+                interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=groups)
+                row = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
+                row["p"] = paired.wilcoxon(difference).p_value
             found.append({"measure": measure, "n": len(a)} | row)
     return found
 
@@ -146,3 +149,7 @@ _WHOLE: dict[str, tuple[list[str], Callable[[Array], float]]] = {
 }
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""
+
+_EACH = {"absolute_error": "error", "width": "width", "coverage": "inside"}
+_NEEDS = {name: needs for name, (needs, _) in _WHOLE.items()} | {name: [column] for name, column in _EACH.items()}
+_UNTESTED = {"difference": 0.0, "low": np.nan, "high": np.nan, "p": np.nan}
