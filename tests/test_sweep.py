@@ -371,7 +371,7 @@ def doubting(seed: int, informed: bool) -> pd.DataFrame:
     error = np.abs(np.random.default_rng(0).normal(0, 8, len(frame)))
     doubt = error if informed else np.random.default_rng(seed).uniform(size=len(frame))
     frame = frame.assign(score=50 + error, truth=50.0, error=error, right=(error < 8).astype(float), uncertainty=doubt)
-    return frame.assign(confidence=0.5, inside=1.0, width=doubt)
+    return frame.assign(confidence=0.5, inside=1.0, width=doubt, interval_score=doubt)
 
 
 def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(tmp_path: Path) -> None:
@@ -388,9 +388,11 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert tests.loc["aurc", "difference"] < 0
     # The same for every text: no hypothesis, so no p-value, and no sentence that counts it as tested.
     assert tests.loc["ece", "difference"] == 0 and np.isnan(tests.loc["ece", "p"])
-    assert tests.loc["absolute_error", ["p", "p_holm"]].isna().all()
+    assert tests.loc["seconds", ["p", "p_holm"]].isna().all()
     tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.worth_tests"]
-    assert sorted(tested) == ["aurc", "review_gain", "width"]
+    assert sorted(tested) == ["aurc", "interval_score", "review_gain", "width"]
+    order = result.tables["worth_order"].set_index("name")
+    assert order["review_gain_group"].to_dict() == {"knowing": "a", "guessing": "b"}
     costs = result.tables["costs"].set_index("name")
     assert costs.loc["knowing", "calls_per_item"] == 3 and costs.loc["knowing", "tokens_per_item"] == 11
     curve = next(f for f in result.figures if f.name == "review")

@@ -14,8 +14,21 @@ from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
 from undogmatic.errors import ConfigError
 from undogmatic.records import Rubric
+from undogmatic.stats.intervals import interval_scores
 
-ITEMS = ["item_id", "unit", "score", "truth", "error", "right", "uncertainty", "confidence", "inside", "width"]
+ITEMS = [
+    "item_id",
+    "unit",
+    "score",
+    "truth",
+    "error",
+    "right",
+    "uncertainty",
+    "confidence",
+    "inside",
+    "width",
+    "interval_score",
+]
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ class CalibrationAnalysis:
                 whole.figures,
                 _verdict(metrics, used, len(rows), constant_error=size.round(9).nunique() == 1),
                 headline if headline in metrics else None,
-                items=_items(rows, found[used] if used is not None else None),
+                items=_items(rows, found[used] if used is not None else None, self.nominal),
             )
         ]
 
@@ -121,9 +134,10 @@ def _source(truth: Truth, n: int) -> Finding:
     return Finding(f"calibration.truth_{truth.source}", {"n": n} | named)
 
 
-def _items(rows: pd.DataFrame, doubt: pd.Series | None) -> pd.DataFrame:
+def _items(rows: pd.DataFrame, doubt: pd.Series | None, nominal: float) -> pd.DataFrame:
     """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share, `inside` 1 or 0."""
     given = rows["low"] <= rows["high"]
+    score = pd.Series(interval_scores(rows["low"], rows["high"], rows["truth"], nominal), rows.index)
     inside = ((rows["low"] <= rows["truth"]) & (rows["truth"] <= rows["high"])).astype(float).where(given)
     return rows.assign(
         unit=units(rows),
@@ -132,7 +146,8 @@ def _items(rows: pd.DataFrame, doubt: pd.Series | None) -> pd.DataFrame:
         confidence=rows["confidence"] / 100,
         inside=inside,
         right=rows["right"].astype(float),
-        width=rows["high"] - rows["low"],
+        width=(rows["high"] - rows["low"]).where(given),
+        interval_score=score.where(given),
     )[ITEMS].reset_index(drop=True)
 
 

@@ -75,11 +75,14 @@ def frame_blocks(frame: pd.DataFrame, words: Words, section: str, name: str, fol
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
     shown = frame.head(MOST_ROWS)
     columns = {str(column): [row[n] for row in shown.itertuples(index=False)] for n, column in enumerate(shown.columns)}
-    cells: dict[str, list[str]] = {column: [] for column in columns}
+    cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
+    measures = columns.get("measure", [None] * len(shown))
     for group in _with_intervals(columns):
-        together = column_cells(group[0], [v for column in group for v in columns[column]], words, section)
-        for n, column in enumerate(group):
-            cells[column] = together[n * len(shown) : (n + 1) * len(shown)]
+        for measure in dict.fromkeys(measures):  # numbers of one measure have the same decimals
+            rows = [n for n, own in enumerate(measures) if own == measure]
+            together = column_cells(group[0], [columns[c][n] for c in group for n in rows], words, section)
+            for (column, n), written in zip(((c, n) for c in group for n in rows), together, strict=True):
+                cells[column][n] = written
     blocks: list[Block] = [
         Table(
             [words.heading(column, section) for column in columns],

@@ -58,12 +58,27 @@ def interval_quality(
     if np.any(bottom > top):
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
     below, above = np.maximum(bottom - y, 0), np.maximum(y - top, 0)
-    score = top - bottom + 2 / (1 - nominal) * (below + above)
+    score = interval_scores(bottom, top, y, nominal)
     width, total = (
         bootstrap_interval(values, _mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
     )
     inside = proportion.proportion((below == 0) & (above == 0), level)
     return IntervalQuality(inside, nominal, width, total, int(np.sum(below > 0)), int(np.sum(above > 0)))
+
+
+def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:
+    """Winkler's interval score of each interval, in score units, the smaller the better; see `interval_quality`.
+
+    Args:
+        low, high, truth: Shape (n,), low <= high; NaN where there is no interval gives NaN.
+        nominal: What share of labels the intervals claim to hold.
+    Returns:
+        Shape (n,).
+    """
+    bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
+    missed = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
+    scores: Array = top - bottom + 2 / (1 - nominal) * missed
+    return scores
 
 
 def _mean(values: Array) -> float:

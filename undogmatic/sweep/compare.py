@@ -15,10 +15,9 @@ from undogmatic.outcome import SweepResult
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
-from undogmatic.sweep.worth import WHOLE, caught, worth_table, worth_tests
+from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tests
 
-ALPHA = 0.05
-COUNTS = ("judged", "failed", "calls", "calls_cached")
+COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_CURVES = 7
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
@@ -40,13 +39,14 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     named = _named(jobs, choices)
     finished = {label: job for label, job in named.items() if job.status == "finished"}
     headline = _headline(list(finished.values()))
-    table = _leaderboard(named, choices, headline)
+    tests = worth_tests(finished, np.random.default_rng(seed))
+    worth = worth_tables(finished, tests)
+    table = _leaderboard(named, choices, headline, further=not worth)
     found = list(pairs(finished))
     comparisons = compare_pairs(found, finished, np.random.default_rng(seed))
     agreement = agree(found, finished)
-    worth, tests = worth_table(finished), worth_tests(finished, np.random.default_rng(seed))
-    further = (("worth", worth), ("worth_tests", tests), ("costs", costs_table(finished)))
-    tables = {name: frame for name, frame in further if len(frame)}
+    further = worth | {"worth_tests": tests, "costs": costs_table(finished, np.random.default_rng(seed))}
+    tables = {name: frame for name, frame in further.items() if len(frame)}
     verdict = _verdict(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
         name=name,
@@ -57,7 +57,7 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         headline=headline,
         comparisons=comparisons,
         agreement=agreement,
-        findings=[verdict, *_findings(finished, choices, found, comparisons), *_worth_findings(tests)],
+        findings=[verdict, *_findings(finished, choices, found, comparisons), *_worth_findings(finished, tests)],
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
@@ -87,10 +87,10 @@ def _scale(jobs: Sequence[Job]) -> tuple[float, float]:
     return (float(rubrics[0]["minimum"]), float(rubrics[0]["maximum"])) if rubrics else (0.0, 100.0)
 
 
-def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None) -> pd.DataFrame:
-    """One row per job, best first, jobs without a result last; see SweepResult."""
+def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:
+    """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
     present = dict.fromkeys(m for job in named.values() for m in job.metrics)
-    related = [m for m in present if m != headline and f"{m}_low" in present]
+    related = [m for m in present if further and m != headline and f"{m}_low" in present]
     if headline is not None:
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
@@ -123,8 +123,17 @@ def _with_headline(comparisons: pd.DataFrame, tests: pd.DataFrame, headline: str
     return own.assign(note="") if len(own) else comparisons
 
 
-def _worth_findings(tests: pd.DataFrame) -> list[Finding]:
+def _worth_findings(finished: Mapping[str, Job], tests: pd.DataFrame) -> list[Finding]:
     findings = []
+    areas = {
+        name: job.metrics["calibration.aurc"] for name, job in finished.items() if "calibration.aurc" in job.metrics
+    }
+    if len(areas) > 1:
+        best = min(areas, key=lambda name: areas[name])
+        metrics = finished[best].metrics
+        values = {"best": best, "value": areas[best], "mae": metrics["calibration.mae"]}
+        values["interval"] = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
+        findings.append(Finding("sweep.least_risk", values))
     tested = tests[tests["p_holm"].notna()]
     for measure in tested["measure"].unique():
         own = tested[tested["measure"] == measure]

@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.stats.paired import bootstrap_interval
 from undogmatic.sweep.jobs import Job
+from undogmatic.sweep.pairwise import RESAMPLES, groups_of
 
 QUANTITIES = ("calls", "tokens", "seconds", "usd")
 
 
-def costs_table(finished: Mapping[str, Job]) -> pd.DataFrame:
+def costs_table(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
     """One row per job; columns without any number are left out.
 
     Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
     of the calls made. The cheapest job has the fewest calls, then the fewest seconds.
 
+    Args:
+        finished: Jobs by name.
+        rng: For the bootstrap intervals, which resample whole pairs of texts.
     Returns:
-        Columns name, <quantity>_per_item and <quantity>_ratio per QUANTITIES, trigger_rate (of a selective judge).
+        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per QUANTITIES, trigger_rate
+        (of a selective judge).
     """
     rows = []
     for name, job in finished.items():
@@ -32,6 +38,7 @@ def costs_table(finished: Mapping[str, Job]) -> pd.DataFrame:
             "usd": job.metrics["usd"] / texts if "usd" in job.metrics else np.nan,
         }
         row = {"name": name} | {f"{quantity}_per_item": value for quantity, value in spent.items()}
+        row["seconds_per_item_interval"] = _interval(job.scores, rng)
         rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
     if len(rows) < 2:
         return pd.DataFrame()
@@ -40,5 +47,15 @@ def costs_table(finished: Mapping[str, Job]) -> pd.DataFrame:
     for quantity in QUANTITIES:
         base = float(cheapest[f"{quantity}_per_item"])
         table[f"{quantity}_ratio"] = table[f"{quantity}_per_item"] / base if base > 0 else np.nan
-    order = [f"{quantity}_{kind}" for quantity in QUANTITIES for kind in ("per_item", "ratio")]
-    return table[["name", *order, "trigger_rate"]].dropna(axis="columns", how="all")
+    order = [f"{quantity}_{kind}" for quantity in QUANTITIES for kind in ("per_item", "per_item_interval", "ratio")]
+    shown = ["name", *(column for column in order if column in table), "trigger_rate"]
+    return table[shown].dropna(axis="columns", how="all")
+
+
+def _interval(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[float, float] | None:
+    seconds = scores["seconds"].dropna()
+    units = groups_of(scores["pair_id"].reindex(seconds.index))
+    if len(set(units or seconds.index)) < 2:
+        return None
+    found = bootstrap_interval(seconds, lambda v: float(np.mean(v)), rng, n_resamples=RESAMPLES, groups=units)
+    return found.low, found.high

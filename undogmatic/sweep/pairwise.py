@@ -122,7 +122,7 @@ def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[s
     if not difference.any():
         return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}
     groups = pair.a["pair_id"].reindex(difference.index) if measure != "pair_difference" else None
-    units = _groups(groups)
+    units = groups_of(groups)
     interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=units)
     row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
     if units is not None:  # the texts of one pair are not independent: interval and test both take the pair as unit
@@ -149,7 +149,7 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
     return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
 
 
-def _groups(pair_ids: pd.Series | None) -> list[str] | None:
+def groups_of(pair_ids: pd.Series | None) -> list[str] | None:
     """A group per item: its pair, or itself where it has none; None where no two items belong together."""
     if pair_ids is None or pair_ids.dropna().is_unique or pair_ids.nunique() < 2:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,13 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.stats import calibration, paired, review, selective
+from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import NOISE, correct, twins
 
 SECTION = "calibration"
-NUMBERS = ("review_gain", "aurc", "excess_aurc", "spearman_error", "ece", "coverage", "width", "interval_score", "mae")
-"""Metrics of `analysis=calibration` in the table of jobs, each with its interval where there is one."""
+ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
+CLAIMS = ("ece", "coverage", "width", "interval_score", "mae")
+"""Metrics of `analysis=calibration` by job: does the uncertainty find the errors, and does it hold what it says?"""
 
+BIG_IS_GOOD = ("review_gain", "coverage")
+ALPHA = 0.05
 FEWEST = 10
 RESAMPLES = 2000
 BINS = 10
@@ -26,48 +30,68 @@ COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p
 Array = NDArray[np.float64]
 
 
-def worth_table(finished: Mapping[str, Job]) -> pd.DataFrame:
-    """One row per job: the worth of its measure with intervals. Empty without such jobs."""
-    rows = []
-    for name, job in finished.items():
-        if f"{SECTION}.judged" not in job.metrics:
-            continue
-        row: dict[str, Any] = {"name": name}
-        for number in NUMBERS:
-            metric = f"{SECTION}.{number}"
-            row[number] = job.metrics.get(metric, np.nan)
-            ends = job.metrics.get(f"{metric}_low"), job.metrics.get(f"{metric}_high")
-            if number != "mae":
-                row[f"{number}_interval"] = None if None in ends else ends
-        row["n_failed"] = int(job.metrics["failed"])
-        rows.append(row)
-    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The worth of each job's uncertainty, a row per job: tables `worth_order` and `worth_claims`; {} without such jobs.
+
+    Args:
+        finished: Jobs by name.
+        tests: What `worth_tests` gave for them.
+    Returns:
+        Per metric m of ORDER or CLAIMS the columns m, m_interval and, where jobs were tested on it, m_group: jobs that
+        share a letter were not shown to differ (ALPHA, after Holm).
+    """
+    jobs = {name: job for name, job in finished.items() if f"{SECTION}.judged" in job.metrics}
+    made = {"worth_order": _numbers(jobs, ORDER, tests), "worth_claims": _numbers(jobs, CLAIMS, tests)}
+    return {name: table for name, table in made.items() if len(table.columns) > 1}
+
+
+def _numbers(jobs: Mapping[str, Job], names: Sequence[str], tests: pd.DataFrame) -> pd.DataFrame:
+    table = pd.DataFrame({"name": list(jobs)})
+    for name in names:
+        metric = f"{SECTION}.{name}"
+        values = {job: one.metrics.get(metric, np.nan) for job, one in jobs.items()}
+        ends = [(one.metrics.get(f"{metric}_low"), one.metrics.get(f"{metric}_high")) for one in jobs.values()]
+        table[name] = list(values.values())
+        table[f"{name}_interval"] = [None if None in pair else pair for pair in ends]
+        groups = _groups(values, tests[tests["measure"] == name], name in BIG_IS_GOOD)
+        table[f"{name}_group"] = [groups.get(job) for job in jobs]
+    return table.dropna(axis="columns", how="all")
+
+
+def _groups(values: Mapping[str, float], tests: pd.DataFrame, big_is_good: bool) -> dict[str, str]:
+    """Letters of the jobs that were tested; the best get the first ones."""
+    tested = {*tests["left"], *tests["right"]}
+    names = sorted((name for name in values if name in tested), key=lambda n: -values[n] if big_is_good else values[n])
+    apart = tests[tests["p_holm"].astype(float) < ALPHA]
+    return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
 
 
 def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
     """Every two jobs on the texts both judged: paired differences, Holm-corrected over the pairs of each measure.
 
     review_gain, aurc and ece are numbers of a whole set of texts: their interval and p-value come from resampling the
-    texts (pairs of texts together) for both jobs at once. error, width and coverage are numbers per text:
-    Wilcoxon's test of the differences.
+    texts (pairs of texts together) for both jobs at once. coverage, width, interval_score and seconds are numbers per
+    text: Wilcoxon's test of the differences. The errors themselves are compared with all scores, see `pairwise`.
 
     Returns:
-        Columns COLUMNS, `difference` is left minus right; a measure that one of the two lacks has no row. Jobs with the
-        same values for every text are no test: their p-values are NaN; see also `pairwise.correct`.
+        Columns COLUMNS, measure by measure, `difference` is left minus right; a measure that one of the two lacks has
+        no row. Jobs with the same values for every text are no test: their p-values are NaN; see also
+        `pairwise.correct`.
     """
+    items = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
     rows = []
-    for (left, one), (right, other) in combinations(finished.items(), 2):
-        if one.items.empty or other.items.empty:
+    for (left, one), (right, other) in combinations(items.items(), 2):
+        both = one.index.intersection(other.index)
+        if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
-        both = one.items.index.intersection(other.items.index)
-        if len(both) < FEWEST or not np.allclose(one.items.loc[both, "truth"], other.items.loc[both, "truth"]):
-            continue
-        for found in _pair(one.items.loc[both], other.items.loc[both], rng):
+        for found in _pair(one.loc[both], other.loc[both], rng):
             rows.append({"left": left, "right": right} | found)
     for measure, needs in _NEEDS.items():
-        first = twins({name: job.items[needs] for name, job in finished.items() if set(needs) <= set(job.items)})
+        first = twins({name: own[needs] for name, own in items.items()})
         correct([row for row in rows if row["measure"] == measure and not np.isnan(row["p"])], first)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    places = table["measure"].map({measure: n for n, measure in enumerate(_NEEDS)})
+    return table.assign(place=places).sort_values(["place", "p_holm"], kind="stable")[COLUMNS].reset_index(drop=True)
 
 
 def caught(items: pd.DataFrame) -> Array:
@@ -150,6 +174,6 @@ _WHOLE: dict[str, tuple[list[str], Callable[[Array], float]]] = {
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""
 
-_EACH = {"absolute_error": "error", "width": "width", "coverage": "inside"}
+_EACH = {"coverage": "inside", "width": "width", "interval_score": "interval_score", "seconds": "seconds"}
 _NEEDS = {name: needs for name, (needs, _) in _WHOLE.items()} | {name: [column] for name, column in _EACH.items()}
 _UNTESTED = {"difference": 0.0, "low": np.nan, "high": np.nan, "p": np.nan}
