@@ -23,7 +23,7 @@ CLAIMS = ("ece", "coverage", "width", "interval_score", "mae")
 BIG_IS_GOOD = ("review_gain", "coverage")
 ALPHA = 0.05
 FEWEST = 10
-RESAMPLES = 2000
+RESAMPLES = 5000
 BINS = 10
 COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm"]
 
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The worth of each job's uncertainty, a row per job: tables `worth_order` and `worth_claims`; {} without such jobs.
+    """The worth of the jobs' uncertainty, a row per job: tables `worth_order` and `worth_claims`; {} without such jobs.
 
     Args:
         finished: Jobs by name.
