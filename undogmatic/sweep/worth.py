@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from undogmatic.stats import calibration, paired, review, selective
 from undogmatic.stats.letters import letter_display
+from undogmatic.sweep import pairwise
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import NOISE, correct, twins
 
@@ -79,13 +80,15 @@ def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.Dat
         `pairwise.correct`.
     """
     items = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
-    rows = []
+    whole = _Resampled(rng)
+    rows: list[dict[str, Any]] = []
     for (left, one), (right, other) in combinations(items.items(), 2):
         both = one.index.intersection(other.index)
         if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
-        for found in _pair(one.loc[both], other.loc[both], rng):
-            rows.append({"left": left, "right": right} | found)
+        a, b = one.loc[both], other.loc[both]
+        for found in (*_whole(left, right, a, b, whole), *_each(a, b, rng)):
+            rows.append({"left": left, "right": right, "n": len(both)} | found)
     for measure, needs in _NEEDS.items():
         first = twins({name: own[needs] for name, own in items.items()})
         correct([row for row in rows if row["measure"] == measure and not np.isnan(row["p"])], first)
@@ -101,53 +104,67 @@ def caught(items: pd.DataFrame) -> Array:
     return curve.guided
 
 
-def _pair(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> list[dict[str, Any]]:
-    units = a["unit"].to_numpy()
-    draws = _draws(units, rng)
-    found = []
-    for name, (needs, statistic) in _WHOLE.items():
-        if a[needs].notna().all(axis=None) and b[needs].notna().all(axis=None):
-            left, right = (side[needs].to_numpy(dtype=np.float64) for side in (a, b))
-            row = _UNTESTED if np.array_equal(left, right) else _resampled(left, right, statistic, draws)
-            if row is not None:
-                found.append({"measure": name, "n": len(a)} | row)
+class _Resampled:
+    """Measures of _WHOLE on resampled texts (pairs together); jobs on the same texts share the resamples."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._draws: dict[tuple[str, ...], list[NDArray[np.intp]]] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...]], Array] = {}
+
+    def of(self, job: str, items: pd.DataFrame, measure: str) -> Array:
+        """The measure of a job on these texts and on RESAMPLES resamples of them; shape (1 + RESAMPLES,)."""
+        texts = tuple(items.index)
+        key = (job, measure, texts)
+        if key not in self._known:
+            if texts not in self._draws:
+                self._draws[texts] = self._drawn(items["unit"].to_numpy())
+            needs, statistic = _WHOLE[measure]
+            values = items[needs].to_numpy(dtype=np.float64)
+            self._known[key] = np.array([statistic(values), *(statistic(values[draw]) for draw in self._draws[texts])])
+        return self._known[key]
+
+    def _drawn(self, units: NDArray[Any]) -> list[NDArray[np.intp]]:
+        """RESAMPLES times the rows of as many units, drawn with replacement."""
+        _, codes = np.unique(units, return_inverse=True)
+        n = int(codes.max()) + 1
+        members = [np.flatnonzero(codes == unit) for unit in range(n)]
+        return [np.concatenate([members[u] for u in self._rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
+
+
+def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled) -> Iterator[dict[str, Any]]:
+    """Differences of measures of all texts: percentile interval, two-sided p-value; none where one does not exist."""
+    for measure, (needs, _) in _WHOLE.items():
+        if a[needs].isna().any(axis=None) or b[needs].isna().any(axis=None):
+            continue
+        if np.array_equal(a[needs].to_numpy(), b[needs].to_numpy()):
+            yield {"measure": measure} | _UNTESTED
+            continue
+        differences = resampled.of(left, a, measure) - resampled.of(right, b, measure)
+        estimate, several = differences[0], differences[1:][~np.isnan(differences[1:])]
+        if np.isnan(estimate) or several.size < 0.95 * RESAMPLES:
+            continue
+        low, high = np.quantile(several, [0.025, 0.975])
+        tail = min(np.sum(several <= 0), np.sum(several >= 0))
+        # Davison and Hinkley (1997), section 4.4: counting the data themselves keeps p above 0.
+        p = min(1.0, 2 * (float(tail) + 1) / (several.size + 1))
+        yield {"measure": measure, "difference": float(estimate), "low": float(low), "high": float(high), "p": p}
+
+
+def _each(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Differences of numbers per text: mean with bootstrap interval, Wilcoxon's test."""
+    units = a["unit"].tolist()
     for measure, name in _EACH.items():
-        if a[name].notna().all() and b[name].notna().all():
-            difference = (a[name] - b[name]).round(NOISE)
-            row = _UNTESTED
-            if difference.any():
-                groups = units.tolist() if len(set(units)) < len(units) else None
-                interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=groups)
-                row = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-                row["p"] = paired.wilcoxon(difference).p_value
-            found.append({"measure": measure, "n": len(a)} | row)
-    return found
-
-
-def _draws(units: NDArray[Any], rng: np.random.Generator) -> list[NDArray[np.intp]]:
-    """RESAMPLES times the rows of as many units, drawn with replacement."""
-    _, codes = np.unique(units, return_inverse=True)
-    n = int(codes.max()) + 1
-    members = [np.flatnonzero(codes == unit) for unit in range(n)]
-    return [np.concatenate([members[u] for u in rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
-
-
-def _resampled(
-    left: Array, right: Array, statistic: Callable[[Array], float], draws: list[NDArray[np.intp]]
-) -> dict[str, float] | None:
-    """Difference with percentile interval and two-sided p-value; None where the statistic does not exist."""
-    estimate = statistic(left) - statistic(right)
-    if np.isnan(estimate):
-        return None
-    several = np.array([statistic(left[d]) - statistic(right[d]) for d in draws])
-    several = several[~np.isnan(several)]
-    if several.size < 0.95 * len(draws):
-        return None
-    low, high = np.quantile(several, [0.025, 0.975])
-    tail = min(np.sum(several <= 0), np.sum(several >= 0))
-    # Davison and Hinkley (1997), section 4.4: counting the data themselves keeps p above 0.
-    p = min(1.0, 2 * (float(tail) + 1) / (several.size + 1))
-    return {"difference": float(estimate), "low": float(low), "high": float(high), "p": p}
+        if a[name].isna().any() or b[name].isna().any():
+            continue
+        difference = (a[name] - b[name]).round(NOISE)
+        if not difference.any():
+            yield {"measure": measure} | _UNTESTED
+            continue
+        groups = units if len(set(units)) < len(units) else None
+        interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=pairwise.RESAMPLES, groups=groups)
+        found = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
+        yield {"measure": measure} | found | {"p": paired.wilcoxon(difference).p_value}
 
 
 def _gain(values: Array) -> float:
