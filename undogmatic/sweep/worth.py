@@ -21,7 +21,10 @@ ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
 CLAIMS = ("ece", "coverage", "width", "interval_score", "mae")
 """Metrics of `analysis=calibration` by job: does the uncertainty find the errors, and does it hold what it says?"""
 
-BIG_IS_GOOD = ("review_gain", "coverage")
+MERITS = {"review_gain": -1, "aurc": 1, "ece": 1, "interval_score": 1}
+"""Tested metrics that are good by themselves, with the sign that puts the best first. A narrow interval is not, nor one
+that holds more than it claims."""
+
 ALPHA = 0.05
 FEWEST = 10
 RESAMPLES = 5000
@@ -38,8 +41,8 @@ def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, 
         finished: Jobs by name.
         tests: What `worth_tests` gave for them.
     Returns:
-        Per metric m of ORDER or CLAIMS the columns m, m_interval and, where jobs were tested on it, m_group: jobs that
-        share a letter were not shown to differ (ALPHA, after Holm).
+        Per metric m of ORDER or CLAIMS the columns m, m_interval and, for MERITS that jobs were tested on, m_group: jobs
+        that share a letter were not shown to differ (ALPHA, after Holm).
     """
     jobs = {name: job for name, job in finished.items() if f"{SECTION}.judged" in job.metrics}
     made = {"worth_order": _numbers(jobs, ORDER, tests), "worth_claims": _numbers(jobs, CLAIMS, tests)}
@@ -54,15 +57,16 @@ def _numbers(jobs: Mapping[str, Job], names: Sequence[str], tests: pd.DataFrame)
         ends = [(one.metrics.get(f"{metric}_low"), one.metrics.get(f"{metric}_high")) for one in jobs.values()]
         table[name] = list(values.values())
         table[f"{name}_interval"] = [None if None in pair else pair for pair in ends]
-        groups = _groups(values, tests[tests["measure"] == name], name in BIG_IS_GOOD)
-        table[f"{name}_group"] = [groups.get(job) for job in jobs]
+        if name in MERITS:
+            groups = _groups(values, tests[tests["measure"] == name], MERITS[name])
+            table[f"{name}_group"] = [groups.get(job) for job in jobs]
     return table.dropna(axis="columns", how="all")
 
 
-def _groups(values: Mapping[str, float], tests: pd.DataFrame, big_is_good: bool) -> dict[str, str]:
+def _groups(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict[str, str]:
     """Letters of the jobs that were tested; the best get the first ones."""
     tested = {*tests["left"], *tests["right"]}
-    names = sorted((name for name in values if name in tested), key=lambda n: -values[n] if big_is_good else values[n])
+    names = sorted((name for name in values if name in tested), key=lambda n: sign * values[n])
     apart = tests[tests["p_holm"].astype(float) < ALPHA]
     return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
 
