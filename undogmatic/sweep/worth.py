@@ -41,8 +41,8 @@ def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, 
         finished: Jobs by name.
         tests: What `worth_tests` gave for them.
     Returns:
-        Per metric m of ORDER or CLAIMS the columns m, m_interval and, for MERITS that jobs were tested on, m_group: jobs
-        that share a letter were not shown to differ (ALPHA, after Holm).
+        Per metric m of ORDER or CLAIMS the columns m, m_interval and, for tested MERITS, m_group: jobs that share a
+        letter were not shown to differ (ALPHA, after Holm).
     """
     jobs = {name: job for name, job in finished.items() if f"{SECTION}.judged" in job.metrics}
     made = {"worth_order": _numbers(jobs, ORDER, tests), "worth_claims": _numbers(jobs, CLAIMS, tests)}
