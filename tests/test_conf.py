@@ -50,11 +50,16 @@ def test_every_experiment_composes_into_the_schema(name: str) -> None:
     assert settings(composed(f"experiment={name}")).seed == 0
 
 
+@pytest.mark.parametrize("experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"])
 @pytest.mark.parametrize("name", [p.stem for p in FILES if p.parent.name == "arm"])
-def test_every_arm_composes_into_the_bakeoff(name: str) -> None:
-    config = composed("experiment=uncertainty_bakeoff", f"arm={name}")
+def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(name: str, experiment: str) -> None:
+    config = composed(f"experiment={experiment}", f"arm={name}")
     assert settings(config).dataset["n"] == config["dataset"]["n"]
     assert config["analysis"]["_target_"].endswith("CalibrationAnalysis")
+    own = {"probe": "Probe", "samples": "Samples", "decision": "Decision", "stated": "Structured"}
+    own |= {"entropy": "Logprobs", "repeats": "Logprobs"}
+    other = "Structured" if experiment.endswith("words") else "Logprobs"
+    assert config["readout"]["_target_"].endswith(f"{own.get(name, other)}Readout")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
