@@ -119,3 +119,13 @@ def test_a_killed_run_resumes_to_the_same_scores(tmp_path: Path) -> None:
         for name in ("whole", "cut")
     ]
     assert table[0] == table[1]
+
+
+def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = ["model=patterns", "judge=panel", "judge.members=[score]"]
+    main(["score", "Aplica-se o Tema 69 do STF.", *overrides])
+    assert "uncertainty low" in capsys.readouterr().out
+    main(["score", "Aplica-se o Tema 69 do STF.", "--json", *overrides])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["uncertainty"], found["review"], found["issues"]) == ("low", False, [])
+    assert found["details"]["disagreement"] == 0

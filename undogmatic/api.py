@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -16,12 +16,16 @@ T = TypeVar("T")
 
 
 class ScoreResult(Record):
-    """What `score_text` returns. `score` is None exactly when `error` says why."""
+    """What `score_text` returns. `score` is None exactly when `error` says why; the other fields are a verdict's."""
 
     score: float | None
     confidence: float | None = None
     interval: tuple[float, float] | None = None
+    uncertainty: Literal["low", "medium", "high"] | None = None
+    review: bool = False
     rationale: str | None = None
+    issues: tuple[str, ...] = ()
+    details: dict[str, float | str] = Field(default_factory=dict)
     distribution: ScoreDistribution | None = None
     error: str | None = None
     model: str = ""
@@ -98,7 +102,11 @@ def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
         score=outcome.score,
         confidence=outcome.confidence,
         interval=outcome.interval,
+        uncertainty=outcome.uncertainty,
+        review=outcome.review,
         rationale=outcome.rationale,
+        issues=outcome.issues,
+        details=outcome.details,
         distribution=outcome.distribution,
         model=where.model,
         readout=where.readout,

@@ -168,8 +168,11 @@ def _in_words(result: ScoreResult) -> str:
         words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
     if result.confidence is not None:
         words.append(f"confidence {result.confidence:.0f}")
+    if result.uncertainty is not None:
+        words.append(f"uncertainty {result.uncertainty}{', for review' if result.review else ''}")
     if result.rationale:
         words.append(result.rationale)
+    words += result.issues
     return "  ".join(words)
 
 
