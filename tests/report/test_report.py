@@ -268,7 +268,7 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
     )
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
-    note = "1 high, 0 medium, 1 low. Marked for review: 1 (undogmatic review export"
+    note = "1 high, 0 medium, 1 low, 0 without a level. Marked for review: 1 (undogmatic review export"
     assert note in shown
     assert "uncertainty high" in shown
     assert "Issues: major (logical): begs the question Details: critique_strength 0.7; compelling critic" in shown

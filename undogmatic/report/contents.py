@@ -62,6 +62,7 @@ def review_note(run: FinishedRun, words: Words) -> str | None:
     if levels.empty:
         return None
     counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
+    counts["without"] = int(first["error"].isna().sum()) - len(levels)
     return words.text(
         "common.note.review", flagged=int(first["review"].sum()), folder=str(as_typed(run.folder)), **counts
     )
