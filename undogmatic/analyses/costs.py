@@ -17,8 +17,9 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
-TRIGGERED, FIRED = "details.escalated", "details.rules_fired"
-"""What `judge=selective` notes: whether the expensive judge was called (1 or 0), and the rules that fired."""
+TRIGGERED, FIRED, UNKNOWN = "details.escalated", "details.rules_fired", "details.rules_not_evaluated"
+"""What `judge=selective` notes: whether the expensive judge was called (1 or 0), the rules that fired, and those that
+are on but lacked a number."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,8 @@ class CostsAnalysis:
         metrics = plots.interval("costs.trigger_rate", called.share, called.low, called.high)
         values = {"share": called.share, "interval": (called.low, called.high), "hits": called.n_true, "n": called.n}
         findings = [Finding("costs.trigger", values)]
-        fired = known[FIRED].fillna("").astype(str) if FIRED in known else pd.Series("", known.index)
-        listed = fired.map(lambda text: [r.strip() for r in text.split(",") if r.strip()])
-        rules = sorted({rule for names in listed for rule in names})
+        listed, unknown = _names(known, FIRED), _names(known, UNKNOWN)
+        rules = sorted({rule for names in (*listed, *unknown) for rule in names})
         if not rules:
             return AnalysisResult(self.name, metrics, {}, findings)
         shares = [proportion(listed.map(lambda names, r=rule: r in names), self.level) for rule in rules]
@@ -102,11 +102,14 @@ class CostsAnalysis:
                 "share_low": [s.low for s in shares],
                 "share_high": [s.high for s in shares],
                 "n_alone": [int(listed.map(lambda names, r=rule: names == [r]).sum()) for rule in rules],
+                "n_not_evaluated": [int(unknown.map(lambda names, r=rule: r in names).sum()) for rule in rules],
             }
         ).sort_values("n_fired", ascending=False, kind="stable", ignore_index=True)
-        data = {"labels": table["rule"].tolist(), "values": table["share"].tolist(), "y_label": "share"}
-        data |= {"low": table["share_low"].tolist(), "high": table["share_high"].tolist()}
-        return AnalysisResult(self.name, metrics, {"rules": table}, findings, [FigureData("rules", "bars", data)])
+        shown = table[table["n_fired"] > 0]
+        data = {"labels": shown["rule"].tolist(), "values": shown["share"].tolist(), "y_label": "share"}
+        data |= {"low": shown["share_low"].tolist(), "high": shown["share_high"].tolist()}
+        figures = [FigureData("rules", "bars", data)] if len(shown) > 1 else []
+        return AnalysisResult(self.name, metrics, {"rules": table}, findings, figures)
 
     def _baseline(self, judged: Judged) -> dict[str, float]:
         if self.baseline is None:
@@ -126,6 +129,12 @@ class CostsAnalysis:
             )
         rows = [j.cost.model_dump(mode="json") for j in found]
         return _per_item(_costs(pd.DataFrame(rows)))
+
+
+def _names(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The comma-separated names in each row, as lists."""
+    texts = rows[column].fillna("").astype(str) if column in rows else pd.Series("", rows.index)
+    return texts.map(lambda text: [name.strip() for name in text.split(",") if name.strip()])
 
 
 def _costs(rows: pd.DataFrame) -> pd.DataFrame:

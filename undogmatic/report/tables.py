@@ -76,7 +76,7 @@ def frame_blocks(frame: pd.DataFrame, words: Words, section: str, name: str, fol
     shown = frame.head(MOST_ROWS)
     columns = {str(column): [row[n] for row in shown.itertuples(index=False)] for n, column in enumerate(shown.columns)}
     cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
-    measures = columns.get("measure", [None] * len(shown))
+    measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
     for group in _with_intervals(columns):
         for measure in dict.fromkeys(measures):  # numbers of one measure have the same decimals
             rows = [n for n, own in enumerate(measures) if own == measure]
