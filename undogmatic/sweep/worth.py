@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, paired, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep import pairwise
@@ -140,6 +141,8 @@ def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _
     """Differences of measures of all texts: percentile interval, two-sided p-value; none where one does not exist."""
     for measure, (needs, _) in _WHOLE.items():
         if a[needs].isna().any(axis=None) or b[needs].isna().any(axis=None):
+            continue
+        if measure == "ece" and a["unit"].nunique() < FEWEST_CONFIDENCES:
             continue
         if np.array_equal(a[needs].to_numpy(), b[needs].to_numpy()):
             yield {"measure": measure} | _UNTESTED
