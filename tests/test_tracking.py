@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -213,6 +214,14 @@ class TestLog:
         monkeypatch.setenv(SWEEP_RUN, "the-parent")
         MlflowTracker().log(finished())
         assert only_run(client).data.tags["mlflow.parentRunId"] == "the-parent"
+
+    def test_the_folder_is_found_from_anywhere(
+        self, finished: Callable[..., FinishedRun], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = finished(folder="here")
+        monkeypatch.chdir(tmp_path)
+        MlflowTracker().log(dataclasses.replace(run, folder=Path("here")))
+        assert only_run(client).data.tags["undogmatic.folder"] == str(tmp_path / "here")
 
 
 class TestTraces:

@@ -34,7 +34,7 @@ def tags(run: FinishedRun) -> dict[str, str]:
     commit = run.versions.get("git", "unknown")
     tags = {
         "undogmatic.kind": "run",
-        "undogmatic.folder": str(run.folder),
+        "undogmatic.folder": str(run.folder.absolute()),
         "undogmatic.identity": run.identity,
         "undogmatic.dataset_digest": run.dataset_digest,
         "undogmatic.prompt_hash": run.prompt_hash,

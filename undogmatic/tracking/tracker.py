@@ -102,7 +102,11 @@ class MlflowTracker:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
-            tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder), "mlflow.source.name": "undogmatic"}
+            tags = {
+                "undogmatic.kind": "sweep",
+                "undogmatic.folder": str(folder.absolute()),
+                "mlflow.source.name": "undogmatic",
+            }
             parent = store.client.create_run(store.experiment_id, run_name=scrub(name), tags=tags).info.run_id
             entries.log_params(store, parent, {key: scrub(value) for key, value in params.items()})
             return str(parent)
