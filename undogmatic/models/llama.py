@@ -160,7 +160,7 @@ class Llama:
         """
         *beginnings, end = parts
         known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
-        self._c.llama_memory_clear(self._memory(), True)
+        self._c.llama_memory_clear(self._memory(), False)  # what is marked as unused is never read
         count = self._restore(tuple(parts[:known])) if known else 0
         for n in range(known, len(beginnings)):
             count += self._evaluate(parts[n], begin=n == 0)
@@ -170,7 +170,8 @@ class Llama:
         logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,)).astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
-        best = np.argsort(-logprobs, kind="stable")[:top]
+        best = np.argpartition(-logprobs, top)[:top]
+        best = best[np.lexsort((best, -logprobs[best]))]
         return [(self._piece(int(token)), float(logprobs[token])) for token in best], count
 
     def forget(self) -> None:
