@@ -155,9 +155,19 @@ def _score(given: argparse.Namespace) -> None:
             continue
         print((f"{name}: " if given.file is not None else "") + _in_words(result))
     if not given.json:
-        print(f"(0 = explains, 100 = naked authority; {result.model}, readout {result.readout})", file=sys.stderr)
+        print(f"({_ends(overrides)}. {result.model}, readout {result.readout})", file=sys.stderr)
     if failed:
         sys.exit(1)
+
+
+def _ends(overrides: Sequence[str]) -> str:
+    """What the lowest and the highest score mean: "0 = ..., 100 = ..."."""
+    from undogmatic.api import compose_config
+    from undogmatic.config import build, settings
+
+    rubric = build(settings(compose_config(overrides)).rubric, "rubric")
+    anchors = rubric.anchors("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
+    return " / ".join(f"{level.value:g} = {level.meaning}" for level in (anchors[0], anchors[-1]))
 
 
 def _in_words(result: ScoreResult) -> str:
