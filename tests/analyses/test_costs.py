@@ -11,7 +11,7 @@ import pytest
 
 from tests.analyses.builders import rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, tabulate
-from undogmatic.analyses.costs import FIRED, TRIGGERED, CostsAnalysis
+from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Cost, Item, Judgment
 
@@ -45,6 +45,15 @@ def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, rng: np.ra
     assert [f.name for f in result.figures] == ["ratio"]
 
 
+def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Path, rng: np.random.Generator) -> None:
+    folder = baseline(tmp_path / "base", 4)
+    with (Path(folder) / "judgments.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write(verdict("i0", 50.0, cost=cost(5)).model_dump_json() + "\n")
+    run = judged([verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(4)])
+    (result,) = CostsAnalysis(baseline=folder)(run, rng)
+    assert result.metrics["costs.ratio.calls"] == pytest.approx(1.0)  # 2 to (5 + 1 + 1 + 1) / 4
+
+
 def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator, said: Said) -> None:
     run = judged([verdict(f"i{k}", 50.0, cost=cost(1, cached=1, usd=None)) for k in range(4)])
     (result,) = CostsAnalysis()(run, rng)
@@ -56,8 +65,8 @@ def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator,
 
 def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, said: Said) -> None:
     notes: list[dict[str, Any]] = [
-        {TRIGGERED: 1.0, FIRED: "overall, hallucination"},
-        {TRIGGERED: 1.0, FIRED: "overall"},
+        {TRIGGERED: 1.0, FIRED: "overall, hallucination", UNKNOWN: "variance"},
+        {TRIGGERED: 1.0, FIRED: "overall", UNKNOWN: "variance, hallucination"},
         {TRIGGERED: 0.0, FIRED: ""},
         {TRIGGERED: 0.0, FIRED: ""},
     ]
@@ -66,8 +75,9 @@ def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, sai
     (result,) = CostsAnalysis()(run, rng)
     assert result.metrics["costs.trigger_rate"] == 0.5
     rules = result.tables["rules"].set_index("rule")
-    assert rules["n_fired"].to_dict() == {"overall": 2, "hallucination": 1}
-    assert rules["n_alone"].to_dict() == {"overall": 1, "hallucination": 0}
+    assert rules["n_fired"].to_dict() == {"overall": 2, "hallucination": 1, "variance": 0}
+    assert rules["n_alone"].to_dict() == {"overall": 1, "hallucination": 0, "variance": 0}
+    assert rules["n_not_evaluated"].to_dict() == {"overall": 0, "hallucination": 1, "variance": 2}
     assert said(result)["costs.trigger"].values["hits"] == 2
 
 

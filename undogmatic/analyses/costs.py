@@ -11,9 +11,8 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
-from undogmatic.analyses.runs import JOURNAL
-from undogmatic.engine.journal import read_journal
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.analyses.runs import judgments_of
+from undogmatic.errors import DataError
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
@@ -114,13 +113,7 @@ class CostsAnalysis:
     def _baseline(self, judged: Judged) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
-        path = Path(self.baseline).expanduser() / JOURNAL
-        if not path.is_file():
-            raise ConfigError(
-                f"`analysis.baseline` names {self.baseline!r}, which holds no {JOURNAL}. Give the folder of a run, "
-                "e.g. outputs/DATE/TIME, or null to compare with one call per text."
-            )
-        found = list(read_journal(path))
+        found = judgments_of(Path(self.baseline).expanduser(), self.baseline, "analysis.baseline")
         own, there = set(judged.frame["item_id"]), {j.item_id for j in found}
         if own != there:
             raise DataError(

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Judged
-from undogmatic.engine.journal import read_journal
+from undogmatic.engine.journal import last_judgments
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Judgment
 
 JOURNAL, MANIFEST = "judgments.jsonl", "run.json"
 
@@ -51,7 +52,17 @@ def read_runs(judged: Judged, folders: Sequence[str], key: str = "analysis.again
 
 
 def _read(path: Path, typed: str, digest: str | None, key: str) -> OtherRun:
-    journal, manifest = path / JOURNAL, path / MANIFEST
+    judgments, manifest = judgments_of(path, typed, key), path / MANIFEST
+    scores = {j.item_id: np.nan if j.score is None else j.score for j in judgments if j.repeat == 0}
+    facts = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
+    there = facts.get("dataset_digest")
+    differs = digest is not None and there is not None and digest != there
+    return OtherRun(str(facts.get("name", path.name)), pd.Series(scores, dtype=np.float64), differs)
+
+
+def judgments_of(path: Path, typed: str, key: str) -> list[Judgment]:
+    """The judgments of the run in `path`, typed as `typed` under the config key `key`. Raises ConfigError."""
+    journal = path / JOURNAL
     if not journal.is_file():
         beside = sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}")) if path.parent.is_dir() else []
         raise ConfigError(
@@ -59,11 +70,7 @@ def _read(path: Path, typed: str, digest: str | None, key: str) -> OtherRun:
             + (f"Runs beside it: {', '.join(beside[-8:])}. " if beside else "")
             + "Give the folder of a run, e.g. outputs/DATE/TIME."
         )
-    scores = {j.item_id: np.nan if j.score is None else j.score for j in read_journal(journal) if j.repeat == 0}
-    facts = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
-    there = facts.get("dataset_digest")
-    differs = digest is not None and there is not None and digest != there
-    return OtherRun(str(facts.get("name", path.name)), pd.Series(scores, dtype=np.float64), differs)
+    return list(last_judgments(journal).values())
 
 
 def _checked(run: OtherRun, own: set[str], where: str) -> OtherRun:

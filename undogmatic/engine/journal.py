@@ -31,8 +31,7 @@ class Journal:
         self.done: dict[tuple[str, int], Judgment] = {}
         if path is not None and path.exists():
             _cut_torn_line(path)
-            for judgment in read_journal(path):
-                self.done[judgment.item_id, judgment.repeat] = judgment
+            self.done = last_judgments(path)
         self._file: IO[str] | None = None
 
     def settled(self, item_id: str, repeat: int) -> Judgment | None:
@@ -91,6 +90,11 @@ def read_journal(path: Path) -> Iterator[Judgment]:
                     f"{path}:{number}: not a judgment ({place + ': ' if place else ''}{first['msg']}). "
                     "Delete the line to have its item judged again."
                 ) from None
+
+
+def last_judgments(path: Path) -> dict[tuple[str, int], Judgment]:
+    """The judgment that counts per item and repeat: the last one, since a resumed run asks again what got no answer."""
+    return {(judgment.item_id, judgment.repeat): judgment for judgment in read_journal(path)}
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from undogmatic.config import build
-from undogmatic.engine.journal import read_journal
+from undogmatic.engine.journal import last_judgments
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, Judgment, Rubric, digest
 from undogmatic.resume import MANIFEST, SWEEP_MANIFEST
@@ -77,7 +77,7 @@ def open_run(path: str) -> RunFolder:
     if not journal.is_file() or not (folder / MANIFEST).is_file():
         raise ConfigError(f"RUN is {path!r}, {_lack(folder)}")
     config = _composed(folder)
-    judgments = list({(j.item_id, j.repeat): j for j in read_journal(journal)}.values())
+    judgments = list(last_judgments(journal).values())
     if not judgments:
         raise DataError(f"{journal} is empty: the run ended before anything was judged.")
     facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
