@@ -75,7 +75,7 @@ def development() -> tuple[list[Item], list[Scored]]:
 def test() -> tuple[list[Item], list[Scored]]:
     """Scores of every test text by what ships."""
     items = [
-        item if item.label is not None else item.model_copy(update={"label": PAIR_GOLD[str(item.condition)]})
+        item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)])
         for item in CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="test").load()
     ]
     rubric, features, model = _read(items)

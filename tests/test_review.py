@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from undogmatic.cli import main
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
 from undogmatic.review import labels, queue
 from undogmatic.review.commands import export, import_from_mlflow, import_labels
 from undogmatic.tracking.hide import redacted
@@ -64,7 +64,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         (path / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
         (path / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}))
         loaded = TextsDataset(str(data)).load()
-        facts = {"started": 1_800_000_000.0, "dataset_digest": digest([i.model_dump(mode="json") for i in loaded])}
+        facts = {"started": 1_800_000_000.0, "dataset_digest": items_digest(loaded)}
         (path / "run.json").write_text(json.dumps(facts))
         made = [judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)]
         journal = "".join(j.model_dump_json() + "\n" for j in [*made, *repeats])

@@ -13,6 +13,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult, Judged, tabulate
 from undogmatic.config import Settings, build, settings
+from undogmatic.datasets.base import on_scale
 from undogmatic.engine.journal import Journal
 from undogmatic.errors import RunStopped, UndogmaticError
 from undogmatic.judges.base import Judge
@@ -22,7 +23,17 @@ from undogmatic.outcome import Asked, FinishedRun
 from undogmatic.progress import Progress
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
-from undogmatic.records import RETRIED_ON_RESUME, Item, Judgment, Provenance, Rubric, Verdict, digest, text_mark
+from undogmatic.records import (
+    RETRIED_ON_RESUME,
+    Item,
+    Judgment,
+    Provenance,
+    Rubric,
+    Verdict,
+    digest,
+    items_digest,
+    text_mark,
+)
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
 
@@ -57,15 +68,16 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     engine = build(chosen.engine, "engine")
     tracker = build(chosen.tracking, "tracking")
     items: list[Item] = dataset.load()[: chosen.run.limit]
-    items_digest = digest([item.model_dump(mode="json") for item in items])
     parts = compose(chosen, seed=chosen.seed)
+    items = on_scale(items, parts.rubric)
+    dataset_digest = items_digest(items)
     # Before anything is asked and paid for: does the dataset have what the analysis reads?
-    analysis.check(Judged(tabulate(items, [], chosen.run.repeats), parts.rubric, digest=items_digest))
+    analysis.check(Judged(tabulate(items, [], chosen.run.repeats), parts.rubric, digest=dataset_digest))
     choices = {k: v for k, v in choices.items() if "/" not in k and v is not None}
     choices["readout"] = parts.provenance.readout
     name = chosen.run.name or "-".join(choices[k] for k in ("model", "prompt", "judge", "dataset"))
 
-    manifest = Manifest.open(folder, parts.provenance.config_hash, items_digest, name)
+    manifest = Manifest.open(folder, parts.provenance.config_hash, dataset_digest, name)
     journal = Journal(folder / "judgments.jsonl")
     kept = sum(journal.settled(i.id, r) is not None for r in range(chosen.run.repeats) for i in items)
     with Progress(name, len(items) * chosen.run.repeats, parts, kept) as progress:
@@ -85,7 +97,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     _keep(folder, items, frame)
     _some_verdict(judgments)
 
-    judged = Judged(frame, parts.rubric, name, digest=items_digest)
+    judged = Judged(frame, parts.rubric, name, digest=dataset_digest)
     results: list[AnalysisResult] = analysis(judged, np.random.default_rng(chosen.seed))
     finished = FinishedRun(
         name=name,
@@ -105,7 +117,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         asked=_asked(parts.judge),
         fitted=_fitted(parts.judge, items),
         model_name=parts.model.name,
-        dataset_digest=items_digest,
+        dataset_digest=dataset_digest,
         versions=versions(),
         started=started,
         seconds=time.time() - started,

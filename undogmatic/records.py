@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+
+from undogmatic.scale import Anchors, Bands, Guide, NumericScale, Record, Scale
 
 FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget"]
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget")
@@ -24,25 +28,102 @@ def text_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-class Record(BaseModel):
-    """Frozen, and an unknown field is an error."""
+OVERALL = "overall"
+"""The criterion of a judge that says one thing of an item."""
+UNNAMED = "unnamed"
+"""The rater of a label that does not say whose it is."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+def _number_if_it_is(given: Any) -> Any:
+    """Files of text give numbers as text."""
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            return float(given)
+    return given
+
+
+Label = Annotated[float | str, BeforeValidator(_number_if_it_is)]
+"""What a person said: a number of the rubric's scale, or the name of a category."""
 
 
 class Item(Record):
-    """What is judged. `label` is a human label on the rubric's scale.
+    """What is judged.
 
-    `place` is where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
+    A plain text has one input, `text`. In files and in Python the short form `text=...` stands for it, and `label=...`
+    for one label of unnamed origin.
+
+    Attributes:
+        inputs: The named texts to be judged, e.g. {"question": ..., "response": ...}.
+        labels: What people said: criterion -> rater -> number or category.
+        parent, maker: Of an item made from another: that item's id, and what made it (a step and its model).
+        place: Where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
     """
 
     id: str = Field(min_length=1)
-    text: str = Field(min_length=1)
+    inputs: dict[str, str] = Field(min_length=1)
     pair: str | None = None
     condition: str | None = None
-    label: float | None = None
+    labels: dict[str, dict[str, Label]] = Field(default_factory=dict)
+    parent: str | None = None
+    maker: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     place: str | None = Field(default=None, exclude=True, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        fields = dict(given)
+        if "text" in fields:
+            fields["inputs"] = {"text": fields.pop("text")} | dict(fields.get("inputs") or {})
+        if (label := fields.pop("label", None)) is not None:
+            known = dict(fields.get("labels") or {})
+            fields["labels"] = known | {OVERALL: {UNNAMED: label} | dict(known.get(OVERALL) or {})}
+        return fields
+
+    @model_validator(mode="after")
+    def _filled(self) -> Item:
+        empty = [name for name, text in self.inputs.items() if not text]
+        if empty:
+            raise ValueError(f"the input `{empty[0]}` is empty")
+        return self
+
+    @property
+    def text(self) -> str:
+        """All that is judged, as one text: the inputs in their order, a blank line between them."""
+        return "\n\n".join(self.inputs.values())
+
+    @property
+    def label(self) -> float | None:
+        """What people said overall; see `labelled`."""
+        return self.labelled(OVERALL)
+
+    def labelled(self, criterion: str) -> float | None:
+        """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
+        (`Rubric.with_labels`)."""
+        given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
+        return math.fsum(given) / len(given) if given else None
+
+    def with_label(self, value: Label) -> Item:
+        """A copy with this one label overall."""
+        return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
+
+    def form(self) -> dict[str, Any]:
+        """What identifies it, as plain JSON. A plain text with at most one unnamed label is written as it always was,
+        so that runs of earlier versions are known again."""
+        whole = self.model_dump(mode="json")
+        ratings = self.labels.get(OVERALL, {})
+        plain = set(self.inputs) == {"text"} and self.labels.keys() <= {OVERALL} and ratings.keys() <= {UNNAMED}
+        if not plain or self.parent is not None or self.maker is not None:
+            return whole
+        short = {name: whole[name] for name in ("id", "pair", "condition", "metadata")}
+        return short | {"text": self.inputs["text"], "label": ratings.get(UNNAMED)}
+
+
+def items_digest(items: Iterable[Item]) -> str:
+    """SHA-256 over the items in their order."""
+    return digest([item.form() for item in items])
 
 
 class Level(NamedTuple):
@@ -53,50 +134,176 @@ class Level(NamedTuple):
 
 
 class Wording(Record):
-    """A rubric's words in one language."""
+    """A rubric's words in one language.
+
+    Attributes:
+        definition: What the construct is.
+        question: What is asked of every item.
+        domain: The judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it.
+        meanings: One per anchor, band or category of the guide, in its order.
+        headings: Heading per input, where there are several.
+        unit: What one unit of the score is called in reports.
+    """
 
     definition: str
     question: str
-    anchors: tuple[str, ...]
+    domain: str = ""
+    meanings: tuple[str, ...] = ()
+    headings: dict[str, str] = Field(default_factory=dict)
+    unit: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_form(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "anchors" in given:
+            fields = dict(given)
+            return fields | {"meanings": fields.pop("anchors")}
+        return given
 
 
 class Rubric(Record):
     """What the score means.
 
-    `levels` are the anchor values in ascending order; `wordings` gives, per language, the definition of the construct,
-    the question and one meaning per level. `direction` says what a high score is.
+    Attributes:
+        name: Its name in `rubric=`.
+        scale: What a score can be.
+        guide: What values mean: anchors at values or named bands. Categories need none; their meanings follow them.
+        inputs: The fields of an item that are shown and judged, in this order.
+        direction: What a high score is; None only for unordered categories.
+        score_field: The name of the score in a JSON answer.
+        wordings: Its words by language.
     """
 
     name: str
-    minimum: float
-    maximum: float
-    levels: tuple[float, ...]
-    direction: Literal["higher_is_worse", "higher_is_better"]
+    scale: Scale
+    guide: Guide | None = None
+    inputs: tuple[str, ...] = Field(default=("text",), min_length=1)
+    direction: Literal["higher_is_worse", "higher_is_better"] | None = None
     score_field: str = "score"
-    wordings: dict[str, Wording]
+    wordings: dict[str, Wording] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_form(cls, given: Any) -> Any:
+        """minimum, maximum and levels, as in runs of earlier versions: a numeric scale with anchors at the levels."""
+        if isinstance(given, dict) and {"minimum", "maximum", "levels"} & given.keys():
+            fields = dict(given)
+            ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
+            guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
+            return fields | {"scale": {"kind": "numeric", **ends}} | guide
+        return given
 
     @model_validator(mode="after")
     def _check(self) -> Rubric:
-        if len(self.levels) < 2 or list(self.levels) != sorted(set(self.levels)):
-            raise ValueError(f"levels must be at least two ascending values, got {list(self.levels)}")
-        if not self.minimum == self.levels[0] < self.levels[-1] == self.maximum:
-            raise ValueError(
-                f"levels must run from minimum {self.minimum} to maximum {self.maximum}, got {list(self.levels)}"
-            )
+        if self.guide is not None:
+            if not isinstance(self.scale, NumericScale):
+                raise ValueError("a guide of anchors or bands goes with a numeric scale; categories have meanings only")
+            self.guide.check(self.scale)
+        if self.direction is None and self.scale.ordered:
+            raise ValueError("direction is required: higher_is_worse or higher_is_better")
+        if len(set(self.inputs)) != len(self.inputs):
+            raise ValueError(f"inputs must differ, got {list(self.inputs)}")
+        needed = len(self._guided())
         for language, wording in self.wordings.items():
-            if len(wording.anchors) != len(self.levels):
+            if (wording.meanings and len(wording.meanings) != needed) or (
+                self.guide is not None and not wording.meanings
+            ):
                 raise ValueError(
-                    f"wordings.{language}.anchors has {len(wording.anchors)} entries for {len(self.levels)} levels"
+                    f"wordings.{language}.meanings has {len(wording.meanings)} entries for {needed} levels"
                 )
+            unknown = sorted(wording.headings.keys() - set(self.inputs))
+            if unknown:
+                raise ValueError(f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs")
         return self
+
+    @property
+    def minimum(self) -> float:
+        """Lowest score."""
+        return self.scale.minimum
+
+    @property
+    def maximum(self) -> float:
+        """Highest score."""
+        return self.scale.maximum
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The values offered where a model chooses among a few: anchors, categories, or values of the scale."""
+        return self.guide.at if isinstance(self.guide, Anchors) else self.scale.default_levels()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answer that stands for each level where a model answers with one token: the level's own digit where all
+        are one-digit numbers, its place where that cannot be taken for another level, else a letter."""
+        values = [f"{value:g}" for value in self.levels]
+        if isinstance(self.scale, NumericScale) and all(len(value) == 1 for value in values):
+            return tuple(values)
+        places = [str(n) for n in range(len(values))]
+        numeric = isinstance(self.scale, NumericScale)
+        misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
+        if len(values) <= 10 and not misread:
+            return tuple(places)
+        return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
 
     def anchors(self, language: str) -> tuple[Level, ...]:
         """The levels with their meanings in `language`."""
-        return tuple(Level(v, m) for v, m in zip(self.levels, self.wordings[language].anchors, strict=True))
+        meanings = self.wordings[language].meanings
+        if isinstance(self.guide, Anchors):
+            return tuple(Level(v, m) for v, m in zip(self.levels, meanings, strict=True))
+        found = []
+        for n, value in enumerate(self.levels):
+            meaning = self.scale.write(value)
+            if isinstance(self.guide, Bands):
+                band = self.guide.of(value)
+                meaning = f"{meaning}, {self.guide.bands[band].name}: {meanings[band]}"
+            elif meanings:
+                meaning = f"{meaning}: {meanings[n]}"
+            found.append(Level(value, meaning))
+        return tuple(found)
+
+    def guided(self, language: str) -> tuple[tuple[str, str], ...]:
+        """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).
+        Empty where nothing has a meaning."""
+        return tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
+
+    def _guided(self) -> tuple[str, ...]:
+        if self.guide is not None:
+            return self.guide.names()
+        return () if isinstance(self.scale, NumericScale) else self.scale.categories
 
     def contains(self, score: float) -> bool:
-        """Whether `score` lies on the scale, ends included."""
+        """Whether `score` lies on the scale, ends included; an average may lie between its values."""
         return self.minimum <= score <= self.maximum
+
+    def share(self, score: float) -> float:
+        """A score on 0-1."""
+        return min(1.0, max(0.0, (score - self.minimum) / (self.maximum - self.minimum)))
+
+    def units(self, share: float) -> float:
+        """A share of the scale (0-1) as a score."""
+        return self.minimum + share * (self.maximum - self.minimum)
+
+    def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
+        """An interval of shares as scores."""
+        return self.units(shares[0]), self.units(shares[1])
+
+    def with_labels(self, item: Item) -> Item:
+        """The item with its overall labels as numbers of this scale.
+
+        Raises:
+            ValueError: A label that is not on the scale, named with its rater.
+        """
+        given = item.labels.get(OVERALL)
+        if not given:
+            return item
+        read = {}
+        for rater, value in given.items():
+            try:
+                read[rater] = self.scale.read(value)
+            except ValueError as error:
+                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+                raise ValueError(f"{whose} {error} of rubric={self.name}") from None
+        return item if read == given else item.model_copy(update={"labels": item.labels | {OVERALL: read}})
 
 
 class ScoreDistribution(Record):
@@ -162,12 +369,14 @@ class Provenance(Record):
 class Verdict(Record):
     """The judge decided.
 
-    `details` are the numbers and words that a judge style yields besides (positions, strength, rules fired, ...);
-    scores among them are in the rubric's units. docs/judges.md lists them.
+    `score` is in the rubric's units, and `category` the category it stands for, where the scale has any; categories
+    without an order have no score. `details` are the numbers and words that a judge style yields besides (positions,
+    strength, rules fired, ...); scores among them are in the rubric's units. docs/judges.md lists them.
     """
 
     kind: Literal["verdict"] = "verdict"
-    score: float
+    score: float | None = None
+    category: str | None = None
     raw_score: float | None = None
     distribution: ScoreDistribution | None = None
     interval: tuple[float, float] | None = None
@@ -206,11 +415,13 @@ class Call(Record):
 
 
 class Judgment(Record):
-    """One result for one item: the outcome, what it cost, where it comes from and the raw exchange."""
+    """One result of one judge for one criterion of one item: the outcome, what it cost, where it comes from and the raw
+    exchange. A judge that gives several criteria by the same calls notes cost and exchange with the first of them."""
 
     item_id: str
     repeat: int = 0
     judge: str
+    criterion: str = OVERALL
     outcome: Annotated[Verdict | Failure, Field(discriminator="kind")]
     cost: Cost
     provenance: Provenance

@@ -53,7 +53,7 @@ def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(tmp_path: P
         ({"id": "b"}, "t.jsonl:2: the field `text` is missing"),
         ({"id": "b", "text": "   "}, "t.jsonl:2: `text` is empty"),
         ({"id": "a", "text": "again"}, "t.jsonl:2: the id 'a' was already used at"),
-        ({"id": "b", "text": "x", "label": "high"}, "t.jsonl:2: `label` is 'high'"),
+        ({"id": "b", "text": "x", "label": [1]}, "t.jsonl:2: `label` is [1]"),
         ({"id": "b", "text": 5}, "t.jsonl:2: `text` is 5"),
     ],
 )

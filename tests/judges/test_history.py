@@ -25,6 +25,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import HighScore, Rules, SelectiveJudge
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Cost, Judgment, Provenance, Rubric, Verdict, digest, text_mark
+from undogmatic.scale import Anchors, NumericScale
 
 N = 24
 LABELS = [float(4 * n) for n in range(N)]
@@ -200,7 +201,13 @@ def test_too_few_texts_in_common_are_refused(rubric: Rubric, make_run: Callable[
 
 
 def test_another_scale_is_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
-    short = rubric.model_copy(update={"name": "short", "maximum": 10, "levels": (0, 1, 2, 3, 10)})
+    short = rubric.model_copy(
+        update={
+            "name": "short",
+            "scale": NumericScale(minimum=0, maximum=10),
+            "guide": Anchors(at=(0, 1, 2, 3, 10)),
+        }
+    )
     run = make_run("a", fixed(1), off(5), scale=short)
     with pytest.raises(ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"):
         read_history([run], [fixed(1)], rubric)

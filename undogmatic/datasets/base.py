@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records import OVERALL, UNNAMED, Item, Rubric
 
 
 @runtime_checkable
@@ -70,19 +70,47 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def make_item(place: str, fields: dict[str, Any]) -> Item:
     """An Item, or a DataError that names the place (file:line) and the field."""
-    text = fields.get("text")
-    if isinstance(text, str) and not text.strip():
-        raise DataError(f"{place}: `text` is empty; every item needs a text.")
+    for name, text in (fields.get("inputs") or {"text": fields.get("text")}).items():
+        if isinstance(text, str) and not text.strip():
+            raise DataError(f"{place}: `{name}` is empty; every item needs a text.")
     try:
         return Item.model_validate(fields | {"place": place})
     except ValidationError as error:
         problem = error.errors()[0]
-        key = ".".join(map(str, problem["loc"]))
+        key = _as_typed(problem["loc"])
         if problem["type"] == "missing":
             raise DataError(
-                f"{place}: the field `{key}` is missing. Fields: id, text; optional: condition, pair, label."
+                f"{place}: the field `{key}` is missing. Fields: id, text (or inputs); optional: condition, pair, "
+                "label."
             ) from None
         raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
+
+
+def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
+    """The items with their overall labels as numbers of the rubric's scale.
+
+    Raises:
+        DataError: A label that is not on the scale, by its place.
+    """
+    found = []
+    for item in items:
+        try:
+            found.append(rubric.with_labels(item))
+        except ValueError as error:
+            raise DataError(
+                f"{item.place or 'dataset'}, item {item.id!r}: {error}. Correct it, or choose the rubric it is on."
+            ) from None
+    return found
+
+
+def _as_typed(place: Sequence[int | str]) -> str:
+    """The field of a record by the name it has in a file, where the short forms `text` and `label` are usual."""
+    key = ".".join(map(str, place))
+    if key.startswith("inputs."):
+        return key.removeprefix("inputs.")
+    if key == "inputs":
+        return "text"
+    return "label" if key.startswith(f"labels.{OVERALL}.{UNNAMED}") else key
 
 
 def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:

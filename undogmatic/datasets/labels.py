@@ -14,10 +14,7 @@ PAIR_GOLD = {"authority_only": 95.0, "explained_only": 4.0, "explained_cited": 1
 def development_items() -> list[Item]:
     """All development texts with gold: labelled texts, attacks, controls, and the pairs with their class centres."""
     items = CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="development").load()
-    return [
-        item if item.label is not None else item.model_copy(update={"label": PAIR_GOLD[str(item.condition)]})
-        for item in items
-    ]
+    return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
 
 
 def labelled_items(path: str | None, rubric: str) -> list[Item]:

@@ -1,32 +1,39 @@
-"""Any user's texts: JSON Lines, CSV or Parquet with the fields id, text and optionally condition, pair, label."""
+"""A user's own items: JSON Lines, CSV or Parquet with id, what is judged, and optionally condition, pair, labels."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.base import existing_file, json_lines, make_item, unique
 from undogmatic.errors import DataError
-from undogmatic.records import Item
+from undogmatic.records import UNNAMED, Item
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
-_FIELDS = ("id", "text", "condition", "pair", "label")
+_FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
+_RATED = "label."
+"""`label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them."""
 
 
 class TextsDataset:
-    """A file of texts. Columns beyond the five known ones are kept as metadata.
+    """A file of items. Columns beyond the known ones are kept as metadata.
+
+    Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
+    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them.
 
     Args:
         path: The file; its suffix tells the format. A row may leave out `id`: it then gets its line number.
+        inputs: The columns that are judged; usually those that the rubric shows.
         key: What the user set, for messages.
     """
 
     name = "texts"
 
-    def __init__(self, path: str, key: str = "dataset.path") -> None:
+    def __init__(self, path: str, inputs: Sequence[str] = ("text",), key: str = "dataset.path") -> None:
+        self.inputs = tuple(inputs)
         self.path = existing_file(path, key, SUFFIXES)
         self.about = self.path.name
         if self.path.suffix not in SUFFIXES:
@@ -34,62 +41,85 @@ class TextsDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(_items(self.path), str(self.path))
+        return unique(_items(self.path, self.inputs), str(self.path))
 
 
-def _items(path: Path) -> Iterator[tuple[str, Item]]:
-    for number, row in _rows(path):
+def _items(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[str, Item]]:
+    for number, row in _rows(path, inputs):
         place = f"{path}:{number}"
-        fields = {k: row[k] for k in _FIELDS if row.get(k) is not None}
+        given = {k: v for k, v in row.items() if v is not None}
+        fields = {k: given.pop(k) for k in _FIELDS if k in given}
+        texts = given.pop("inputs", {})
+        if not isinstance(texts, dict):
+            raise DataError(f"{place}: `inputs` is {texts!r}; it must be an object of named texts.")
+        fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
+        missing = [name for name in inputs if name not in fields["inputs"]]
+        if missing:
+            raise DataError(
+                f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
+                "pair, label."
+            )
+        rated: dict[str, dict[str, Any]] = {}
+        for key in [k for k in given if k.startswith(_RATED)]:
+            criterion, _, rater = key.removeprefix(_RATED).partition(".")
+            rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
+        for criterion, ratings in rated.items():
+            fields["labels"] = fields.get("labels", {}) | {criterion: ratings}
         if "id" not in fields:
             fields["id"] = str(number)
         for key in ("id", "condition", "pair"):
             if isinstance(fields.get(key), int):
                 fields[key] = str(fields[key])
-        fields["metadata"] = {k: v for k, v in row.items() if k not in _FIELDS and v is not None}
+        noted = given.pop("metadata", {})
+        fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
         yield place, make_item(place, fields)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix == ".jsonl":
         yield from json_lines(path)
     elif path.suffix == ".csv":
-        yield from _csv_rows(path)
+        yield from _csv_rows(path, inputs)
     else:
-        yield from _parquet_rows(path)
+        yield from _parquet_rows(path, inputs)
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            _commas(path, file.readline())
+            _commas(path, inputs[0], file.readline())
             file.seek(0)
             reader = csv.DictReader(file, strict=True)
             if reader.fieldnames is None:
-                raise DataError(f"{path} is empty. Its first line must name the columns, among them `text`.")
-            if "text" not in reader.fieldnames:
-                raise DataError(f"{path}:1: no column `text`; columns: {', '.join(reader.fieldnames)}.")
+                raise DataError(f"{path} is empty. Its first line must name the columns, among them `{inputs[0]}`.")
+            _have(f"{path}:1", inputs, reader.fieldnames)
             for row in reader:
                 if None in row:
                     raise DataError(f"{path}:{reader.line_num}: more cells than the header has columns.")
-                yield reader.line_num, {k: v for k, v in row.items() if v not in (None, "") or k == "text"}
+                yield reader.line_num, {k: v for k, v in row.items() if v not in (None, "") or k in inputs}
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: not CSV ({error}).") from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
 
 
-def _commas(path: Path, header: str) -> None:
+def _have(place: str, inputs: Sequence[str], columns: Sequence[str]) -> None:
+    missing = [name for name in inputs if name not in columns]
+    if missing and "inputs" not in columns:
+        raise DataError(f"{place}: no column `{missing[0]}`; columns: {', '.join(columns)}.")
+
+
+def _commas(path: Path, needed: str, header: str) -> None:
     """Refuse a file whose columns something else separates, as spreadsheets do where the comma is a decimal point."""
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if mark in header and "," not in header:
             raise DataError(
-                f"{path}:1: no column `text`; the file seems to be separated by {name} ({header.strip()!r}). Save it "
-                "again as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
+                f"{path}:1: no column `{needed}`; the file seems to be separated by {name} ({header.strip()!r}). Save "
+                "it again as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
             )
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parquet_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     import pyarrow
     import pyarrow.parquet
 
@@ -97,7 +127,6 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         table = pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowInvalid, OSError) as error:
         raise DataError(f"{path}: not a Parquet file ({error}).") from None
-    if "text" not in table.column_names:
-        raise DataError(f"{path}: no column `text`; columns: {', '.join(table.column_names)}.")
+    _have(str(path), inputs, table.column_names)
     for number, row in enumerate(table.to_pylist(), 1):
         yield number, {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}

@@ -10,7 +10,6 @@ import dspy
 from undogmatic.judges.asker import Asker, Question
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.judges.scale import ten, units
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item
 from undogmatic.stats.uncertainty import debate_uncertainty
@@ -90,7 +89,7 @@ class DebateJudge(Judge):
         distribution = prediction.distributions.get("final_score")
         rubric = self.asker.rubric
         advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
-        found = debate_uncertainty(ten(advocate, rubric), ten(critic, rubric), ten(final, rubric))
+        found = debate_uncertainty(10 * rubric.share(advocate), 10 * rubric.share(critic), 10 * rubric.share(final))
         details: dict[str, float | str] = {
             "advocate_score": advocate,
             "critic_score": critic,
@@ -106,7 +105,7 @@ class DebateJudge(Judge):
         reading = Reading(
             score=final,
             distribution=distribution,
-            interval=units(found.confidence_interval, rubric),
+            interval=rubric.interval(found.confidence_interval),
             confidence=stated if distribution is None else distribution.confidence,
             confidence_source="stated" if distribution is None else "entropy",
             rationale=context["rationale"],

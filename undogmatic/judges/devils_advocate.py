@@ -11,7 +11,6 @@ import dspy
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.judges.scale import ten, units
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item, Record
 from undogmatic.stats.uncertainty import critique_uncertainty
@@ -61,9 +60,9 @@ class DevilsAdvocateJudge(Judge):
         critique: Critique = (await self.critique.acall(text=item.text, context=context)).answer
         counts = Counter(issue.severity for issue in critique.issues)
         found = critique_uncertainty(
-            ten(initial.score, rubric),
+            10 * rubric.share(initial.score),
             critique.critique_strength / 10,
-            (ten(critique.range_low, rubric), ten(critique.range_high, rubric)),
+            (10 * rubric.share(critique.range_low), 10 * rubric.share(critique.range_high)),
             counts["major"],
         )
         details: dict[str, float | str] = {
@@ -75,7 +74,7 @@ class DevilsAdvocateJudge(Judge):
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
         stated = critique.confidence
         reading = initial._replace(
-            interval=units(found.confidence_interval, rubric),
+            interval=rubric.interval(found.confidence_interval),
             confidence=100 - 10 * critique.critique_strength if stated is None else stated,
             confidence_source="procedure" if stated is None else "stated",
             issues=(*initial.issues, *(f"{i.severity} ({i.kind}): {i.text}" for i in critique.issues)),

@@ -12,7 +12,6 @@ import numpy as np
 from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.history import read_history
-from undogmatic.judges.scale import share, units
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item, Rubric, ScoreDistribution
@@ -101,7 +100,7 @@ class PanelJudge(Judge):
     def _together(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
         readings = [reading for _, reading in given]
         scores = np.array([reading.score for reading in readings])
-        shares = np.array([share(score, self.rubric) for score in scores])
+        shares = np.array([self.rubric.share(score) for score in scores])
         levels = [reading.uncertainty for reading in readings]
         found = aggregate_uncertainty(
             shares,
@@ -125,7 +124,7 @@ class PanelJudge(Judge):
         return Reading(
             score=self._score(scores, [n for n, _ in given]),
             distribution=_mixture([reading.distribution for reading in readings], scores),
-            interval=units(found.confidence_interval, self.rubric),
+            interval=self.rubric.interval(found.confidence_interval),
             confidence=100 * max(0.0, 1 - 2 * float(shares.std())),  # half the scale is the largest possible spread
             confidence_source="procedure",
             rationale=readings[nearest].rationale,

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from undogmatic.errors import DataError
 from undogmatic.judges.base import Judge, Source
-from undogmatic.judges.scale import share
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item, Record, Rubric
 from undogmatic.stats.uncertainty import RULES, should_escalate
@@ -112,7 +111,7 @@ class SelectiveJudge(Judge):
         evidence: dict[str, Any] = {name: _number(reading, item, name) for name in EVIDENCE}
         on_evidence = [name for name in rules if name in RULES]
         thresholds = {key: value for name in on_evidence for key, value in rules[name]}
-        overall = share(reading.score, self.rubric)
+        overall = self.rubric.share(reading.score)
         try:
             found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
         except ValueError as error:
@@ -127,7 +126,7 @@ class SelectiveJudge(Judge):
         if (wide := self.rules.wide_interval) is not None:
             if reading.interval is None:
                 unknown.append("wide_interval")
-            elif share(reading.interval[1], self.rubric) - share(reading.interval[0], self.rubric) > wide.width_above:
+            elif self.rubric.share(reading.interval[1]) - self.rubric.share(reading.interval[0]) > wide.width_above:
                 fired.append("wide_interval")
         return fired, unknown
 

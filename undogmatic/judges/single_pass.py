@@ -10,7 +10,6 @@ import dspy
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.judges.scale import ten
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item
 from undogmatic.stats.uncertainty import critique_uncertainty
@@ -59,8 +58,8 @@ class SinglePassJudge(Judge):
             reading = (await self.initial.acall(item=item)).reading
             answer = (await self.answer.acall(text=item.text, known={"score": reading.score})).answer
         rubric = self.asker.rubric
-        ends = (ten(answer.range_low, rubric), ten(answer.range_high, rubric))
-        level = critique_uncertainty(ten(answer.score, rubric), 0.0, ends, 0).level
+        ends = (10 * rubric.share(answer.range_low), 10 * rubric.share(answer.range_high))
+        level = critique_uncertainty(10 * rubric.share(answer.score), 0.0, ends, 0).level
         reading = reading._replace(
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,

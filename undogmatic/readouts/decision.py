@@ -48,7 +48,11 @@ class DecisionReadout(Readout):
     def _ask(self) -> dict[str, Any]:
         wording = self.rubric.wordings[self.prompt.language]
         instructions = f"{self.prompt.instructions.strip()}\n{wording.definition.strip()}\n{wording.question.strip()}"
-        return {"type": "score", "instructions": instructions, "criteria": list(wording.anchors)}
+        return {
+            "type": "score",
+            "instructions": instructions,
+            "criteria": [level.meaning for level in self.rubric.anchors(self.prompt.language)],
+        }
 
     def _demos(self) -> dict[str, Any]:
         demos = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.shown()]

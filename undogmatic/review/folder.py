@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 
 from undogmatic.config import build
+from undogmatic.datasets.base import on_scale
 from undogmatic.engine.journal import last_judgments
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item, Judgment, Rubric, digest
+from undogmatic.records import Item, Judgment, Rubric, items_digest
 from undogmatic.resume import MANIFEST, SWEEP_MANIFEST
 
 COMPOSED = Path(".hydra", "config.yaml")
@@ -52,8 +53,8 @@ class RunFolder:
         """
         node, limit = _plain(self._config, "dataset"), self._config.run.limit
         with contextlib.chdir(_started_in(self.path)):
-            items: list[Item] = build(node, "dataset").load()[:limit]
-        if digest([item.model_dump(mode="json") for item in items]) != self.facts.get("dataset_digest"):
+            items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
+        if items_digest(items) != self.facts.get("dataset_digest"):
             raise DataError(
                 f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
                 "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
