@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from undogmatic.cli import main
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, items_digest
 from undogmatic.review import labels, queue
 from undogmatic.review.commands import export, import_from_mlflow, import_labels
 from undogmatic.tracking.hide import redacted

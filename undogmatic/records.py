@@ -261,6 +261,10 @@ class Rubric(Record):
             found.append(Level(value, meaning))
         return tuple(found)
 
+    def meanings(self, language: str) -> list[str]:
+        """What the levels mean in `language`."""
+        return [level.meaning for level in self.anchors(language)]
+
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
         """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).
         Empty where nothing has a meaning."""

@@ -7,6 +7,7 @@ set of statistics serve all; `ordered` says whether the numbers mean anything be
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -195,7 +196,7 @@ class Bands(Record):
         ascending = sorted(self.bands, key=lambda band: band.low)
         if ascending[0].low != scale.minimum or max(band.high for band in ascending) != scale.maximum:
             raise ValueError(f"bands must cover the scale {scale.span()}, got {', '.join(self.names())}")
-        for one, following in zip(ascending, ascending[1:], strict=False):
+        for one, following in pairwise(ascending):
             gap = following.low - one.high
             if one.low >= one.high or gap > (getattr(scale, "step", None) or 0.0) + 1e-9 or following.high <= one.high:
                 raise ValueError(f"bands must follow one another without a gap, got {', '.join(self.names())}")

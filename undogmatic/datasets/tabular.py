@@ -115,7 +115,7 @@ def _commas(path: Path, needed: str, header: str) -> None:
         if mark in header and "," not in header:
             raise DataError(
                 f"{path}:1: no column `{needed}`; the file seems to be separated by {name} ({header.strip()!r}). Save "
-                "it again as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
+                "it as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
             )
 
 

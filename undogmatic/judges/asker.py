@@ -288,7 +288,7 @@ class LevelsQuestion(Question):
         return "\n\n".join(part for part in parts if part)
 
     def _labels(self, words: LevelWording) -> list[str]:
-        return list(words.answers) or [level.meaning for level in self.rubric.anchors(self.prompt.language)]
+        return list(words.answers) or self.rubric.meanings(self.prompt.language)
 
     async def _distribution(
         self,

@@ -38,7 +38,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     out.parent.mkdir(parents=True, exist_ok=True)  # before anything is asked and paid for
     scale = (config["rubric"]["minimum"], config["rubric"]["maximum"])
     if method == "content_free":
-        empty = [Item(id=str(n), text=text) for n, text in enumerate(CONTENT_FREE)]
+        empty = [Item(id=str(n), inputs={"text": text}) for n, text in enumerate(CONTENT_FREE)]
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
         items = labelled_items(data, str(config["rubric"]["name"]))

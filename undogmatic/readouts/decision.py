@@ -51,7 +51,7 @@ class DecisionReadout(Readout):
         return {
             "type": "score",
             "instructions": instructions,
-            "criteria": [level.meaning for level in self.rubric.anchors(self.prompt.language)],
+            "criteria": self.rubric.meanings(self.prompt.language),
         }
 
     def _demos(self) -> dict[str, Any]:
