@@ -387,6 +387,7 @@ class Verdict(Record):
     confidence: float | None = Field(default=None, ge=0, le=100)
     confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
     uncertainty: Literal["low", "medium", "high"] | None = None
+    doubt: float | None = None
     rationale: str | None = None
     issues: tuple[str, ...] = ()
     review: bool = False

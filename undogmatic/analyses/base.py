@@ -16,10 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item, Judgment, Rubric, Verdict
+from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
 
 COLUMNS = (
-    "item_id place pair_id condition label repeat score raw_score low high confidence entropy uncertainty review calls "
+    "item_id judge criterion place pair_id condition label repeat score raw_score low high confidence entropy doubt "
+    "uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
@@ -102,6 +103,8 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
             rows.append(
                 {
                     "item_id": item.id,
+                    "judge": judgment.judge if judgment else None,
+                    "criterion": judgment.criterion if judgment else OVERALL,
                     "place": item.place,
                     "pair_id": item.pair,
                     "condition": item.condition,
@@ -113,6 +116,7 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
                     "high": verdict.interval[1] if verdict and verdict.interval else np.nan,
                     "confidence": verdict.confidence if verdict and verdict.confidence is not None else np.nan,
                     "entropy": verdict.distribution.normalised_entropy if verdict and verdict.distribution else np.nan,
+                    "doubt": verdict.doubt if verdict and verdict.doubt is not None else np.nan,
                     "uncertainty": verdict.uncertainty if verdict else None,
                     "review": verdict.review if verdict else False,
                     "calls": judgment.cost.calls if judgment else 0,
