@@ -14,6 +14,7 @@ import yaml
 
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, items_digest
+from undogmatic.scale import OrderedScale
 
 PROVENANCE = Provenance(
     model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
@@ -39,7 +40,11 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
     """A run's folder as `undogmatic.run` leaves it: one item per outcome."""
 
     def make(
-        outcomes: Sequence[Outcome], items: Sequence[Item] = (), folder: str = "run", repeats: Sequence[Judgment] = ()
+        outcomes: Sequence[Outcome],
+        items: Sequence[Item] = (),
+        folder: str = "run",
+        repeats: Sequence[Judgment] = (),
+        rubric: Rubric = rubric,
     ) -> Path:
         items = items or [Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))]
         path = tmp_path / folder
@@ -89,6 +94,14 @@ def fill(rows: Sequence[dict[str, Any]], path: str, delimiter: str = ",") -> str
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+@pytest.fixture
+def yes_no(rubric: Rubric) -> Rubric:
+    """A rubric of two categories."""
+    wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
+    scale = OrderedScale(categories=("no", "yes"))
+    return rubric.model_copy(update={"scale": scale, "guide": None, "wordings": wordings})
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.analyses.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
+from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.calibration import CalibrationAnalysis
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Item, Verdict
+from undogmatic.records import Failure, Item, Rubric, ScoreDistribution, Verdict
 from undogmatic.review import queue
 from undogmatic.review.commands import export
 from undogmatic.tracking.hide import redacted
@@ -58,6 +63,36 @@ class TestSelect:
         assert self.ids(chosen) == ["i1", "i3", "i2", "i0"]
         assert chosen.measure == "level"
 
+    def test_the_procedures_own_doubt_comes_before_the_interval(self) -> None:
+        chosen = self.draw([sure(10, doubt=0.9), sure(90, doubt=0.1)], everything=True)
+        assert (self.ids(chosen), chosen.measure) == (["i0", "i1"], "procedure")
+
+    @given(
+        st.lists(
+            st.tuples(*[st.one_of(st.none(), st.integers(0, 2))] * 4, st.sampled_from(["low", "high", None])),
+            min_size=10,
+            max_size=14,
+        )
+    )
+    @settings(max_examples=30, deadline=None)
+    def test_the_measure_is_the_one_of_calibration(self, rows: list[tuple[Any, ...]]) -> None:
+        verdicts: list[Outcome] = [
+            Verdict(
+                score=float(10 * k % 100),
+                doubt=doubt,
+                interval=None if width is None else (0, width),
+                confidence=confidence,
+                uncertainty=level,
+                distribution=None if p is None else ScoreDistribution(values=(0, 1), probabilities=(p / 2, 1 - p / 2)),
+            )
+            for k, (doubt, width, confidence, p, level) in enumerate(rows)
+        ]
+        items = [Item(id=f"i{k}", text="text", label=50.0) for k in range(len(verdicts))]
+        judged = Judged(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
+        (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
+        used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]
+        assert [self.draw(verdicts, everything=True).measure] == (used or [None])
+
     def test_without_any_uncertainty_nothing_is_claimed(self) -> None:
         chosen = self.draw([Verdict(score=1), Verdict(score=99, review=True)], everything=True)
         assert self.ids(chosen) == ["i0", "i1"]
@@ -88,6 +123,23 @@ class TestSelect:
 
 
 class TestExport:
+    def test_the_measure_is_named_where_it_is_read(self, make_run: MakeRun) -> None:
+        said = export(str(make_run([sure(20, review=True, doubt=0.25), sure(5, doubt=0.125)])))
+        assert "Most uncertain first, by procedure: the measure that analysis=calibration takes too." in said
+        assert [(row["uncertainty_by"], row["uncertainty_value"]) for row in line_rows()] == [("procedure", 0.25)]
+
+    def test_scores_have_the_precision_of_their_scale_and_categories_their_names(
+        self, make_run: MakeRun, yes_no: Rubric
+    ) -> None:
+        export(str(make_run([Verdict(score=33.333333, interval=(1 / 3, 66.6), review=True)], folder="a")), "of_a")
+        (row,) = line_rows("of_a.jsonl")
+        assert [row[key] for key in ("score", "low", "high")] == [33, 0, 67]
+        verdict = Verdict(score=1.0, category="yes", interval=(0.0, 1.0), review=True)
+        said = export(str(make_run([verdict], folder="b", rubric=yes_no)), "of_b")
+        (cells,) = sheet_rows("of_b.csv")
+        assert [cells[key] for key in ("score", "low", "high")] == ["yes", "no", "yes"]
+        assert "Fill in `label` (no / yes, rubric toy)" in said
+
     def test_both_files_hold_the_same_rows_ready_to_fill_in(self, make_run: MakeRun) -> None:
         verdict = sure(
             20,

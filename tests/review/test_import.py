@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tests.review.conftest import MakeRun, fill, line_rows, sheet_rows, sure
 from undogmatic.cli import main
+from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records import Item, Rubric, Verdict
 from undogmatic.review import labels
 from undogmatic.review.commands import export, import_labels
 
@@ -143,6 +144,27 @@ class TestImport:
         assert "no dataset files: `dataset.path` is 'run.jsonl', which does not exist" in said
         assert "recorded as 'anonymous'" in said
         assert labels.read(Path(run))[0].label == 50
+
+    def test_categories_are_labelled_by_name(self, make_run: MakeRun, yes_no: Rubric) -> None:
+        run = make_run([Verdict(score=1.0), Verdict(score=0.0), Verdict(score=0.0)], folder="named", rubric=yes_no)
+        rows = [("i0", "Yes", "ana"), ("i1", "no", "ana"), ("i1", "yes", "bo")]
+        said = import_labels(
+            str(run),
+            fill([{"item_id": i, "label": label, "labeller": who} for i, label, who in rows], "named.csv"),
+        )
+        assert "3 labels added" in said
+        assert [(one.label, one.given) for one in labels.read(run)] == [(1, "Yes"), (0, "no"), (1, "yes")]
+        first, second = on_scale(TextsDataset(str(run / "labelled.jsonl")).load(), yes_no)
+        assert (first.labels, first.label) == ({"overall": {"unnamed": 1.0}}, 1.0)
+        assert (second.labels, second.label) == ({"overall": {"ana": 0.0, "bo": 1.0}}, 0.5)
+        with pytest.raises(DataError, match="`label` is 'perhaps', not one of no / yes of rubric=toy"):
+            import_labels(str(run), fill([{"item_id": "i0", "label": "perhaps"}], "bad.csv"))
+
+    def test_low_labels_that_are_meant_come_with_the_key_that_says_so(self, make_run: MakeRun) -> None:
+        run = make_run([sure(1) for _ in range(10)], folder="low")
+        rows = [{"item_id": f"i{k}", "label": k} for k in range(10)]
+        said = import_labels(str(run), fill(rows, "low.csv"), scale="0-100")
+        assert f"dataset.path={run}/with_labels.jsonl dataset.label_scale=[0,100]" in said
 
     def test_random_rows_half_labelled_are_pointed_out(self, make_run: MakeRun) -> None:
         run = str(make_run([sure(k) for k in range(4)], folder="other"))
