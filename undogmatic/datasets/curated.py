@@ -14,6 +14,8 @@ from undogmatic.records import Item
 
 VARIANTS = ("authority_only", "explained_only", "explained_cited")
 LENGTH_MATCH = 0.10
+LABEL_SCALE = (0.0, 100.0)
+"""Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
 Part = Literal["pairs", "controls", "adversarial", "labelled"]
 _FILES = {
     "pairs": "ab_pairs.jsonl",
@@ -93,8 +95,9 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
     if not name:
         raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
     extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
-    fields = {k: row[k] for k in ("id", "text", "label") if k in row}
-    return make_item(place, fields | {"condition": f"{prefix}{name}", "metadata": {"part": part} | extra})
+    fields: dict[str, Any] = {k: row[k] for k in ("id", "text", "label") if k in row}
+    fields["condition"] = f"{prefix}{name}"
+    return make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
 
 
 def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
