@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from undogmatic.models.calls import Gateway
+from undogmatic.wordings import Licence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,11 +24,13 @@ class Model:
         name: Identity for provenance and cache keys.
         readouts: Names of the readouts it can serve, the default first.
         max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
+        licence: Under which licence it is, by language; None: its provider's terms, whatever they are.
     """
 
     name: str
     readouts: tuple[str, ...]
     max_concurrency: int | None = None
+    licence: Licence | None = None
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:

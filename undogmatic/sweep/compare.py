@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.config import build
 from undogmatic.outcome import SweepResult
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
 from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tests
 
+OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_CURVES = 7
@@ -61,7 +63,8 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
-        scale=_scale(jobs),
+        rubric=next((build(job.config["rubric"], "rubric") for job in jobs if "rubric" in job.config), None),
+        texts=[OWN_TEXTS, *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ()))],
     )
 
 
@@ -80,11 +83,6 @@ def _headline(jobs: Sequence[Job]) -> str | None:
     """The headline metric that most jobs have, or None."""
     named = Counter(job.facts["headline"] for job in jobs if job.facts.get("headline") is not None)
     return named.most_common(1)[0][0] if named else None
-
-
-def _scale(jobs: Sequence[Job]) -> tuple[float, float]:
-    rubrics = [job.config["rubric"] for job in jobs if "rubric" in job.config]
-    return (float(rubrics[0]["minimum"]), float(rubrics[0]["maximum"])) if rubrics else (0.0, 100.0)
 
 
 def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:
