@@ -124,7 +124,7 @@ class SweepResult:
         findings: Sentences; the first is the verdict.
         failed: Jobs without a result: (job, message).
         tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
-        rubric: The first job's, or None where no job was composed.
+        rubric: That of the first job with a result, or None.
         texts: Files with the words of the sweep and of the jobs' analyses.
     """
 

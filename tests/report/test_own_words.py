@@ -17,6 +17,8 @@ from undogmatic.analyses.base import Judged, analyse
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.models.base import Model
+from undogmatic.models.patterns import PatternsModel
 from undogmatic.outcome import FinishedRun
 from undogmatic.records import Item, Rubric, Verdict
 from undogmatic.wordings import Licensed, texts_beside
@@ -95,6 +97,8 @@ def test_the_shipped_datas_names_are_theirs_alone(finished: Build, tmp_path: Pat
     part = SubsetDataset(shipped, 5)
     assert texts_beside(part) == texts_beside(shipped) and part.licence == shipped.licence is not None
     assert SubsetDataset(own, 1).licence is None
+    assert CuratedDataset(["controls"], path=str(own.path)).licence is None
+    assert "Apache-2.0" in (PatternsModel().licence or {})["pt"] and Model.licence is None
     _, shown = written(finished(results=[], texts=()))
     assert ":authority_only (authority_only): score" in shown
     _, shown = written(finished(results=[], texts=texts_beside(shipped)))
