@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, Judged, tabulate
+from undogmatic.analyses.base import AnalysisResult, Judged, analyse, tabulate
 from undogmatic.config import Settings, build, settings
 from undogmatic.datasets.base import on_scale
 from undogmatic.engine.journal import Journal
@@ -36,6 +36,7 @@ from undogmatic.records import (
 )
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
+from undogmatic.wordings import Licence, Licensed, texts_beside
 
 
 class Parts(NamedTuple):
@@ -65,6 +66,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     chosen = settings(config)
     dataset = build(chosen.dataset, "dataset")
     analysis = build(chosen.analysis, "analysis")
+    texts = [*texts_beside(dataset), *texts_beside(analysis)]
     engine = build(chosen.engine, "engine")
     tracker = build(chosen.tracking, "tracking")
     items: list[Item] = dataset.load()[: chosen.run.limit]
@@ -98,7 +100,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     _some_verdict(judgments)
 
     judged = Judged(frame, parts.rubric, name, digest=dataset_digest)
-    results: list[AnalysisResult] = analysis(judged, np.random.default_rng(chosen.seed))
+    results = analyse(analysis, judged, np.random.default_rng(chosen.seed))
     finished = FinishedRun(
         name=name,
         folder=folder,
@@ -122,9 +124,13 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         started=started,
         seconds=time.time() - started,
         repeatability=manifest.compare(frame, judgments, all(r.deterministic for r in parts.judge.readouts())),
+        texts=list(dict.fromkeys([*texts, *(path for result in results for path in result.texts)])),
+        model_licences=_licences(parts.judge),
+        data_licence=dataset.licence if isinstance(dataset, Licensed) else None,
     )
     headline = next((r.headline for r in results if r.headline is not None), None)
-    facts = {"headline": headline, "choices": choices, "uses_prompt": finished.uses_prompt, "model": parts.model.name}
+    facts: dict[str, Any] = {"headline": headline, "choices": choices, "model": parts.model.name}
+    facts |= {"uses_prompt": finished.uses_prompt, "texts": [str(path) for path in finished.texts]}
     _report(finished, tracker)
     unanswered = int(frame["error"].isin(RETRIED_ON_RESUME).sum())
     manifest.close("stopped" if unanswered else "finished", **facts)
@@ -162,6 +168,15 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
 def _asked(judge: Judge) -> tuple[Asked, ...]:
     ways = (Asked(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown()) for s in judge.readouts())
     return tuple(dict.fromkeys(ways))
+
+
+def _licences(judge: Judge) -> list[Licence | None]:
+    """What the judge's models say of their licences, each once."""
+    found: list[Licence | None] = []
+    for source in judge.readouts():
+        if source.model.licence not in found:
+            found.append(source.model.licence)
+    return found
 
 
 def _keep(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
+from undogmatic.wordings import texts_beside
 
 COLUMNS = (
     "item_id judge criterion place pair_id condition label repeat score raw_score low high confidence entropy doubt "
@@ -140,7 +142,7 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the report: a key of `report/texts/<language>.yaml` and the values its wording uses."""
+    """A sentence of the report: the key of its wording (see `undogmatic.wordings`) and the values that this uses."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -169,6 +171,8 @@ class AnalysisResult:
     """Key of the metric that sums the analysis up; sweeps rank and search by it."""
     items: pd.DataFrame | None = None
     """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
+    texts: Sequence[Path] = ()
+    """The files with its words; `analyse` fills them in."""
 
 
 class Analysis(Protocol):
@@ -188,6 +192,12 @@ class Analysis(Protocol):
         ...
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]: ...
+
+
+def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    """What an analysis yields, with where its words lie: beside the module that defines it."""
+    texts = texts_beside(analysis)
+    return [r if r.texts else replace(r, texts=texts) for r in analysis(judged, rng)]
 
 
 def metric_name(*parts: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.outcome import FinishedRun
-from undogmatic.records import Failure, Judgment, Verdict
+from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
 from undogmatic.report.words import Words, missing
 
@@ -26,14 +26,14 @@ def failure_counts(run: FinishedRun, words: Words) -> str:
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """Every failed judgment with its kind and message."""
-    by_key = {(j.item_id, j.repeat): j for j in run.judgments}
+    by_key = _by_key(run)
     rows = []
-    for row in run.frame[run.frame["error"].notna()].itertuples():
-        judgment = by_key.get((row.item_id, row.repeat))
+    for row in run.frame[run.frame["error"].notna()].to_dict("records"):
+        judgment = by_key.get(_key(row))
         outcome = judgment.outcome if judgment is not None else None
         message = outcome.message if isinstance(outcome, Failure) else ""
-        kind = words.find(f"common.failure.{row.error}") or str(row.error)
-        rows.append((str(row.item_id), kind, shorten(message)))
+        kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
+        rows.append((str(row["item_id"]), kind, shorten(message)))
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
     yield Table(headers, rows[:MOST_FAILURES])
     if len(rows) > MOST_FAILURES:
@@ -43,18 +43,17 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The texts with the highest, lowest and least certain scores, and those marked for review."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
-    by_id = {j.item_id: j for j in run.judgments if j.repeat == 0}
-    review = [i for i, j in by_id.items() if isinstance(j.outcome, Verdict) and j.outcome.review]
+    by_key = _by_key(run)
     unsure = first.sort_values("confidence", kind="stable")
     lists: dict[str, pd.DataFrame] = {
         "highest": first.sort_values("score", ascending=False, kind="stable"),
         "lowest": first.sort_values("score", kind="stable"),
         "uncertain": unsure[unsure["confidence"].notna()],
-        "review": first[first["item_id"].isin(review)],
+        "review": first[first["review"].astype(bool)],
     }
     yield Heading(words.text("common.items_title"))
     yield Paragraph(words.text("common.items_intro", length=EXCERPT))
-    texts = {item.id: item.text for item in run.items}
+    texts = {item.id: _excerpt(item, run.rubric, words) for item in run.items}
     seen: set[str] = set()
     for key, frame in lists.items():
         rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
@@ -63,13 +62,34 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
-            yield _item(row, by_id[row["item_id"]], texts[row["item_id"]], words)
+            yield _item(row, by_key[_key(row)], texts[row["item_id"]], words)
+
+
+def _by_key(run: FinishedRun) -> dict[tuple[Any, ...], Judgment]:
+    return {(j.item_id, j.judge, j.criterion, j.repeat): j for j in run.judgments}
+
+
+def _key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """By which judgment a row of the table was made."""
+    return row["item_id"], row["judge"], row["criterion"], row["repeat"]
+
+
+def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
+    """What was judged, shortened; under headings where the rubric shows several inputs."""
+    shown = [name for name in rubric.inputs if name in item.inputs]
+    if len(shown) < 2:
+        return shorten(item.inputs[shown[0]] if shown else item.text)
+    wording = rubric.wordings.get(words.language)
+    headings = wording.headings if wording is not None else {}
+    return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
 
 
 def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -> Quote:
     verdict = judgment.outcome
     assert isinstance(verdict, Verdict)
-    said = [words.text("common.item_score", score=verdict.score)]
+    said = [] if verdict.score is None else [words.text("common.item_score", score=verdict.score)]
+    if verdict.category is not None:
+        said.append(words.text("common.item_category", category=verdict.category))
     if verdict.interval is not None:
         said.append(words.text("common.item_interval", interval=verdict.interval))
     if verdict.confidence is not None:
@@ -86,7 +106,7 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -
     if verdict.details:
         details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
         below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
-    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", shorten(text), " ".join(below) or None)
+    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
 
 
 def shorten(text: str) -> str:
