@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, rubric, verdict
+from tests.analyses.builders import Score, configured, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
-from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.errors import DataError
 from undogmatic.records import Item
 
@@ -30,7 +29,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
 
 
 def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = LabelledAnalysis(resamples=200, **settings)(judged, np.random.default_rng(0))
+    (result,) = configured("labelled", resamples=200, **settings)(judged, np.random.default_rng(0))
     return result
 
 
@@ -144,8 +143,8 @@ def test_two_texts_are_too_few_for_a_figure(said: Said) -> None:
 
 def test_labels_that_are_missing_or_off_the_scale() -> None:
     with pytest.raises(DataError, match=r"'t1': `label` is 7000.*0 to 100"):
-        LabelledAnalysis().check(labelled([0, 7000], [1.0, 2]))
+        configured("labelled").check(labelled([0, 7000], [1.0, 2]))
     judged = labelled([0], [1.0])
     judged.frame["label"] = np.nan
     with pytest.raises(Unsuited, match="label"):
-        LabelledAnalysis().check(judged)
+        configured("labelled").check(judged)

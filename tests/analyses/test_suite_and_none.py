@@ -7,21 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import grouped_run, paired_run
-from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.adversarial import AdversarialAnalysis
+from tests.analyses.builders import configured, grouped_run, paired_run
 from undogmatic.analyses.base import AnalysisResult, Finding
-from undogmatic.analyses.controls import ControlsAnalysis
-from undogmatic.analyses.costs import CostsAnalysis
-from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.none import NoAnalysis
-from undogmatic.analyses.suite import SuiteAnalysis
 from undogmatic.errors import DataError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
-SUITE = SuiteAnalysis(
-    AbAnalysis(resamples=200), ControlsAnalysis(), AdversarialAnalysis(), LabelledAnalysis(), CostsAnalysis()
-)
+SUITE = configured("suite")
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 

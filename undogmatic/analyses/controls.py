@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +27,6 @@ from undogmatic.stats.proportion import Proportion, proportion
 Band = tuple[float | None, float | None]
 
 
-def _default_bands() -> dict[str, Band]:
-    return {"humble": (None, 25.0), "neutral": (None, 25.0), "hubristic": (75.0, None)}
-
-
 @dataclass(frozen=True)
 class ControlsAnalysis:
     """Share of each class in its band, and how well the `worst` class is separated from every other one.
@@ -42,8 +38,8 @@ class ControlsAnalysis:
     """
 
     name: ClassVar[str] = "controls"
-    bands: dict[str, Band] = field(default_factory=_default_bands)
-    worst: str = "hubristic"
+    bands: dict[str, Band]
+    worst: str
     level: float = 0.95
 
     def __post_init__(self) -> None:

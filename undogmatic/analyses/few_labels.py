@@ -39,8 +39,8 @@ class FewLabelsAnalysis:
     """
 
     name: ClassVar[str] = "few_labels"
-    treatment: str = "authority_only"
-    baseline: str = "explained_only"
+    treatment: str
+    baseline: str
     target_width: float | None = None
     level: float = 0.95
 

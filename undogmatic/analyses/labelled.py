@@ -58,7 +58,7 @@ class LabelledAnalysis:
     """
 
     name: ClassVar[str] = "labelled"
-    prefix: str | None = "gold:"
+    prefix: str | None = None
     level: float = 0.95
     resamples: int = 2000
 
