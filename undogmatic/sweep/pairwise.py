@@ -138,7 +138,8 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
     analysis = job.config.get("analysis", {})
-    analysis = analysis.get("ab", analysis)  # analysis=suite holds the paired experiment's settings one level down
+    for outer in ("suite", "ab"):  # several analyses hold each one's settings one level down, and so does the suite
+        analysis = analysis.get(outer, analysis)
     sides = [analysis.get(key) for key in ("treatment", "baseline")]
     if None in sides or not set(sides) <= set(scores["condition"].dropna()):
         return None
