@@ -84,7 +84,11 @@ def test_verdicts_of_judges_of_known_behaviour(said: Said) -> None:
     # In order, but squeezed into the top of the scale.
     assert "labelled.verdict_tracks_order" in said(analyse(labelled(gold, list(90 + close / 20))))
     assert "labelled.verdict_does_not_track" in said(analyse(labelled(gold, list(draw.uniform(0, 100, 60)))))
-    assert "labelled.verdict_does_not_track" in said(analyse(labelled(gold, list(100 - close))))
+    reversed_ = said(analyse(labelled(gold, list(100 - close))))["labelled.verdict_reversed"].values
+    assert reversed_["interval"][0] < reversed_["spearman"] < reversed_["interval"][1] < -0.9
+    assert "labelled.verdict_reversed" in said(analyse(labelled(gold, list(100 - gold))))  # to the last text
+    too_few = analyse(labelled(list(gold[:9]), list(100 - gold[:9])))
+    assert "labelled.verdict_too_few" in said(too_few)
 
 
 def test_a_judge_that_always_says_the_same(said: Said) -> None:

@@ -22,6 +22,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.comparison import Comparison, Settings, compare, describe
 from undogmatic.analyses.pairs import Pairs, match
+from undogmatic.analyses.truth import check_order
 from undogmatic.analyses.verdict import Evidence, decide
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, power
@@ -72,6 +73,7 @@ class AbAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises DataError if the conditions are missing or a pair is not complete."""
+        check_order(self.name, judged.rubric)
         judged.need(self.name, "condition", (self.treatment, self.baseline))
         judged.need(self.name, "pair_id")
         self._pairs(judged)

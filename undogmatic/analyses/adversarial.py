@@ -21,6 +21,7 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.truth import check_order
 from undogmatic.stats import ranking
 
 PREFIX = "attack:"
@@ -49,6 +50,7 @@ class AdversarialAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks, or no baseline to compare them with."""
+        check_order(self.name, judged.rubric)
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):

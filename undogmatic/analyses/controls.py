@@ -20,6 +20,7 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, ranking
 from undogmatic.stats.proportion import Proportion, proportion
@@ -52,6 +53,7 @@ class ControlsAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
+        check_order(self.name, judged.rubric)
         if not self._present(judged):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
