@@ -422,7 +422,7 @@ def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
         write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
         doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
     jobs = {job.overrides["arm"]: job for job in read_jobs(tmp_path)}
-    tests = worth_tests(jobs, np.random.default_rng(0)).set_index(["measure", "left", "right"])
+    tests = worth_tests(jobs, 0).set_index(["measure", "left", "right"])
     for measure in ("review_gain", "aurc", "width"):
         assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
         assert tests.loc[(measure, "first", "other"), "p_holm"] == max(
