@@ -27,7 +27,8 @@ class Job:
         facts: Its `run.json`; {} if it did not get that far.
         metrics: Its `metrics.json`; {} without a result.
         scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`,
-            `seconds` (that its judgment took when it was made).
+            `seconds` (that its judgment took; NaN where the cache had part in it).
+        costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
         items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
@@ -42,6 +43,7 @@ class Job:
     status: Status
     message: str | None = None
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
 
     @property
     def readout(self) -> str:
@@ -72,21 +74,32 @@ def _read(folder: Path, number: int) -> Job:
         status, message = "stopped", "it did not come to its end (killed?)"
     overrides = _yaml(folder / ".hydra" / "overrides.yaml") or []
     config = _yaml(folder / ".hydra" / "config.yaml") or {}
+    costs = _costs(folder) if status == "finished" else pd.DataFrame()
     return Job(
         number=number,
         overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
         config=config,
         facts=facts,
         metrics=_json(folder / "metrics.json") if status == "finished" else {},
-        scores=_scores(folder) if status == "finished" else pd.DataFrame(),
+        scores=_scores(folder, costs) if status == "finished" else pd.DataFrame(),
         status=status,
         message=message,
         items=_items(folder) if status == "finished" else pd.DataFrame(),
+        costs=costs,
     )
 
 
-def _scores(folder: Path) -> pd.DataFrame:
+def _costs(folder: Path) -> pd.DataFrame:
+    from undogmatic.engine.journal import last_judgments
+
+    found = last_judgments(folder / "judgments.jsonl").values()
+    return pd.DataFrame([{"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump() for j in found])
+
+
+def _scores(folder: Path, costs: pd.DataFrame) -> pd.DataFrame:
     read = _table(folder / "scores.csv")
+    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
+    read["seconds"] = read["seconds"].mask(read.index.isin(cached))
     if (folder / "labels.csv").is_file():
         read = read.join(_table(folder / "labels.csv"))
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
