@@ -17,7 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 
 import undogmatic
-from tests.analyses.builders import verdict
+from tests.analyses.builders import rubric, verdict
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.errors import ConfigError
 from undogmatic.outcome import SweepResult
@@ -31,7 +31,7 @@ from undogmatic.sweep.worth import worth_tests
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
-RUBRIC = {"minimum": 0, "maximum": 100, "levels": [0, 25, 50, 75, 100], "direction": "higher_is_worse"}
+RUBRIC = rubric().model_dump(mode="json")
 
 
 def texts(labels: bool = False) -> pd.DataFrame:

@@ -132,4 +132,4 @@ class SweepResult:
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    scale: tuple[float, float] = (0.0, 100.0)
+    scale: tuple[float, float] = (0.0, 1.0)

@@ -83,8 +83,8 @@ def _headline(jobs: Sequence[Job]) -> str | None:
 
 
 def _scale(jobs: Sequence[Job]) -> tuple[float, float]:
-    rubrics = [job.config["rubric"] for job in jobs if "rubric" in job.config]
-    return (float(rubrics[0]["minimum"]), float(rubrics[0]["maximum"])) if rubrics else (0.0, 100.0)
+    rubrics = [job.rubric for job in jobs if "rubric" in job.config]
+    return (rubrics[0].minimum, rubrics[0].maximum) if rubrics else (0.0, 1.0)
 
 
 def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 import yaml
 
 from undogmatic.command import ERROR_FILE
+from undogmatic.records import Rubric
 
 Status = Literal["finished", "stopped", "failed"]
 
@@ -44,6 +45,11 @@ class Job:
     message: str | None = None
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric it judged by, in whichever form its config gives it."""
+        return Rubric.model_validate({key: v for key, v in self.config["rubric"].items() if key != "_target_"})
 
     @property
     def readout(self) -> str:

@@ -153,7 +153,7 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
     by_pair = scores[scores["condition"].isin(sides)].pivot_table(
         index="pair_id", columns="condition", values="score", sort=False
     )
-    sign = 1 if job.config["rubric"]["direction"] == "higher_is_worse" else -1
+    sign = 1 if job.rubric.direction == "higher_is_worse" else -1
     return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
 
 
@@ -173,7 +173,7 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     rows = []
     for pair in found:
         a, b = pair.a["score"].to_numpy(dtype=np.float64), pair.b["score"].to_numpy(dtype=np.float64)
-        levels = jobs[pair.left].config["rubric"]["levels"]
+        levels = jobs[pair.left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
         rows.append(
