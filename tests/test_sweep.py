@@ -17,9 +17,11 @@ import yaml
 from omegaconf import OmegaConf
 
 import undogmatic
+from tests.analyses.builders import verdict
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.errors import ConfigError
 from undogmatic.outcome import SweepResult
+from undogmatic.records import Cost
 from undogmatic.report.words import Words
 from undogmatic.resume import output_folder
 from undogmatic.sweep import SweepCallback, read_manifest
@@ -73,6 +75,17 @@ def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | Non
     (folder / "run.json").write_text(json.dumps(known | facts))
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scores.to_csv(folder / "scores.csv", index=False)
+    share = {key: metrics[key] / len(scores) for key in ("calls", "calls_cached", "input_tokens", "output_tokens")}
+    cost = Cost(
+        calls=round(share["calls"]),
+        cached=round(share["calls_cached"]),
+        input_tokens=round(share["input_tokens"]),
+        output_tokens=round(share["output_tokens"]),
+        usd=metrics.get("usd"),
+    )
+    with (folder / "judgments.jsonl").open("w", encoding="utf-8") as journal:
+        for item in scores["item_id"]:
+            journal.write(verdict(item, 50.0, cost=cost).model_dump_json() + "\n")
 
 
 def metrics(share: float, **more: float) -> dict[str, float]:
@@ -380,7 +393,7 @@ def doubting(seed: int, informed: bool) -> pd.DataFrame:
 def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(tmp_path: Path) -> None:
     for number, (arm, informed) in enumerate({"knowing": True, "guessing": False}.items()):
         gain = {"calibration.review_gain": 1.0 if informed else 0.0, "calibration.judged": 24.0}
-        counts = {"judged": 24, "failed": 0, "calls": 48, "calls_cached": 24, "input_tokens": 240, "output_tokens": 24}
+        counts = {"judged": 24, "failed": 0, "calls": 72, "calls_cached": 0, "input_tokens": 240, "output_tokens": 24}
         folder, facts = tmp_path / str(number), {"headline": "calibration.review_gain"}
         write_job(folder, [f"arm={arm}"], scored(80, 20), metrics=gain | counts, **facts)
         doubting(1, informed).to_csv(folder / "items_calibration.csv", index=False)
@@ -405,17 +418,34 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
 
 
 def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
-    for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 30, 1.0)]):
+    for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 48, 1.0)]):
         counts = {"judged": 24, "failed": 0, "calls": calls, "calls_cached": 0}
         counts |= {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
         trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
         frame = scored(80, 20).assign(seconds=seconds)
         write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
     costs = result_of(tmp_path).tables["costs"].set_index("name")
-    assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 1.25}
+    assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 2.0}
     assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
     assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
     assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
+
+
+def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
+    spent = {"judged": 24, "failed": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0.0}
+    asked = spent | {"calls": 24, "calls_cached": 0, "input_tokens": 2400, "output_tokens": 240}
+    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=metrics(1.0) | asked)
+    answered = scored(70, 20, seed=1).assign(seconds=0.001)
+    write_job(
+        tmp_path / "1", ["judge=cached"], answered, metrics=metrics(1.0) | spent | {"calls": 0, "calls_cached": 72}
+    )
+    result = result_of(tmp_path)
+    costs = result.tables["costs"].set_index("name")
+    assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}
+    for quantity in ("tokens", "seconds", "usd"):
+        assert costs[f"{quantity}_per_item"].isna().to_dict() == {"asked": False, "cached": True}
+    assert result.jobs.set_index("name")["seconds"].isna().to_dict() == {"asked": False, "cached": True}
+    assert "cached" in said(result) and "unknown where there are none" in said(result)
 
 
 def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
@@ -425,7 +455,7 @@ def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
         write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
         doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
     jobs = {job.overrides["arm"]: job for job in read_jobs(tmp_path)}
-    tests = worth_tests(jobs, np.random.default_rng(0)).set_index(["measure", "left", "right"])
+    tests = worth_tests(jobs, 0).set_index(["measure", "left", "right"])
     for measure in ("review_gain", "aurc", "width"):
         assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
         assert tests.loc[(measure, "first", "other"), "p_holm"] == max(

@@ -73,12 +73,12 @@ def compose_config(overrides: Sequence[str] = ()) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-    from undogmatic.overrides import explain
+    from undogmatic.overrides import combined, explain
     from undogmatic.paths import conf_folder
 
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
-            config = OmegaConf.to_container(compose("config", list(overrides)), resolve=True, throw_on_missing=True)
+            config = OmegaConf.to_container(compose("config", combined(overrides)), resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
     except (HydraException, OmegaConfBaseException) as error:

@@ -134,14 +134,18 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
     """Check arguments against the constructor's annotations; returns them with their types coerced."""
     hints = typing.get_type_hints(target.__init__)
     fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(target.__init__).parameters.items():
+    parameters = inspect.signature(target.__init__).parameters
+    for name, parameter in parameters.items():
         if name == "self" or name in parts or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
+    any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     schema = create_model(
         "Arguments",
-        __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=()),
+        __config__=ConfigDict(
+            extra="allow" if any_name else "forbid", arbitrary_types_allowed=True, protected_namespaces=()
+        ),
         **fields,
     )
     try:

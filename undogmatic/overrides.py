@@ -1,16 +1,37 @@
-"""What Hydra could not compose, in our words: the key, what was typed, what is close or known, the next step."""
+"""The command line's overrides: lists of analyses, which Hydra would merge into one; and what it could not compose, in
+our words: the key, what was typed, what is close or known, the next step."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
+from hydra.core.config_store import ConfigStore
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from undogmatic.errors import UndogmaticError
 from undogmatic.paths import conf_folder
+
+
+def combined(words: Sequence[str]) -> list[str]:
+    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here.
+
+    The option holds a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to
+    the processes of a sweep's jobs, whatever the launcher.
+    """
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
+
+
+def _combined(word: str) -> str:
+    word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
+    for option in re.findall(r"[\w-]+(?:\+[\w-]+)+", word.partition("=")[2]):
+        defaults = [f"{name}@{name}" for name in dict.fromkeys(option.split("+"))]
+        node = {"defaults": defaults, "_target_": "undogmatic.analyses.several.SeveralAnalyses"}
+        ConfigStore.instance().store(option, node, group="analysis")
+    return word
 
 
 def typed_wrongly(error: BaseException) -> bool:
@@ -81,7 +102,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not known:
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]
-    if any(_key(word) == group and "," in word for word in words):
+    if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
         # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
         return f"{said} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
     # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.

@@ -80,16 +80,18 @@ def main() -> None:
     What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
     "1": then it hands them on. So it always is; who sets it sees the traceback.
     """
+    from undogmatic.overrides import combined, explain, typed_wrongly
+
+    typed = sys.argv[1:]
+    sys.argv[1:] = combined(typed)
     in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         job()
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        from undogmatic.overrides import explain, typed_wrongly
-
         if in_full or not typed_wrongly(error):
             raise
-        print(f"error: {explain(error, sys.argv[1:])}", file=sys.stderr)
+        print(f"error: {explain(error, typed)}", file=sys.stderr)
         note_status(2)
     sys.exit(exit_status())
 

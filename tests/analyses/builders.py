@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.api import compose_config
+from undogmatic.config import build
 from undogmatic.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Rubric, Verdict, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
@@ -13,6 +16,16 @@ WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"
 
 Score = float | FailureKind
 """A score, or the reason why there is none."""
+
+
+def configured(name: str, **changes: Any) -> Any:
+    """An analysis as `conf/analysis/` sets it up, with these keys changed."""
+    return build(_node(name) | changes, "analysis")
+
+
+@functools.cache
+def _node(name: str) -> dict[str, Any]:
+    return compose_config([f"analysis={name}"])["analysis"]  # type: ignore[no-any-return]
 
 
 def rubric(direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse") -> Rubric:

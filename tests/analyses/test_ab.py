@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import paired_run
+from tests.analyses.builders import configured, paired_run
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
 from undogmatic.errors import ConfigError, DataError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
-FAST = AbAnalysis(resamples=200)
+FAST = configured("ab", resamples=200)
 T, B, H = "authority_only", "explained_only", "explained_cited"
 
 # Six pairs, differences 30, 50, -10, 0, 40, 20: mean 130/6, median 25, five of which are not zero.
@@ -60,7 +60,7 @@ class TestNumbers:
 
     @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
     def test_zero_handling_is_stated(self, rng: np.random.Generator, said: Said, zero_method: str) -> None:
-        analysis = AbAnalysis(resamples=200, zero_method=zero_method)  # type: ignore[arg-type]
+        analysis = configured("ab", resamples=200, zero_method=zero_method)  # type: ignore[arg-type]
         assert f"ab.zeros_{zero_method}" in said(analyse(rng, {T: NAKED, B: EXPLAINED}, analysis=analysis))
 
     def test_swapping_the_sides_mirrors_every_number(self) -> None:
@@ -96,7 +96,7 @@ class TestNumbers:
 
     def test_more_pairs_than_hodges_lehmann_can_take_are_said(self, rng: np.random.Generator, said: Said) -> None:
         a = rng.uniform(40, 90, 301)
-        result = analyse(rng, {T: list(a), B: list(a - 20)}, analysis=AbAnalysis(resamples=100))
+        result = analyse(rng, {T: list(a), B: list(a - 20)}, analysis=configured("ab", resamples=100))
         assert said(result)["ab.no_hodges_lehmann"].values["n"] == 301
         assert "ab.hodges_lehmann" not in result.metrics
 
@@ -125,7 +125,7 @@ class TestHybrid:
 
     def test_without_any_hybrid_it_is_said(self, rng: np.random.Generator, said: Said) -> None:
         assert said(analyse(rng, {T: NAKED, B: EXPLAINED}))["ab.no_hybrid"].values == {"hybrid": H}
-        switched_off = AbAnalysis(resamples=200, hybrid=None)
+        switched_off = configured("ab", resamples=200, hybrid=None)
         assert "ab.no_hybrid" not in said(analyse(rng, {T: NAKED, B: EXPLAINED}, analysis=switched_off))
 
 
@@ -189,7 +189,7 @@ class TestData:
     )
     def test_settings_that_make_no_sense(self, settings: dict[str, object], named: str) -> None:
         with pytest.raises(ConfigError, match=named):
-            AbAnalysis(**settings)  # type: ignore[arg-type]
+            configured("ab", **settings)  # type: ignore[arg-type]
 
 
 def lengths(n: int, naked: float, explained: float, spread: float = 0.5) -> dict[str, list[int]]:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import grouped_run
-from undogmatic.analyses.adversarial import AdversarialAnalysis
+from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
@@ -24,7 +23,7 @@ GROUPS = {
 
 def analyse(groups: dict[str, list[float]], direction: str = "higher_is_worse", **settings: object) -> AnalysisResult:
     judged = grouped_run(groups, direction=direction)  # type: ignore[arg-type]
-    (result,) = AdversarialAnalysis(**settings)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
+    (result,) = configured("adversarial", **settings)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
     return result
 
 
@@ -43,18 +42,18 @@ def test_numbers_by_hand(said: Said) -> None:
     found = said(result)
     assert found["adversarial.worst"].values["attack"] == "attack:hedges"
     assert found["adversarial.success_midpoint"].values == {"threshold": 50}
-    assert found["adversarial.shift"].values == {"n": 2, "naked": ["authority_only"]}
+    assert found["adversarial.shift"].values == {"n": 2, "treatment": ["authority_only"]}
     assert result.headline == "adversarial.auc_worst"
 
 
 def test_success_may_mean_passing_for_an_explanation(said: Said) -> None:
-    result = analyse(GROUPS, success="explained_95")
+    result = analyse(GROUPS, success="baseline_95")
     # The 95th percentile of 10, 20, 30, 40 is 38.5.
-    assert said(result)["adversarial.success_explained_95"].values["threshold"] == pytest.approx(38.5)
+    assert said(result)["adversarial.success_baseline_95"].values["threshold"] == pytest.approx(38.5)
     assert result.metrics["adversarial.success.hedges"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize("success", ["midpoint", "explained_95"])
+@pytest.mark.parametrize("success", ["midpoint", "baseline_95"])
 def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
     here = analyse(GROUPS, success=success)
     mirrored = {c: [100 - s for s in scores] for c, scores in GROUPS.items()}
@@ -87,7 +86,7 @@ def test_failures_and_groups_nobody_judged(said: Said) -> None:
     found = said(result)
     assert result.tables["attacks"]["attack"].tolist() == ["attack:padding"]
     assert result.metrics["adversarial.failed"] == 2
-    assert "adversarial.no_naked" in found
+    assert "adversarial.no_treatment" in found
     assert "adversarial.shift.padding" not in result.metrics
     nothing = analyse({"explained_only": ["refusal"], "attack:a": [90.0]})  # type: ignore[list-item]
     assert "adversarial.nothing_judged" in said(nothing)
@@ -95,7 +94,7 @@ def test_failures_and_groups_nobody_judged(said: Said) -> None:
 
 
 def test_what_the_dataset_lacks_is_named() -> None:
-    check = AdversarialAnalysis().check
+    check = configured("adversarial").check
     with pytest.raises(Unsuited, match=r"attack:.*dataset=curated"):
         check(grouped_run({"explained_only": [1.0]}))
     with pytest.raises(Unsuited, match=r"explained_only or gold:explained or humble.*dataset=curated"):

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import grouped_run
+from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
-from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.errors import ConfigError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
@@ -17,7 +16,7 @@ GOOD = {"humble": [5.0] * 8, "neutral": [10.0] * 7 + [25.0], "hubristic": [90.0]
 
 
 def analyse(groups: dict[str, list[float]], **fields: object) -> AnalysisResult:
-    (result,) = ControlsAnalysis()(grouped_run(groups, **fields), np.random.default_rng(0))  # type: ignore[arg-type]
+    (result,) = configured("controls")(grouped_run(groups, **fields), np.random.default_rng(0))  # type: ignore[arg-type]
     return result
 
 
@@ -51,7 +50,7 @@ def test_where_high_is_good_the_same_texts_are_told_apart() -> None:
     mirrored = {c: [100 - s for s in scores] for c, scores in GOOD.items()}
     bands = {"humble": (75.0, None), "neutral": (75.0, None), "hubristic": (None, 25.0)}
     judged = grouped_run(mirrored, direction="higher_is_better")
-    (there,) = ControlsAnalysis(bands=bands)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
+    (there,) = configured("controls", bands=bands)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
     here = analyse(GOOD)
     for key in ("controls.in_band", "controls.auc.humble", "controls.auc.neutral"):
         assert there.metrics[key] == here.metrics[key]
@@ -76,10 +75,10 @@ def test_few_texts_are_counted_but_not_drawn(said: Said) -> None:
 
 def test_a_dataset_without_controls_and_bands_that_make_no_sense() -> None:
     with pytest.raises(Unsuited, match="dataset=controls"):
-        ControlsAnalysis().check(grouped_run({"authority_only": [1.0]}))
+        configured("controls").check(grouped_run({"authority_only": [1.0]}))
     with pytest.raises(ConfigError, match=r"analysis.bands.humble.*0 to 100"):
-        ControlsAnalysis(bands={"humble": (None, 250.0)}, worst="humble").check(grouped_run(GOOD))  # type: ignore[arg-type]
+        configured("controls", bands={"humble": (None, 250.0)}, worst="humble").check(grouped_run(GOOD))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"analysis.bands.humble"):
-        ControlsAnalysis(bands={"humble": (30.0, 20.0)}, worst="humble")
+        configured("controls", bands={"humble": (30.0, 20.0)}, worst="humble")
     with pytest.raises(ConfigError, match=r"analysis.worst"):
-        ControlsAnalysis(worst="nobody")
+        configured("controls", worst="nobody")

@@ -59,7 +59,19 @@ def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator,
     (result,) = CostsAnalysis()(run, rng)
     found = said(result)
     assert found["costs.calls_single"].values == {"calls": 2.0, "n": 4, "ratio": 2.0}
-    assert found["costs.cached"].values == {"n": 4, "total": 8}
+    assert found["costs.all_cached"].values == {"n": 4, "total": 8, "share": 0.5}
+    assert not {"costs.spent", "costs.spent_unpriced"} & found.keys()
+    assert {m for m in result.metrics if m.startswith("costs.")} == {"costs.calls", "costs.ratio.calls"}
+
+
+def test_what_the_cache_answered_counts_as_calls_and_not_as_free(rng: np.random.Generator, said: Said) -> None:
+    asked = [verdict(f"i{k}", 50.0, cost=cost(2, usd=None)) for k in range(3)]
+    run = judged([*asked, verdict("i3", 50.0, cost=cost(0, cached=2, usd=0.0))])
+    (result,) = CostsAnalysis()(run, rng)
+    found = said(result)
+    assert (result.metrics["costs.calls"], result.metrics["costs.seconds"]) == (2, 2)
+    assert result.metrics["costs.input_tokens"] == 200
+    assert found["costs.cached"].values == {"n": 2, "total": 8, "share": 0.25, "fresh": 3}
     assert "costs.usd" not in result.metrics and "costs.spent_unpriced" in found
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import rubric, verdict
+from tests.analyses.builders import configured, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
-from undogmatic.analyses.few_labels import FewLabelsAnalysis
 from undogmatic.errors import DataError
 from undogmatic.records import Item
 
@@ -36,7 +35,7 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
 
 
 def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Said) -> None:
-    (result,) = FewLabelsAnalysis()(biased(400, 40), rng)
+    (result,) = configured("few_labels")(biased(400, 40), rng)
     m = result.metrics
     assert m["few_labels.judge_mean"] == pytest.approx(56, abs=1.5)
     assert m["few_labels.mean_low"] <= 50 <= m["few_labels.mean_high"]
@@ -51,7 +50,7 @@ def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Sai
 
 
 def test_drawn_labels_are_weighted_and_no_budget_is_guessed(rng: np.random.Generator, said: Said) -> None:
-    (result,) = FewLabelsAnalysis()(biased(400, 40, inclusion=0.1), rng)
+    (result,) = configured("few_labels")(biased(400, 40, inclusion=0.1), rng)
     assert "few_labels.weighted" in said(result)
     assert "few_labels.needed" not in result.metrics
     assert result.metrics["few_labels.mean_low"] <= 50 <= result.metrics["few_labels.mean_high"]
@@ -59,8 +58,8 @@ def test_drawn_labels_are_weighted_and_no_budget_is_guessed(rng: np.random.Gener
 
 def test_what_cannot_be_estimated() -> None:
     with pytest.raises(Unsuited, match="at least 10 labelled texts; the dataset has 4"):
-        FewLabelsAnalysis().check(biased(10, 2))
+        configured("few_labels").check(biased(10, 2))
     with pytest.raises(Unsuited, match="`label`"):
-        FewLabelsAnalysis().check(biased(10, 0))
+        configured("few_labels").check(biased(10, 0))
     with pytest.raises(DataError, match="`inclusion_probability` is 0"):
-        FewLabelsAnalysis().check(biased(20, 10, inclusion=0.0))
+        configured("few_labels").check(biased(20, 10, inclusion=0.0))

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, rubric, verdict
+from tests.analyses.builders import Score, configured, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
-from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.errors import DataError
 from undogmatic.records import Item
 
@@ -30,7 +29,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
 
 
 def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = LabelledAnalysis(resamples=200, **settings)(judged, np.random.default_rng(0))
+    (result,) = configured("labelled", resamples=200, **settings)(judged, np.random.default_rng(0))
     return result
 
 
@@ -85,7 +84,11 @@ def test_verdicts_of_judges_of_known_behaviour(said: Said) -> None:
     # In order, but squeezed into the top of the scale.
     assert "labelled.verdict_tracks_order" in said(analyse(labelled(gold, list(90 + close / 20))))
     assert "labelled.verdict_does_not_track" in said(analyse(labelled(gold, list(draw.uniform(0, 100, 60)))))
-    assert "labelled.verdict_does_not_track" in said(analyse(labelled(gold, list(100 - close))))
+    reversed_ = said(analyse(labelled(gold, list(100 - close))))["labelled.verdict_reversed"].values
+    assert reversed_["interval"][0] < reversed_["spearman"] < reversed_["interval"][1] < -0.9
+    assert "labelled.verdict_reversed" in said(analyse(labelled(gold, list(100 - gold))))  # to the last text
+    too_few = analyse(labelled(list(gold[:9]), list(100 - gold[:9])))
+    assert "labelled.verdict_too_few" in said(too_few)
 
 
 def test_a_judge_that_always_says_the_same(said: Said) -> None:
@@ -144,8 +147,8 @@ def test_two_texts_are_too_few_for_a_figure(said: Said) -> None:
 
 def test_labels_that_are_missing_or_off_the_scale() -> None:
     with pytest.raises(DataError, match=r"'t1': `label` is 7000.*0 to 100"):
-        LabelledAnalysis().check(labelled([0, 7000], [1.0, 2]))
+        configured("labelled").check(labelled([0, 7000], [1.0, 2]))
     judged = labelled([0], [1.0])
     judged.frame["label"] = np.nan
     with pytest.raises(Unsuited, match="label"):
-        LabelledAnalysis().check(judged)
+        configured("labelled").check(judged)

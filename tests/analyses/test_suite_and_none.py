@@ -7,21 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import grouped_run, paired_run
-from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import AnalysisResult, Finding
-from undogmatic.analyses.controls import ControlsAnalysis
-from undogmatic.analyses.costs import CostsAnalysis
-from undogmatic.analyses.labelled import LabelledAnalysis
+from tests.analyses.builders import configured, grouped_run, paired_run, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.none import NoAnalysis
-from undogmatic.analyses.suite import SuiteAnalysis
 from undogmatic.errors import DataError
+from undogmatic.records import Item, Rubric, Wording
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
-SUITE = SuiteAnalysis(
-    AbAnalysis(resamples=200), ControlsAnalysis(), AdversarialAnalysis(), LabelledAnalysis(), CostsAnalysis()
-)
+SUITE = configured("suite")
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 
@@ -89,3 +82,29 @@ def test_none_has_nothing_to_say_where_nothing_was_judged(said: Said) -> None:
     (result,) = NoAnalysis()(grouped_run({"a": ["refusal", "refusal"]}), np.random.default_rng(0))
     assert (result.tables, list(result.figures)) == ({}, [])
     assert said(result)["analyses.too_few"].values == {"figure": "histogram", "present": 0, "needed": 3}
+
+
+def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_them(said: Said) -> None:
+    scale = {"kind": "unordered", "categories": ["claim", "reason", "other"]}
+    kinds = Rubric(name="kinds", scale=scale, wordings={"en": Wording(definition="d", question="q")})  # type: ignore[arg-type]
+    given = ["claim", "reason", "claim", "refusal"]
+    items = [Item(id=str(n), text="t", condition="humble", label=0.0) for n in range(len(given))]
+    judgments = [
+        verdict(i.id, "refusal") if c == "refusal" else verdict(i.id, None, category=c)  # type: ignore[arg-type]
+        for i, c in zip(items, given, strict=True)
+    ]
+    judged = Judged(tabulate(items, judgments, 1), kinds)
+    suite, description, _ = SUITE(judged, np.random.default_rng(0))
+    assert suite.metrics["suite.run"] == 0
+    table = description.tables["categories"]
+    assert table[table["condition"] == "humble"][["category", "n"]].to_numpy().tolist() == [
+        ["claim", 2],
+        ["reason", 1],
+        ["other", 0],
+    ]
+    assert description.metrics["none.share.claim"] == pytest.approx(2 / 3)
+    assert (description.metrics["none.judged"], description.metrics["none.failed"]) == (3, 1)
+    assert said(description)["none.most"].values["category"] == "claim"
+    for name in ("ab", "adversarial", "calibration", "conformal", "controls", "few_labels", "labelled", "reliability"):
+        with pytest.raises(Unsuited, match=r"rubric=kinds are categories .*\(claim / reason / other\).*analysis=none"):
+            configured(name).check(judged)

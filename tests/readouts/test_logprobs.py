@@ -100,7 +100,7 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
         "prompt_hash": prompt.hash(rubric),
         "method": "linear",
         "texts": [text_mark("linha um\nlinha dois")],
-        "parameters": fit_linear([40.0, 60.0], [0.0, 100.0]),
+        "parameters": fit_linear([40.0, 60.0], [0.0, 100.0], (0, 100)),
     }
     path.write_text(json.dumps(fitted))
     reading = read(model, prompt, rubric, calibration=str(path))
@@ -167,7 +167,7 @@ def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: 
         "texts": [text_mark("seen")],
     }
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(fitted | {"parameters": fit_linear([40.0, 60.0], [0.0, 100.0])}))
+    path.write_text(json.dumps(fitted | {"parameters": fit_linear([40.0, 60.0], [0.0, 100.0], (0, 100))}))
     readout = LogprobsReadout(calibration=str(path))
     readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
     assert text_mark("seen") in readout.fitted_on()

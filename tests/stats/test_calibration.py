@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import calibration
 
 RAW = [40.0, 42, 44, 46, 48, 50, 52, 54]
+SCALE = (0.0, 100.0)
 GOLD = [0.0, 10, 25, 20, 50, 75, 90, 100]
 CONFIDENCE = hnp.arrays(np.float64, 30, elements=st.integers(0, 20).map(lambda i: i / 20))
 CORRECT = hnp.arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0]))
@@ -20,9 +22,9 @@ CORRECT = hnp.arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0]))
 
 def _fits() -> dict[str, calibration.Calibration]:
     return {
-        "platt": calibration.fit_platt(RAW, np.divide(GOLD, 100)),
-        "isotonic": calibration.fit_isotonic(RAW, GOLD),
-        "linear": calibration.fit_linear(RAW, GOLD),
+        "platt": calibration.fit_platt(RAW, np.divide(GOLD, 100), SCALE),
+        "isotonic": calibration.fit_isotonic(RAW, GOLD, SCALE),
+        "linear": calibration.fit_linear(RAW, GOLD, SCALE),
     }
 
 
@@ -48,9 +50,9 @@ class TestFitAndApply:
         gold = rng.uniform(0, 100, 400)
         raw = 45 + 0.1 * gold + rng.normal(0, 0.7, 400)
         fit = {
-            "platt": lambda x, y: calibration.fit_platt(x, y / 100),
-            "isotonic": calibration.fit_isotonic,
-            "linear": calibration.fit_linear,
+            "platt": lambda x, y: calibration.fit_platt(x, y / 100, SCALE),
+            "isotonic": lambda x, y: calibration.fit_isotonic(x, y, SCALE),
+            "linear": lambda x, y: calibration.fit_linear(x, y, SCALE),
         }[kind]
         fitted = fit(raw[:200], gold[:200])
         error = np.abs(calibration.apply(fitted, raw[200:]) - gold[200:]).mean()
@@ -59,9 +61,9 @@ class TestFitAndApply:
 
     def test_isotonic_is_the_pooled_means_by_hand(self) -> None:
         # 25 and 20 are out of order and pool to 22.5.
-        fitted = calibration.fit_isotonic(RAW, GOLD)
+        fitted = calibration.fit_isotonic(RAW, GOLD, SCALE)
         assert calibration.apply(fitted, [44.0, 45, 46, 30, 99]) == pytest.approx([22.5, 22.5, 22.5, 0, 100])
-        falling = calibration.fit_isotonic(RAW, GOLD[::-1], increasing=False)
+        falling = calibration.fit_isotonic(RAW, GOLD[::-1], SCALE, increasing=False)
         assert calibration.apply(falling, [40.0, 54]) == pytest.approx([100, 0])
 
     def test_linear_recovers_a_line_and_is_clipped(self) -> None:
@@ -73,7 +75,7 @@ class TestFitAndApply:
         rng = np.random.default_rng(42)
         raw = rng.normal(0, 2, 20000)
         label = rng.random(20000) < stats.logistic.cdf(1.5 * raw - 0.5)
-        fitted = calibration.fit_platt(raw, label)
+        fitted = calibration.fit_platt(raw, label, SCALE)
         assert (fitted["slope"], fitted["intercept"]) == pytest.approx((1.5, -0.5), abs=0.08)
 
     def test_platt_targets_keep_perfect_separation_finite(self) -> None:
@@ -89,7 +91,7 @@ class TestFitAndApply:
     def test_the_unit_of_the_raw_score_does_not_matter(self, factor: float, shift: float) -> None:
         moved = factor * np.array(RAW) + shift
         here = calibration.apply(_fits()["platt"], RAW)
-        there = calibration.apply(calibration.fit_platt(moved, np.divide(GOLD, 100)), moved)
+        there = calibration.apply(calibration.fit_platt(moved, np.divide(GOLD, 100), SCALE), moved)
         assert there == pytest.approx(here, abs=1e-4)
 
     @pytest.mark.parametrize(
@@ -106,26 +108,30 @@ class TestFitAndApply:
 
     def test_what_cannot_be_fitted_is_refused(self) -> None:
         with pytest.raises(ValueError, match="`raw` is constant"):
-            calibration.fit_linear([5.0, 5], [0.0, 100])
+            calibration.fit_linear([5.0, 5], [0.0, 100], SCALE)
         with pytest.raises(ValueError, match="`label01` is constant"):
-            calibration.fit_platt([1.0, 2], [1.0, 1])
+            calibration.fit_platt([1.0, 2], [1.0, 1], SCALE)
         with pytest.raises(ValueError, match="`label01` must lie in"):
-            calibration.fit_platt([1.0, 2], [0.0, 100])
+            calibration.fit_platt([1.0, 2], [0.0, 100], SCALE)
         with pytest.raises(ValueError, match="`scale` is"):
             calibration.fit_linear([1.0, 2], [0.0, 100], scale=(100, 0))
+
+
+def _divided(levels_probs: ArrayLike, content_free_probs: ArrayLike) -> np.ndarray:
+    return calibration.apply(calibration.fit_content_free(content_free_probs), levels_probs)
 
 
 class TestContentFree:
     def test_what_the_prompt_favours_is_divided_out(self) -> None:
         # 0.6/0.75 to 0.4/0.25 is 1 to 2: the level the prompt favours loses.
-        assert calibration.content_free([0.6, 0.4], [0.75, 0.25]) == pytest.approx([1 / 3, 2 / 3])
+        assert _divided([0.6, 0.4], [0.75, 0.25]) == pytest.approx([1 / 3, 2 / 3])
 
     @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(0.05, 1)))
     def test_content_free_text_becomes_uniform_and_no_bias_changes_nothing(self, weights: np.ndarray) -> None:
         p = weights / weights.sum(axis=1, keepdims=True)
         baseline = p.mean(axis=0)
-        assert calibration.content_free(baseline, p) == pytest.approx(np.full(4, 0.25))
-        assert calibration.content_free(p, np.full(4, 0.25)) == pytest.approx(p)
+        assert _divided(baseline, p) == pytest.approx(np.full(4, 0.25))
+        assert _divided(p, np.full(4, 0.25)) == pytest.approx(p)
 
     def test_fitted_once_and_applied_from_json(self) -> None:
         fitted = json.loads(json.dumps(calibration.fit_content_free([[0.8, 0.2], [0.7, 0.3]])))
@@ -133,13 +139,13 @@ class TestContentFree:
         assert calibration.apply(fitted, [[0.6, 0.4]]) == pytest.approx(np.array([[1 / 3, 2 / 3]]))
 
     def test_a_level_never_named_does_not_divide_by_zero(self) -> None:
-        result = calibration.content_free([0.5, 0.5], [1.0, 0.0])
+        result = _divided([0.5, 0.5], [1.0, 0.0])
         assert result[1] > 0.999
         assert result.sum() == pytest.approx(1)
 
     def test_levels_must_match_and_carry_mass(self) -> None:
         with pytest.raises(ValueError, match="`levels_probs` has 3 levels; the calibration was fitted on 2"):
-            calibration.content_free([0.2, 0.3, 0.5], [0.5, 0.5])
+            _divided([0.2, 0.3, 0.5], [0.5, 0.5])
         with pytest.raises(ValueError, match="`content_free_probs` must be non-negative"):
             calibration.fit_content_free([0.0, 0.0])
 
@@ -186,18 +192,11 @@ class TestHonesty:
         assert calibration.expected_calibration_error(confidence, honest, 10, binning) < 0.03
         assert calibration.expected_calibration_error(confidence, boastful, 10, binning) == pytest.approx(0.3, abs=0.03)
 
-    def test_brier(self) -> None:
-        # Brier's own ends of the range, and a forecast that always says one half.
-        assert calibration.brier([1.0, 0.0], [1, 0]) == 0
-        assert calibration.brier([1.0, 0.0], [0, 1]) == 1
-        assert calibration.brier([0.5] * 4, [1, 0, 0, 0]) == 0.25
-        assert calibration.brier([0.9, 0.7], [1, 1]) == pytest.approx((0.01 + 0.09) / 2)
-
     def test_percentages_and_other_outcomes_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"`confidence` must lie in .* divide a 0-100"):
+        with pytest.raises(ValueError, match=r"`confidence` must lie in .* divide a percentage"):
             calibration.expected_calibration_error([80.0], [1])
-        with pytest.raises(ValueError, match="`outcomes` must hold only 0 and 1"):
-            calibration.brier([0.5], [0.5])
+        with pytest.raises(ValueError, match="`correct` must hold only 0 and 1"):
+            calibration.expected_calibration_error([0.5], [0.5])
         with pytest.raises(ValueError, match="`n_bins` is 0"):
             calibration.reliability_table([0.5], [1], n_bins=0)
 

@@ -1,6 +1,7 @@
 """One wording for bad arrays; every public function that takes scores refuses NaN by its argument's name."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,23 +36,19 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "exact_match": (agreement.exact_match, {"a": GOOD, "b": GOOD}),
     "auc": (ranking.auc, {"positive": GOOD, "negative": GOOD}),
     "attack_summary": (
-        ranking.attack_summary,
-        {"attack_scores": GOOD, "explained_scores": GOOD, "naked_scores": GOOD},
+        partial(ranking.attack_summary, scale=(0, 100)),
+        {"attack_scores": GOOD, "baseline_scores": GOOD, "treatment_scores": GOOD},
     ),
-    "fit_platt": (calibration.fit_platt, {"raw": GOOD, "label01": LABELS01}),
-    "fit_isotonic": (calibration.fit_isotonic, {"raw": GOOD, "label": GOOD}),
-    "fit_linear": (calibration.fit_linear, {"raw": GOOD, "label": GOOD}),
+    "fit_platt": (partial(calibration.fit_platt, scale=(0, 100)), {"raw": GOOD, "label01": LABELS01}),
+    "fit_isotonic": (partial(calibration.fit_isotonic, scale=(0, 100)), {"raw": GOOD, "label": GOOD}),
+    "fit_linear": (partial(calibration.fit_linear, scale=(0, 100)), {"raw": GOOD, "label": GOOD}),
     "fit_content_free": (calibration.fit_content_free, {"content_free_probs": HALVES}),
-    "content_free": (calibration.content_free, {"levels_probs": HALVES, "content_free_probs": HALVES}),
     "reliability_table": (calibration.reliability_table, {"confidence": LABELS01, "correct": LABELS01}),
     "expected_calibration_error": (
         calibration.expected_calibration_error,
         {"confidence": LABELS01, "correct": LABELS01},
     ),
-    "brier": (calibration.brier, {"probabilities": LABELS01, "outcomes": LABELS01}),
-    "expectation": (distribution.expectation, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
     "normalised_entropy": (distribution.normalised_entropy, {"probabilities": HALVES}),
-    "confidence": (distribution.confidence, {"probabilities": HALVES}),
     "quantile_interval": (distribution.quantile_interval, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
     "back_to_back": (repeat.back_to_back, {"first": GOOD, "second": GOOD[::-1]}),
 }
@@ -106,7 +103,7 @@ def test_a_confidence_level_is_a_share(level: float) -> None:
         (lambda: paired.share_in_direction(GOOD, direction="up"), "`direction` is 'up'"),
         (lambda: paired.share_in_direction(GOOD, method="wald"), "`method` is 'wald'"),
         (lambda: ranking.auc(GOOD, GOOD, method="wald"), "`method` is 'wald'"),
-        (lambda: ranking.attack_summary(GOOD, GOOD, threshold_rule="x"), "`threshold_rule` is 'x'"),
+        (lambda: ranking.attack_summary(GOOD, GOOD, threshold_rule="x", scale=(0, 100)), "`threshold_rule` is 'x'"),
         (lambda: agreement.krippendorff_alpha([GOOD, GOOD], "ratio"), "`measurement` is 'ratio'"),
         (lambda: agreement.weighted_kappa(GOOD, GOOD, GOOD, "cubic"), "`weights` is 'cubic'"),
         (lambda: calibration.reliability_table(LABELS01, LABELS01, binning="x"), "`binning` is 'x'"),

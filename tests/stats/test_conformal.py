@@ -1,7 +1,7 @@
 """Conformal intervals keep their word on items they were not fitted on, per group where fitted per group."""
 
+import functools
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,19 +17,14 @@ from undogmatic.stats import conformal
 LEVELS = np.array([0.0, 25, 50, 75, 100])
 
 
+_fit = functools.partial(conformal.fit, scale=(0.0, 100.0))
+
+
 def _judge(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.str_]]:
     """Scores, labels and courts; the judge is three times as noisy on one court as on the other."""
     truth = rng.uniform(0, 100, n)
     court = np.where(rng.random(n) < 0.4, "tst", "stf")
     return np.clip(truth + rng.normal(0, np.where(court == "tst", 18, 6)), 0, 100), truth, court
-
-
-def _distributions(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Overconfident distributions over five levels, and the level that came true."""
-    honest = rng.dirichlet(np.ones(5), n)
-    true = np.array([rng.choice(LEVELS, p=row) for row in honest])
-    sharpened = honest**2
-    return sharpened / sharpened.sum(axis=1, keepdims=True), true
 
 
 class TestScores:
@@ -38,7 +33,7 @@ class TestScores:
         rng = np.random.default_rng(11)
         score, truth, court = _judge(rng, 4000)
         old, new = slice(0, 2000), slice(2000, 4000)
-        fitted = conformal.fit(score[old], truth[old], range(2000), level, groups=court[old].tolist())
+        fitted = _fit(score[old], truth[old], range(2000), level, groups=court[old].tolist())
         made = conformal.intervals(fitted, score[new], groups=court[new].tolist())
         table = conformal.coverage(fitted, made, truth[new], range(2000, 4000), court[new].tolist())
         assert [row.inside.n for row in table] == [2000, *[int(np.sum(court[new] == row.group)) for row in table[1:]]]
@@ -52,7 +47,7 @@ class TestScores:
     def test_a_fit_over_all_items_fails_the_noisy_group_and_the_table_shows_it(self) -> None:
         rng = np.random.default_rng(12)
         score, truth, court = _judge(rng, 4000)
-        fitted = conformal.fit(score[:2000], truth[:2000], range(2000))
+        fitted = _fit(score[:2000], truth[:2000], range(2000))
         made = conformal.intervals(fitted, score[2000:])
         table = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000), court[2000:].tolist())
         shares = {row.group: row.inside.share for row in table}
@@ -66,14 +61,14 @@ class TestScores:
         covered = []
         for _ in range(400):
             score, truth, _court = _judge(rng, 219)
-            fitted = conformal.fit(score[:19], truth[:19], range(19))
+            fitted = _fit(score[:19], truth[:19], range(19))
             made = conformal.intervals(fitted, score[19:])
             covered.append(np.mean((made.low <= truth[19:]) & (truth[19:] <= made.high)))
         assert np.mean(covered) == pytest.approx(18 / 20, abs=0.012)  # rank 18 of 19: exactly 18/20
 
     def test_the_reach_is_the_ranked_miss_by_hand(self) -> None:
         misses = np.arange(1.0, 20.0)
-        fitted = conformal.fit(50 + misses, np.full(19, 50.0), range(19))
+        fitted = _fit(50 + misses, np.full(19, 50.0), range(19))
         assert fitted.reach == {"all items": 18.0}
         made = conformal.intervals(fitted, [50, 5, 99])
         assert made.low.tolist() == [32, 0, 81]
@@ -85,7 +80,7 @@ class TestScores:
         score = truth + rng.normal(0, spread)
         wide = {}
         for name, difficulty in (("plain", np.ones(4000)), ("guided", spread)):
-            fitted = conformal.fit(score[:2000], truth[:2000], range(2000), difficulty=difficulty[:2000])
+            fitted = _fit(score[:2000], truth[:2000], range(2000), difficulty=difficulty[:2000])
             made = conformal.intervals(fitted, score[2000:], difficulty=difficulty[2000:])
             row = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000))[0]
             assert abs(row.inside.share - 0.9) < 0.02
@@ -95,14 +90,14 @@ class TestScores:
     @given(st.lists(st.integers(0, 100), min_size=19, max_size=60), st.floats(0.5, 0.94), st.floats(0.5, 0.94))
     def test_a_higher_level_is_never_narrower(self, misses: list[int], one: float, other: float) -> None:
         truth = np.zeros(len(misses))
-        low, high = (conformal.fit(misses, truth, range(len(misses)), level) for level in sorted((one, other)))
+        low, high = (_fit(misses, truth, range(len(misses)), level) for level in sorted((one, other)))
         assert low.reach["all items"] <= high.reach["all items"]
 
     def test_labels_that_are_levels_get_interval_ends_that_are_levels_and_keep_coverage(self) -> None:
         rng = np.random.default_rng(15)
         truth = rng.choice(LEVELS, 3000)
         score = np.clip(truth + rng.normal(0, 20, 3000), 0, 100)
-        fitted = conformal.fit(score[:1000], truth[:1000], range(1000))
+        fitted = _fit(score[:1000], truth[:1000], range(1000))
         plain = conformal.intervals(fitted, score[1000:])
         snapped = conformal.intervals(fitted, score[1000:], levels=LEVELS)
         assert set(snapped.low) | set(snapped.high) <= set(LEVELS)
@@ -112,7 +107,7 @@ class TestScores:
         assert np.mean(snapped.high - snapped.low) < np.mean(plain.high - plain.low)
 
     def test_an_interval_between_two_levels_becomes_the_nearer(self) -> None:
-        fitted = conformal.fit(np.full(9, 51.0), np.full(9, 50.0), range(9))
+        fitted = _fit(np.full(9, 51.0), np.full(9, 50.0), range(9))
         made = conformal.intervals(fitted, [35, 40], levels=LEVELS)
         assert made.low.tolist() == made.high.tolist() == [25, 50]
 
@@ -124,76 +119,41 @@ class TestRanges:
         truth = rng.uniform(20, 80, 4000)
         score = truth + rng.normal(0, 5, 4000)
         ranges = np.column_stack([score - 5 * honest, score + 5 * honest])
-        fitted = conformal.fit(ranges[:2000], truth[:2000], range(2000))
+        fitted = _fit(ranges[:2000], truth[:2000], range(2000))
         made = conformal.intervals(fitted, ranges[2000:])
         row = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000))[0]
         assert abs(row.inside.share - 0.9) < 0.02
         assert (row.mean_width > 10 * honest) == widened
 
     def test_a_range_narrowed_past_itself_is_its_middle(self) -> None:
-        fitted = conformal.fit(np.tile([0.0, 100.0], (9, 1)), np.full(9, 50.0), range(9))
+        fitted = _fit(np.tile([0.0, 100.0], (9, 1)), np.full(9, 50.0), range(9))
         made = conformal.intervals(fitted, [[40.0, 60.0]])
         assert (made.low.tolist(), made.high.tolist()) == ([50], [50])
-
-
-class TestOrdinal:
-    @pytest.mark.parametrize("level", [0.8, 0.9])
-    def test_coverage_is_within_two_points_of_nominal_on_2000_fresh_items(self, level: float) -> None:
-        p, truth = _distributions(np.random.default_rng(17), 4000)
-        fitted = conformal.fit_ordinal(p[:2000], truth[:2000], LEVELS, range(2000), level)
-        made = conformal.ordinal_intervals(fitted, p[2000:])
-        assert abs(conformal.coverage(fitted, made, truth[2000:], range(2000, 4000))[0].inside.share - level) < 0.02
-
-    def test_groups_are_fitted_apart(self) -> None:
-        rng = np.random.default_rng(18)
-        p, truth = _distributions(rng, 4000)
-        group = rng.choice(["known", "shuffled"], 4000)
-        truth = np.where(group == "shuffled", rng.permutation(truth), truth)
-        fitted = conformal.fit_ordinal(p[:2000], truth[:2000], LEVELS, range(2000), groups=group[:2000].tolist())
-        made = conformal.ordinal_intervals(fitted, p[2000:], groups=group[2000:].tolist())
-        table = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000), group[2000:].tolist())
-        rows = {row.group: row for row in table}
-        assert all(abs(row.inside.share - 0.9) < 0.03 for row in rows.values())
-        assert rows["shuffled"].mean_width > rows["known"].mean_width
-
-    def test_an_interval_grows_from_the_mode_by_the_likelier_neighbour(self) -> None:
-        p = np.array([[0.1, 0.2, 0.4, 0.25, 0.05]])
-        ends = []
-        for reach in (0.0, 0.4, 0.65, 0.85, 0.95):
-            fitted = conformal.Conformal("ordinal", 0.9, tuple(LEVELS), {"all items": reach}, {}, False, False, ())
-            made = conformal.ordinal_intervals(fitted, p)
-            ends.append((made.low[0], made.high[0]))
-        assert ends == [(50, 50), (50, 75), (25, 75), (0, 75), (0, 100)]
-        assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairwise(ends))
-
-    def test_a_label_that_is_no_level_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="levels"):
-            conformal.fit_ordinal(np.full((9, 5), 0.2), np.full(9, 30.0), LEVELS, range(9))
 
 
 class TestGuards:
     @pytest.mark.parametrize(("level", "needed"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])
     def test_the_number_needed_is_enough_and_one_less_is_not(self, level: float, needed: int) -> None:
         assert conformal.items_needed(level) == needed
-        conformal.fit(np.ones(needed), np.ones(needed), range(needed), level)
+        _fit(np.ones(needed), np.ones(needed), range(needed), level)
         few = needed - 1
         if few:
             with pytest.raises(ValueError, match=rf"{100 * level:g} %.*there are {few}; at least {needed} are needed"):
-                conformal.fit(np.ones(few), np.ones(few), range(few), level)
+                _fit(np.ones(few), np.ones(few), range(few), level)
 
     def test_a_group_that_is_too_small_is_named_with_its_size(self) -> None:
         groups = ["stf"] * 20 + ["tst"] * 5
         with pytest.raises(ValueError, match=r"90 %.*'tst' has 5; at least 9"):
-            conformal.fit(np.ones(25), np.ones(25), range(25), groups=groups)
+            _fit(np.ones(25), np.ones(25), range(25), groups=groups)
 
     def test_verifying_on_a_fitted_item_is_refused(self) -> None:
-        fitted = conformal.fit(np.ones(9), np.ones(9), [f"pair{i}" for i in range(9)])
+        fitted = _fit(np.ones(9), np.ones(9), [f"pair{i}" for i in range(9)])
         made = conformal.intervals(fitted, [1.0])
         with pytest.raises(ValueError, match="pair3"):
             conformal.coverage(fitted, made, [1.0], ["pair3"])
 
     def test_a_fit_survives_json(self) -> None:
-        fitted = conformal.fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
+        fitted = _fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
         again = conformal.Conformal(**json.loads(json.dumps(fitted._asdict())))
         for one, other in zip(
             conformal.intervals(fitted, [5.0], groups=["a"]),
@@ -203,8 +163,8 @@ class TestGuards:
             assert one.tolist() == other.tolist()
 
     def test_what_does_not_match_the_fit_is_refused(self) -> None:
-        plain = conformal.fit(np.ones(9), np.ones(9), range(9))
-        grouped = conformal.fit(np.ones(9), np.ones(9), range(9), groups=["a"] * 9)
+        plain = _fit(np.ones(9), np.ones(9), range(9))
+        grouped = _fit(np.ones(9), np.ones(9), range(9), groups=["a"] * 9)
         with pytest.raises(ValueError, match="groups"):
             conformal.intervals(plain, [1.0], groups=["a"])
         with pytest.raises(ValueError, match="groups"):
@@ -216,7 +176,7 @@ class TestGuards:
         with pytest.raises(ValueError, match="ranges"):
             conformal.intervals(plain, [[1.0, 2.0]])
         with pytest.raises(ValueError, match="scale"):
-            conformal.fit(np.ones(9), np.full(9, 101.0), range(9))
+            _fit(np.ones(9), np.full(9, 101.0), range(9))
 
 
 def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:
@@ -229,9 +189,7 @@ def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:
         expected = other.predict_int(
             score[600:], bins=None if bins is None else bins[600:], confidence=level, y_min=0, y_max=100
         )
-        fitted = conformal.fit(
-            score[:600], truth[:600], range(600), level, groups=None if groups is None else groups[:600]
-        )
+        fitted = _fit(score[:600], truth[:600], range(600), level, groups=None if groups is None else groups[:600])
         made = conformal.intervals(fitted, score[600:], groups=None if groups is None else groups[600:])
         np.testing.assert_allclose(np.column_stack(made), expected)
 
@@ -241,6 +199,6 @@ def test_mapie_gives_the_same_split_intervals() -> None:
     identity = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
     other = SplitConformalRegressor(identity, confidence_level=0.9, prefit=True)
     _point, expected = other.conformalize(score[:600, None], truth[:600]).predict_interval(score[600:, None])
-    fitted = conformal.fit(score[:600], truth[:600], range(600))
+    fitted = _fit(score[:600], truth[:600], range(600))
     made = conformal.intervals(fitted, score[600:])
     np.testing.assert_allclose(np.column_stack(made), np.clip(expected[:, :, 0], 0, 100), atol=1e-9)

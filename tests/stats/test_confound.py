@@ -75,80 +75,10 @@ class TestControlledDifference:
             confound.controlled_difference(scores, scores[::-1], lengths, [0.0, 1, 2, 3])
 
 
-class TestStratifiedDifference:
-    def test_hand_computed(self) -> None:
-        # Short: a 60, 70 and b 50, difference 15, weight 2/3. Long: a 30 and b 10, 20, 30, difference 10, weight 3/4.
-        scores = [60.0, 70, 50, 30, 10, 20, 30]
-        is_a = np.array([True, True, False, True, False, False, False])
-        result = confound.stratified_difference(scores, is_a, [10.0, 10, 10, 99, 99, 99, 99], n_strata=2)
-        assert [stratum.difference for stratum in result.strata] == pytest.approx([15, 10])
-        assert result.difference == pytest.approx((15 * 2 / 3 + 10 * 3 / 4) / (2 / 3 + 3 / 4))
-        assert (result.n_used, result.n_dropped) == (7, 0)
-
-    def test_strata_with_one_condition_drop_out_and_are_counted(self) -> None:
-        rng = np.random.default_rng(35)
-        lengths = np.r_[np.arange(1.0, 11), np.arange(100.0, 120), np.arange(1000.0, 1010)]
-        is_a = np.r_[np.ones(10, bool), np.arange(20) % 2 == 0, np.zeros(10, bool)]
-        result = confound.stratified_difference(rng.normal(50, 5, 40) + 20 * is_a, is_a, lengths, n_strata=4)
-        assert [s.difference is None for s in result.strata] == [True, False, False, True]
-        assert (result.n_used, result.n_dropped) == (20, 20)
-        assert (result.strata[0].shortest, result.strata[0].longest) == (1, 10)
-        assert result.low < 20 < result.high
-
-    def test_a_difference_that_is_only_length_shrinks_and_a_real_one_stays(self) -> None:
-        rng = np.random.default_rng(36)
-        is_a = np.arange(400) % 2 == 0
-        lengths = rng.lognormal(np.where(is_a, 4.6, 5.0), 0.5)
-        only_length = confound.stratified_difference(-20 * np.log(lengths), is_a, lengths, n_strata=10)
-        raw = -20 * (np.log(lengths[is_a]).mean() - np.log(lengths[~is_a]).mean())
-        assert abs(only_length.difference) < 0.15 * raw
-        both = confound.stratified_difference(15 * is_a - 20 * np.log(lengths), is_a, lengths, n_strata=10)
-        assert both.difference == pytest.approx(only_length.difference + 15)
-
-    def test_texts_of_a_pair_are_related(self) -> None:
-        rng = np.random.default_rng(37)
-        pair = np.repeat(np.arange(60), 2)
-        is_a = np.tile([True, False], 60)
-        lengths = rng.uniform(50, 100, 120)
-        scores = 10 * is_a + rng.normal(0, 20, 60)[pair] + rng.normal(0, 2, 120)
-        alone = confound.stratified_difference(scores, is_a, lengths, n_strata=2)
-        paired = confound.stratified_difference(scores, is_a, lengths, n_strata=2, groups=pair)
-        assert paired.difference == alone.difference
-        assert paired.high - paired.low < 0.8 * (alone.high - alone.low)
-
-    def test_coverage(self) -> None:
-        rng = np.random.default_rng(38)
-        is_a, hits = np.arange(60) % 2 == 0, 0
-        for _ in range(300):
-            lengths = rng.integers(1, 4, 60).astype(float)
-            scores = 5 * is_a - 10 * lengths + rng.normal(0, np.where(is_a, 2, 6))
-            result = confound.stratified_difference(scores, is_a, lengths, n_strata=3)
-            hits += result.low <= 5 <= result.high
-        assert hits / 300 == pytest.approx(0.95, abs=0.03)
-
-    def test_without_overlap_it_refuses(self) -> None:
-        is_a = np.array([True, True, False, False])
-        with pytest.raises(ValueError, match="no stratum holds both conditions"):
-            confound.stratified_difference([1.0, 2, 3, 4], is_a, [1.0, 2, 10, 20], n_strata=2)
-        with pytest.raises(ValueError, match="too few texts share a stratum"):
-            confound.stratified_difference([1.0, 2], np.array([True, False]), [5.0, 5], n_strata=1)
-        with pytest.raises(ValueError, match="`is_a` must hold 2 booleans"):
-            confound.stratified_difference([1.0, 2], [1, 0], [5.0, 6])  # type: ignore[list-item]
-        with pytest.raises(ValueError, match="fewer than 3 groups"):
-            confound.stratified_difference(np.arange(8.0), np.tile(is_a, 2), np.ones(8), groups=[0, 1] * 4)
-
-
 def test_length_alone_as_a_judge() -> None:
     result = confound.length_auc([10.0, 20, 30], [25.0, 100, 200])
     assert result.auc == pytest.approx(1 / 9)
     assert confound.length_auc([5.0, 6], [5.0, 6]).auc == 0.5
-
-
-def test_length_statistics_name_the_condition_at_fault() -> None:
-    table = confound.length_summary({"authority_only": [10.0, 20], "explained_only": [100.0, 300]})
-    assert (table["authority_only"].median, table["explained_only"].mean) == (15, 200)
-    with pytest.raises(ValueError, match="`hybrid` holds a length of -1"):
-        confound.length_summary({"hybrid": [-1.0]})
 
 
 def test_score_against_length() -> None:

@@ -1,4 +1,4 @@
-"""Distributions over levels: entropy, expectation, intervals, and the cut normal that keeps its mean."""
+"""Distributions over levels: entropy, intervals, and the cut normal that keeps its mean."""
 
 import numpy as np
 import pytest
@@ -33,17 +33,9 @@ class TestEntropy:
         entropy = float(distribution.normalised_entropy(p))
         assert 0 <= entropy <= 1
         assert distribution.normalised_entropy(shuffled) == pytest.approx(entropy)
-        assert 0 <= distribution.confidence(p) <= 100
-
-    def test_confidence_of_rows(self) -> None:
-        assert distribution.confidence([[1.0, 0], [0.5, 0.5]]) == pytest.approx([100, 0])
 
 
-class TestExpectation:
-    def test_one_and_many(self) -> None:
-        assert float(distribution.expectation([0.1, 0.2, 0.7], [0, 50, 100])) == pytest.approx(80)
-        assert distribution.expectation([[1, 0], [0.5, 0.5]], [0, 10]) == pytest.approx([0, 5])
-
+class TestGuards:
     @pytest.mark.parametrize(
         ("probabilities", "message"),
         [
@@ -55,7 +47,7 @@ class TestExpectation:
     )
     def test_nothing_is_renormalised_silently(self, probabilities: list[float], message: str) -> None:
         with pytest.raises(ValueError, match=message):
-            distribution.expectation(probabilities, [0.0, 1.0])
+            distribution.quantile_interval(probabilities, [0.0, 1.0])
 
 
 class TestQuantileInterval:
@@ -91,23 +83,6 @@ class TestQuantileInterval:
             distribution.quantile_interval([0.5, 0.5], [1.0, 1.0])
 
 
-class TestRescale:
-    def test_ends_middle_outside_and_turned_round(self) -> None:
-        assert distribution.rescale([0, 50, 100, 120], (0, 100), (0, 10)) == pytest.approx([0, 5, 10, 12])
-        assert distribution.rescale([1, 5], (1, 5), (10, 0)) == pytest.approx([10, 0])
-
-    @given(hnp.arrays(np.float64, (3, 2), elements=st.floats(-100, 100)))
-    def test_there_and_back(self, values: np.ndarray) -> None:
-        there = distribution.rescale(values, (0, 100), (1, 5))
-        assert distribution.rescale(there, (1, 5), (0, 100)) == pytest.approx(values, abs=1e-9)
-
-    def test_a_scale_has_two_ends_and_values_are_numbers(self) -> None:
-        with pytest.raises(ValueError, match="`source` is"):
-            distribution.rescale([1.0], (3, 3), (0, 1))
-        with pytest.raises(ValueError, match="`values` holds NaN"):
-            distribution.rescale([float("nan")], (0, 1), (0, 1))
-
-
 class TestDiscretisedNormal:
     @given(st.floats(0.01, 99.99), st.floats(0, 80), st.sampled_from([2, 5, 11, 101]))
     def test_the_expectation_survives_the_cut(self, mean: float, sd: float, n_levels: int) -> None:
@@ -115,12 +90,12 @@ class TestDiscretisedNormal:
         p = distribution.discretised_normal(mean, sd, levels)
         assert np.all(p >= 0)
         assert p.sum() == pytest.approx(1)
-        assert float(distribution.expectation(p, levels)) == pytest.approx(mean, abs=1e-5)
+        assert float(p @ levels) == pytest.approx(mean, abs=1e-5)
 
     def test_inside_a_fine_scale_the_spread_survives_too(self) -> None:
         levels = np.arange(0, 101.0)
         p = distribution.discretised_normal(50, 8, levels)
-        spread = np.sqrt(distribution.expectation(p, (levels - 50) ** 2))
+        spread = np.sqrt(p @ (levels - 50) ** 2)
         assert float(spread) == pytest.approx(8, abs=0.02)
 
     def test_no_spread_shares_between_neighbours(self) -> None:
@@ -140,9 +115,9 @@ class TestDiscretisedNormal:
         mirrored = distribution.discretised_normal(100 - mean, sd, FIVE)
         assert p == pytest.approx(mirrored[::-1], abs=1e-7)
 
-    def test_more_spread_is_less_confidence(self) -> None:
-        confidences = [distribution.confidence(distribution.discretised_normal(50, sd, FIVE)) for sd in (5, 15, 30)]
-        assert confidences[0] > confidences[1] > confidences[2]
+    def test_more_spread_is_more_entropy(self) -> None:
+        doubts = [distribution.normalised_entropy(distribution.discretised_normal(50, sd, FIVE)) for sd in (5, 15, 30)]
+        assert doubts[0] < doubts[1] < doubts[2]
 
     def test_a_negative_spread_is_refused(self) -> None:
         with pytest.raises(ValueError, match="`mean` is 50 and `sd` -1"):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -20,6 +19,17 @@ def _items(rng: np.random.Generator, n: int, noise: float = 10) -> tuple[NDArray
     label = rng.uniform(20, 80, n)
     unsure = rng.uniform(0.2, 2, n)
     return 0.8 * label + 15 + rng.normal(0, noise * unsure), label, unsure
+
+
+def _drawn(
+    rng: np.random.Generator, unsure: NDArray[Any], n_labels: int, even: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Probabilities, a share of them even and the rest in proportion to doubt, and positions drawn with them."""
+    p = n_labels * (even / unsure.size + (1 - even) * unsure / unsure.sum())
+    assert p.max() < 1
+    order = rng.permutation(p.size)
+    steps = np.floor(np.cumsum(p[order]) + rng.random())  # systematic sampling: exactly these probabilities
+    return p, np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
 class TestClosedForms:
@@ -66,8 +76,7 @@ class TestClosedForms:
     def test_shifting_and_stretching_the_scale_shifts_and_stretches_the_result(self, shift: float, by: float) -> None:
         rng = np.random.default_rng(65)
         scores, label, unsure = _items(rng, 80)
-        p = few_labels.inclusion_probabilities(unsure, 20)
-        chosen = few_labels.draw(p, rng)
+        p, chosen = _drawn(rng, unsure, 20, 0.3)
         one, other = (
             few_labels.estimate_mean(
                 scale * scores + offset, chosen, scale * label[chosen] + offset, inclusion=p[chosen]
@@ -100,8 +109,7 @@ class TestCoverage:
         hits, estimates, widths, alone = 0, [], [], []
         for _ in range(600):
             scores, label, unsure = _items(rng, 500)
-            p = few_labels.inclusion_probabilities(unsure, n_labels, uniform_share)
-            chosen = few_labels.draw(p, rng)
+            p, chosen = _drawn(rng, unsure, n_labels, uniform_share)
             result = few_labels.estimate_mean(
                 scores, chosen, label[chosen], inclusion=p[chosen], weighting=weighting, level=0.9
             )
@@ -128,8 +136,7 @@ class TestCoverage:
         plain, weighted = [], []
         for _ in range(300):
             scores, label, _unsure = _items(rng, 400, noise=30)
-            p = few_labels.inclusion_probabilities(label - 20, 60)  # the unsure items are the high ones
-            chosen = few_labels.draw(p, rng)
+            p, chosen = _drawn(rng, label - 20, 60, 0.3)  # the unsure items are the high ones
             plain.append(few_labels.estimate_mean(scores, chosen, label[chosen]).labels_only)
             weighted.append(few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen]).labels_only)
         assert np.mean(plain) - MEAN > 5
@@ -169,27 +176,6 @@ class TestBudget:
         assert narrow is None or narrow >= wide
 
 
-class TestDrawing:
-    @given(hnp.arrays(np.float64, 15, elements=st.integers(0, 100).map(float)), st.integers(1, 15), st.floats(0.05, 1))
-    def test_probabilities_sum_to_the_budget_and_exactly_that_many_are_drawn(
-        self, uncertainty: np.ndarray, n_labels: int, share: float
-    ) -> None:
-        p = few_labels.inclusion_probabilities(uncertainty, n_labels, share)
-        assert p.sum() == pytest.approx(n_labels)
-        assert np.all((p > 0) & (p <= 1))
-        order = np.argsort(uncertainty)
-        assert np.all(np.diff(p[order]) >= -1e-9)
-        assert few_labels.draw(p, np.random.default_rng(n_labels)).size == n_labels
-
-    def test_each_item_is_drawn_as_often_as_its_probability_says(self) -> None:
-        rng = np.random.default_rng(73)
-        p = few_labels.inclusion_probabilities(np.arange(20.0) ** 2, 8, 0.2)
-        counts = np.zeros(20)
-        for _ in range(4000):
-            counts[few_labels.draw(p, rng)] += 1
-        assert counts / 4000 == pytest.approx(p, abs=0.03)
-
-
 class TestGuards:
     @pytest.mark.parametrize(
         ("change", "named"),
@@ -211,10 +197,6 @@ class TestGuards:
         with pytest.raises(ValueError, match=named):
             few_labels.estimate_mean(**(arguments | change))
 
-    def test_budgets_and_shares_are_checked(self) -> None:
-        with pytest.raises(ValueError, match="n_labels"):
-            few_labels.inclusion_probabilities([1, 2], 3)
-        with pytest.raises(ValueError, match="uniform_share"):
-            few_labels.inclusion_probabilities([1, 2], 1, 0)
+    def test_budgets_are_checked(self) -> None:
         with pytest.raises(ValueError, match="target_width"):
             few_labels.label_budget(np.arange(10.0), np.arange(5), np.arange(5.0), 0)

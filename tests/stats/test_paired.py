@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import stats
 
 from undogmatic.stats import paired
 
@@ -232,35 +231,6 @@ class TestHolm:
     def test_p_values_are_probabilities(self) -> None:
         with pytest.raises(ValueError, match="`p_values` must lie in"):
             paired.holm([0.5, 1.2])
-
-
-class TestPermutation:
-    def test_fisher_on_darwins_maize(self) -> None:
-        # Fisher (1935), The design of experiments, section 21: 863 of 32768 patterns reach the observed sum, each side.
-        result = paired.paired_permutation_test(MAIZE, _rng(), n_resamples=2**15)
-        assert result.exact
-        assert result.p_value == pytest.approx(2 * 863 / 32768)
-        assert result.statistic == pytest.approx(np.mean(MAIZE))
-
-    def test_a_random_draw_agrees_with_the_full_count_and_is_never_zero(self) -> None:
-        drawn = paired.paired_permutation_test(MAIZE, _rng(), n_resamples=9999)
-        assert not drawn.exact
-        assert drawn.p_value == pytest.approx(2 * 863 / 32768, abs=0.006)
-        sure = paired.paired_permutation_test(np.arange(1.0, 101), _rng(), n_resamples=999)
-        assert sure.p_value == pytest.approx(2 / 1000)
-
-    def test_any_statistic_that_changes_sign_with_the_differences(self) -> None:
-        by_median = paired.paired_permutation_test(MAIZE, _rng(), lambda d: float(np.median(d)), n_resamples=999)
-        assert by_median.statistic == 24
-        assert 0 < by_median.p_value < 0.2
-
-    def test_no_difference_at_all_is_no_evidence(self) -> None:
-        assert paired.paired_permutation_test(np.zeros(6), _rng()).p_value == 1.0
-
-    def test_two_tests_of_one_question_agree_on_normal_data(self) -> None:
-        d = np.random.default_rng(8).normal(0.4, 1, size=40)
-        permuted = paired.paired_permutation_test(d, _rng()).p_value
-        assert permuted == pytest.approx(stats.ttest_1samp(d, 0).pvalue, abs=0.02)
 
 
 def _rng() -> np.random.Generator:

@@ -90,35 +90,6 @@ class TestIntervals:
         assert together.n_units == 40
         assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
-    def test_a_better_uncertainty_is_told_apart_and_an_equal_one_is_not(self) -> None:
-        rng = np.random.default_rng(34)
-        u = rng.random(200)
-        e = np.abs(rng.normal(0, u))
-        blind = (rng.random(200), e)
-        clear = selective.aurc_difference((100 * u, e), blind, rng, n_resamples=500)
-        assert clear.difference.high < 0
-        assert clear.p_value < 0.01
-        same = selective.aurc_difference((u, e), (50 + u, e), rng, n_resamples=500)
-        assert (same.difference.estimate, same.p_value) == (0, 1)
-
-    def test_two_equally_blind_judges_differ_significantly_about_as_often_as_the_level(self) -> None:
-        rng = np.random.default_rng(35)
-        p_values = []
-        for _ in range(100):
-            e = rng.random((2, 30))
-            u = rng.random((2, 30)) * [[1], [1000]]
-            p_values.append(selective.aurc_difference((u[0], e[0]), (u[1], e[1]), rng, n_resamples=79).p_value)
-        assert np.mean(np.array(p_values) <= 0.1) < 0.18
-
-    def test_rank_correlation_takes_the_size_of_a_signed_error(self) -> None:
-        rng = np.random.default_rng(36)
-        u = rng.random(60)
-        signed = u * rng.choice([-1, 1], 60)
-        result = selective.error_correlation(u, signed, rng, n_resamples=200)
-        assert result.estimate == pytest.approx(1)
-        with pytest.raises(ValueError, match="`uncertainty` is constant"):
-            selective.error_correlation(np.ones(60), signed, rng)
-
 
 @pytest.mark.parametrize("planted", [0.0, 0.1, 0.25])
 def test_a_planted_calibration_error_is_recovered(planted: float) -> None:

@@ -22,11 +22,10 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.comparison import Comparison, Settings, compare, describe
 from undogmatic.analyses.pairs import Pairs, match
+from undogmatic.analyses.truth import check_order
 from undogmatic.analyses.verdict import Evidence, decide
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, power
-
-_BREAKDOWNS = ("court", "authority_form")
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,21 @@ class AbAnalysis:
         zero_method: What Wilcoxon's test does with differences of zero.
         alpha: Significance level.
         power: Wanted probability of finding a difference, for the minimum detectable effect.
-        relevant_share: Smallest difference worth finding, as a share of the scale (0.1: 10 points of 100).
+        relevant_share: Smallest difference worth finding, as a share of the scale (0.1: a tenth of it).
+        breakdowns: Metadata keys of the treatment's texts to describe the mean difference by, where they have them.
     """
 
     name: ClassVar[str] = "ab"
-    treatment: str = "authority_only"
-    baseline: str = "explained_only"
-    hybrid: str | None = "explained_cited"
+    treatment: str
+    baseline: str
+    hybrid: str | None = None
     level: float = 0.95
     resamples: int = 5000
     zero_method: paired.ZeroMethod = "pratt"
     alpha: float = 0.05
     power: float = 0.8
     relevant_share: float = 0.1
+    breakdowns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level, alpha=self.alpha, power=self.power, relevant_share=self.relevant_share)
@@ -72,6 +73,7 @@ class AbAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises DataError if the conditions are missing or a pair is not complete."""
+        check_order(self.name, judged.rubric)
         judged.need(self.name, "condition", (self.treatment, self.baseline))
         judged.need(self.name, "pair_id")
         self._pairs(judged)
@@ -233,11 +235,11 @@ class AbAnalysis:
         return Finding("ab.verdict_too_few", {"n": n, "needed": power.fewest_pairs(self.alpha)})
 
     def _breakdowns(self, pairs: Pairs, ids: pd.Index) -> dict[str, pd.DataFrame]:
-        """Mean difference by court and by form of the citation: description only, the groups are small."""
+        """Mean difference by each of `breakdowns`: description only, the groups are small."""
         d = pairs.scores(self.treatment, ids) - pairs.scores(self.baseline, ids)
         side = pairs.sides[self.treatment].loc[ids]
         tables = {}
-        for key in _BREAKDOWNS:
+        for key in self.breakdowns:
             column = f"metadata.{key}"
             if column in side and side[column].notna().any():
                 grouped = pd.Series(d).groupby(side[column].to_numpy(dtype=object)).agg(["size", "mean"])

@@ -1,4 +1,4 @@
-"""Attacks: texts that lean on naked authority, dressed so that a careless judge takes them for an explanation."""
+"""Attacks: texts with the fault, dressed so that a careless judge takes them for texts without it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.truth import check_order
 from undogmatic.stats import ranking
 
 PREFIX = "attack:"
@@ -28,27 +29,28 @@ PREFIX = "attack:"
 
 @dataclass(frozen=True)
 class AdversarialAnalysis:
-    """Per attack: is it still told from honest explanations, and how often does it pass for one?
+    """Per attack: is it still told from texts without the fault, and how often does it pass for one?
 
     Args:
-        explained: Conditions of honest explanations; those that the dataset has are pooled.
-        naked: Conditions of the same authority undressed; pooled; without any there is no mean shift.
+        baseline: Conditions without the fault; those that the dataset has are pooled.
+        treatment: Conditions with the same fault undressed; pooled; without any there is no mean shift.
         success: When an attack counts as successful: it scores on the good side of the middle of the scale, or within
-            the 95 % of explained texts that score best.
+            the 95 % of baseline texts that score best.
         level: Confidence level of every interval.
     """
 
     name: ClassVar[str] = "adversarial"
-    explained: Sequence[str] = ("explained_only", "gold:explained", "humble")
-    naked: Sequence[str] = ("authority_only", "gold:naked", "hubristic")
-    success: Literal["midpoint", "explained_95"] = "midpoint"
+    baseline: Sequence[str]
+    treatment: Sequence[str]
+    success: Literal["midpoint", "baseline_95"] = "midpoint"
     level: float = 0.95
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited if the dataset has no attacks, or no explanations to compare them with."""
+        """Raises Unsuited if the dataset has no attacks, or no baseline to compare them with."""
+        check_order(self.name, judged.rubric)
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):
@@ -56,11 +58,11 @@ class AdversarialAnalysis:
                 f"analysis=adversarial needs texts with a condition that starts with '{PREFIX}', which the dataset "
                 f"does not have{has}. Use dataset=curated."
             )
-        if not set(self.explained) & set(present):
+        if not set(self.baseline) & set(present):
             raise Unsuited(
-                "analysis=adversarial compares attacks with honest explanations: condition "
-                f"{' or '.join(self.explained)}, which the dataset does not have{has}. Use dataset=curated, or name "
-                "your own conditions in `analysis.explained`."
+                "analysis=adversarial compares attacks with texts without the fault: condition "
+                f"{' or '.join(self.baseline)}, which the dataset does not have{has}. Use dataset=curated, or name "
+                "your own conditions in `analysis.baseline`."
             )
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
@@ -68,21 +70,21 @@ class AdversarialAnalysis:
         self.check(judged)
         present, attacks = judged.conditions(), _attacks(judged)
         used = {
-            "explained": [c for c in self.explained if c in present],
-            "naked": [c for c in self.naked if c in present],
+            "baseline": [c for c in self.baseline if c in present],
+            "treatment": [c for c in self.treatment if c in present],
         }
-        counts = judged.counts([*attacks, *used["explained"], *used["naked"]])
+        counts = judged.counts([*attacks, *used["baseline"], *used["treatment"]])
         metrics: dict[str, float] = {
             "adversarial.judged": int(counts["judged"].sum()),
             "adversarial.failed": int(counts["failed"].sum()),
         }
         findings = failed_finding(counts)
-        explained, naked = judged.scores(*used["explained"]), judged.scores(*used["naked"])
-        if not explained.size or not any(judged.scores(a).size for a in attacks):
-            findings.append(Finding("adversarial.nothing_judged", {"conditions": used["explained"]}))
+        baseline, treatment = judged.scores(*used["baseline"]), judged.scores(*used["treatment"])
+        if not baseline.size or not any(judged.scores(a).size for a in attacks):
+            findings.append(Finding("adversarial.nothing_judged", {"conditions": used["baseline"]}))
             return [AnalysisResult(name=self.name, metrics=metrics, findings=findings)]
 
-        table = self._table(judged, attacks, explained, naked, counts)
+        table = self._table(judged, attacks, baseline, treatment, counts)
         for row in table.to_dict("records"):
             attack = str(row["attack"]).removeprefix(PREFIX)
             metrics |= plots.interval(
@@ -97,7 +99,7 @@ class AdversarialAnalysis:
             "adversarial.auc_mean": float(table["auc"].mean()),
             "adversarial.success_mean": float(table["success_rate"].mean()),
         }
-        values: dict[str, Any] = {"attacks": len(table), "n": len(explained), "explained": used["explained"]}
+        values: dict[str, Any] = {"attacks": len(table), "n": len(baseline), "baseline": used["baseline"]}
         findings.append(Finding("adversarial.against", values))
         findings.append(
             Finding(
@@ -112,10 +114,10 @@ class AdversarialAnalysis:
             )
         )
         findings.append(Finding(f"adversarial.success_{self.success}", {"threshold": float(worst["threshold"])}))
-        if naked.size:
-            findings.append(Finding("adversarial.shift", {"n": naked.size, "naked": used["naked"]}))
+        if treatment.size:
+            findings.append(Finding("adversarial.shift", {"n": treatment.size, "treatment": used["treatment"]}))
         else:
-            findings.append(Finding("adversarial.no_naked", {"naked": list(self.naked)}))
+            findings.append(Finding("adversarial.no_treatment", {"treatment": list(self.treatment)}))
         return [
             AnalysisResult(
                 name=self.name,
@@ -132,8 +134,8 @@ class AdversarialAnalysis:
         self,
         judged: Judged,
         attacks: Sequence[str],
-        explained: NDArray[np.float64],
-        naked: NDArray[np.float64],
+        baseline: NDArray[np.float64],
+        treatment: NDArray[np.float64],
         counts: pd.DataFrame,
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
@@ -147,11 +149,11 @@ class AdversarialAnalysis:
                 continue
             s = ranking.attack_summary(
                 sign * scores,
-                sign * explained,
-                sign * naked if naked.size else None,
+                sign * baseline,
+                sign * treatment if treatment.size else None,
                 self.success,
-                scale,
-                self.level,
+                scale=scale,
+                level=self.level,
             )
             ends = sorted(sign * e for e in (s.mean_shift_low, s.mean_shift_high) if e is not None) or [np.nan, np.nan]
             rows.append(

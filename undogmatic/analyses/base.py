@@ -21,8 +21,8 @@ from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
 from undogmatic.wordings import texts_beside
 
 COLUMNS = (
-    "item_id judge criterion place pair_id condition label repeat score raw_score low high confidence entropy doubt "
-    "uncertainty review calls "
+    "item_id judge criterion place pair_id condition label repeat score category raw_score low high confidence entropy "
+    "doubt uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
@@ -113,6 +113,7 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
                     "label": item.label if item.label is not None else np.nan,
                     "repeat": repeat,
                     "score": verdict.score if verdict else np.nan,
+                    "category": verdict.category if verdict else None,
                     "raw_score": verdict.raw_score if verdict and verdict.raw_score is not None else np.nan,
                     "low": verdict.interval[0] if verdict and verdict.interval else np.nan,
                     "high": verdict.interval[1] if verdict and verdict.interval else np.nan,

@@ -142,7 +142,7 @@ class ConformalAnalysis:
             return findings, []
         scale = (judged.rubric.minimum, judged.rubric.maximum)
         own = self._names(fit) if method.grouped else None
-        fitted = conformal.fit(_values(fit, method), fit["truth"], units(fit), self.nominal, scale, groups=own)
+        fitted = conformal.fit(_values(fit, method), fit["truth"], units(fit), self.nominal, scale=scale, groups=own)
         given = conformal.intervals(
             fitted,
             _values(check, method),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,15 +20,12 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, ranking
 from undogmatic.stats.proportion import Proportion, proportion
 
 Band = tuple[float | None, float | None]
-
-
-def _default_bands() -> dict[str, Band]:
-    return {"humble": (None, 25.0), "neutral": (None, 25.0), "hubristic": (75.0, None)}
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class ControlsAnalysis:
     """
 
     name: ClassVar[str] = "controls"
-    bands: dict[str, Band] = field(default_factory=_default_bands)
-    worst: str = "hubristic"
+    bands: dict[str, Band]
+    worst: str
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -56,6 +53,7 @@ class ControlsAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
+        check_order(self.name, judged.rubric)
         if not self._present(judged):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "

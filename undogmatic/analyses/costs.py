@@ -24,8 +24,9 @@ are on but lacked a number."""
 class CostsAnalysis:
     """Cost per judged or failed text, all repeats together.
 
-    Answers from the cache count as calls, since that is what the procedure needs; tokens, seconds and money are those
-    of the calls made, so they are too low where the cache answered, and the report says so.
+    Answers from the cache count as calls, since that is what the procedure needs. What they took when they were made is
+    not known: tokens, seconds and money are those of the judgments that the cache had no part in, and unknown where
+    there are none; the report says so.
 
     Args:
         baseline: Folder of a run over the same texts to compare with, e.g. of judge=score; None compares with one call
@@ -47,7 +48,7 @@ class CostsAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: what is cheap is not therefore good."""
         rows = judged.frame[judged.frame["error"].ne("not_judged")]
-        own, base = _per_item(_costs(rows)), self._baseline(judged)
+        own, base = per_item(rows), self._baseline(judged)
         table = pd.DataFrame(
             [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": _ratio(own[q], base[q])} for q in own]
         )
@@ -58,11 +59,15 @@ class CostsAnalysis:
         key = "costs.calls_single" if self.baseline is None else "costs.calls_baseline"
         findings = [Finding(key, values)]
         spent = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
-        findings.append(Finding("costs.spent" if not np.isnan(own["usd"]) else "costs.spent_unpriced", spent))
-        cached = int(rows["cached"].sum())
+        cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
+        if fresh:
+            findings.append(Finding("costs.spent" if not np.isnan(own["usd"]) else "costs.spent_unpriced", spent))
         if cached:
             total = cached + int(rows["calls"].sum())
-            findings.append(Finding("costs.cached", {"n": cached, "total": total}))
+            told = {"n": cached, "total": total, "share": cached / total}
+            findings.append(
+                Finding("costs.cached", told | {"fresh": fresh}) if fresh else Finding("costs.all_cached", told)
+            )
         figures = []
         if len(ratios) > 1:
             labels, bars = ratios["quantity"].tolist(), ratios["ratio"].tolist()
@@ -120,7 +125,7 @@ class CostsAnalysis:
                 f"{len(own)}; that one has {len(there)}. Costs are compared on the same texts."
             )
         rows = [j.cost.model_dump(mode="json") for j in found]
-        return _per_item(_costs(pd.DataFrame(rows)))
+        return per_item(pd.DataFrame(rows))
 
 
 def _names(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -129,14 +134,18 @@ def _names(rows: pd.DataFrame, column: str) -> pd.Series:
     return texts.map(lambda text: [name.strip() for name in text.split(",") if name.strip()])
 
 
-def _costs(rows: pd.DataFrame) -> pd.DataFrame:
-    """One column per quantity; money is unknown as soon as one judgment's is."""
+def per_item(rows: pd.DataFrame) -> dict[str, float]:
+    """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
+
+    Money is unknown as soon as one of these judgments' is.
+
+    Args:
+        rows: One row per judgment, with columns QUANTITIES and cached.
+    """
     costs = rows[list(QUANTITIES)].astype("float64")
-    return costs.assign(calls=costs["calls"] + rows["cached"].astype("float64"))
-
-
-def _per_item(costs: pd.DataFrame) -> dict[str, float]:
-    return {quantity: float(costs[quantity].mean(skipna=False)) for quantity in QUANTITIES}
+    fresh = costs[rows["cached"] == 0]
+    found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
+    return found | {"calls": float((costs["calls"] + rows["cached"]).mean())}
 
 
 def _ratio(value: float, base: float) -> float:

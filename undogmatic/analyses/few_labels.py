@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Unsuited, check_level
-from undogmatic.analyses.truth import check_scale
+from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import few_labels
 
@@ -39,8 +39,8 @@ class FewLabelsAnalysis:
     """
 
     name: ClassVar[str] = "few_labels"
-    treatment: str = "authority_only"
-    baseline: str = "explained_only"
+    treatment: str
+    baseline: str
     target_width: float | None = None
     level: float = 0.95
 
@@ -51,6 +51,7 @@ class FewLabelsAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without labels, DataError for a label off the scale or an impossible probability."""
+        check_order(self.name, judged.rubric)
         judged.need(self.name, "label")
         labelled = judged.frame[judged.frame["label"].notna()]
         check_scale(labelled, "label", "label", judged.rubric)

@@ -18,7 +18,7 @@ from undogmatic.analyses.base import (
     check_level,
     failed_finding,
 )
-from undogmatic.analyses.truth import check_scale
+from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError
 from undogmatic.stats import agreement, ranking
 from undogmatic.stats.proportion import proportion
@@ -58,7 +58,7 @@ class LabelledAnalysis:
     """
 
     name: ClassVar[str] = "labelled"
-    prefix: str | None = "gold:"
+    prefix: str | None = None
     level: float = 0.95
     resamples: int = 2000
 
@@ -69,6 +69,7 @@ class LabelledAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
+        check_order(self.name, judged.rubric)
         judged.need(self.name, "label")
         check_scale(judged.frame, "label", "label", judged.rubric)
 
@@ -245,6 +246,9 @@ def _verdict(a: Accuracy, constant: float) -> Finding:
     """docs/verdicts.md, "Gold labels"."""
     if a.mae_high is None:
         return Finding("labelled.verdict_too_few", {"n": a.n, "needed": FEWEST_TEXTS})
+    if a.spearman_high is not None and a.spearman_high < 0:
+        values = {"spearman": a.spearman, "interval": (a.spearman_low, a.spearman_high), "n": a.n}
+        return Finding("labelled.verdict_reversed", values)
     if a.spearman_low is None or a.spearman_low <= 0:
         return Finding("labelled.verdict_does_not_track", {"spearman": a.spearman, "n": a.n})
     values = {"spearman": a.spearman, "mae": a.mae, "constant": constant, "n": a.n}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, failed_finding
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, failed_finding, metric_name
 from undogmatic.stats import paired
 
 _QUANTILES = (0.05, 0.95)
@@ -17,7 +17,10 @@ _QUANTILES = (0.05, 0.95)
 
 @dataclass(frozen=True)
 class NoAnalysis:
-    """Count, mean, quantiles and failures of all texts and of each condition (first repeat), and a histogram."""
+    """Count, mean, quantiles and failures of all texts and of each condition (first repeat), and a histogram.
+
+    Of categories without an order, their number in all texts and in each condition.
+    """
 
     name: ClassVar[str] = "none"
 
@@ -32,6 +35,8 @@ class NoAnalysis:
         named = first.assign(condition=first["condition"].where(first["condition"].notna(), "all"))
         everything = Judged(named, judged.rubric)
         conditions = everything.conditions()
+        if not judged.rubric.scale.ordered:
+            return [_categories(everything, conditions)]
         groups = {c: everything.scores(c) for c in conditions}
         counts = everything.counts(conditions)
         failed = int(counts["failed"].sum())
@@ -52,6 +57,30 @@ class NoAnalysis:
         figures, missing = plots.distributions(judged.rubric, groups, kinds=("histogram",))
         tables = {"scores": pd.DataFrame(rows)} if rows else {}
         return [AnalysisResult(self.name, metrics, tables, findings + missing, figures)]
+
+
+def _categories(judged: Judged, conditions: list[str]) -> AnalysisResult:
+    """How many texts got which category, those that nobody got included."""
+    rows, counts = judged.scored(), judged.counts(conditions)
+    scale = judged.rubric.scale
+    categories = [scale.write(value) for value in scale.default_levels()]
+    groups = {"total": rows} | {c: rows[rows["condition"] == c] for c in conditions if conditions != ["all"]}
+    table = pd.DataFrame(
+        [
+            {"condition": group, "category": category, "n": n, "share": n / len(own)}
+            for group, own in groups.items()
+            for category, n in own["category"].value_counts().reindex(categories, fill_value=0).items()
+            if len(own)
+        ]
+    )
+    metrics: dict[str, float] = {"none.judged": len(rows), "none.failed": int(counts["failed"].sum())}
+    findings = failed_finding(counts)
+    if len(rows):
+        total = table[table["condition"] == "total"]
+        metrics |= {metric_name("none.share", str(row.category)): float(row.share) for row in total.itertuples()}
+        most = total.loc[total["n"].idxmax()]
+        findings.insert(0, Finding("none.most", {"n": len(rows), "category": most["category"], "share": most["share"]}))
+    return AnalysisResult(NoAnalysis.name, metrics, {"categories": table} if len(rows) else {}, findings)
 
 
 def _row(label: str, values: np.ndarray, failed: int) -> dict[str, object]:

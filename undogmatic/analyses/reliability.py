@@ -21,6 +21,7 @@ from undogmatic.analyses.base import (
     metric_name,
 )
 from undogmatic.analyses.runs import OtherRun, read_runs
+from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.stats import agreement
 from undogmatic.stats.repeat import BackToBack, back_to_back
@@ -53,6 +54,7 @@ class ReliabilityAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""
+        check_order(self.name, judged.rubric)
         if judged.frame["repeat"].max() < 1 and not self.against and not judged.others:
             raise Unsuited(
                 "analysis=reliability compares repeats or runs, and there is one run with run.repeats=1. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,8 +53,12 @@ class SuiteAnalysis:
             {"suite.run": len(self._all()) - len(left_out), "suite.left_out": len(left_out)},
             findings=findings,
         )
-        # Each starts from the same state, so that its intervals are those of a run with this analysis alone.
-        return [own, *(result for a in [*runnable, self.costs] for result in analyse(a, judged, copy.deepcopy(rng)))]
+        return [own, *run_each([*runnable, self.costs], judged, rng)]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the analyses it may run."""
+        return (*(analysis.name for analysis in self._all()), self.costs.name, NoAnalysis.name)
 
     def _all(self) -> list[Analysis]:
         return [self.ab, self.controls, self.adversarial, self.labelled]
@@ -68,3 +73,8 @@ class SuiteAnalysis:
             else:
                 runnable.append(analysis)
         return runnable, left_out
+
+
+def run_each(analyses: Sequence[Analysis], judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    """The results of all. Each starts from the same state, so that its intervals are those of a run with it alone."""
+    return [result for analysis in analyses for result in analyse(analysis, judged, copy.deepcopy(rng))]

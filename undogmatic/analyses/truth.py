@@ -45,12 +45,13 @@ def read_truth(
         reference: Folder of a run over the same items whose scores stand for the truth, or None.
         condition_labels: Condition -> score that its texts deserve, or None. With neither, `label` is used.
     Raises:
-        Unsuited: No item has a label, a score in the reference run, or one of the conditions.
+        Unsuited: Scores have no order, or no item has a label, a score in the reference run, or one of the conditions.
         ConfigError: Both sources at once, or a label outside the scale.
         DataError: A label outside the scale, or a reference run over other items.
     """
     if reference is not None and condition_labels:
         raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
+    check_order(analysis, judged.rubric)
     rows = judged.frame[judged.frame["repeat"] == 0]
     source: Source = "reference" if reference is not None else "condition" if condition_labels else "label"
     name = ""
@@ -80,6 +81,16 @@ def read_truth(
         )
     check_scale(known, "truth", source, judged.rubric)
     return Truth(known, source, name)
+
+
+def check_order(analysis: str, rubric: Rubric) -> None:
+    """Raise Unsuited for a rubric whose categories have no order: their numbers mean nothing."""
+    if not rubric.scale.ordered:
+        raise Unsuited(
+            f"analysis={analysis} needs scores that have an order, and those of rubric={rubric.name} are categories "
+            f"without one ({rubric.scale.span()}). Choose analysis=none, which counts them; if they do go from least "
+            "to most, set rubric.scale.kind=ordered and rubric.direction."
+        )
 
 
 def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:

@@ -6,7 +6,7 @@ confound      how much of a difference text length could explain
 agreement     do two or more judges, or a judge and people, say the same
 ranking       does the score separate and order texts; attacks on it
 calibration   map raw scores onto the scale; is a stated confidence honest
-distribution  a probability over levels: expectation, entropy, interval
+distribution  a probability over levels: entropy, interval, a cut normal
 repeat        the same judge on the same items, twice
 proportion    a share of items with its interval
 uncertainty   one formula per judge style, the rules that call an expensive judge, a panel's sum

@@ -72,23 +72,7 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
 
-def content_free(levels_probs: ArrayLike, content_free_probs: ArrayLike) -> NDArray[np.float64]:
-    """Level probabilities divided by those on content-free text and renormalised: fit and apply in one call.
-
-    Args:
-        levels_probs: Shape (k,) or (n, k).
-        content_free_probs: Shape (k,) or (n_texts, k); rows are averaged.
-    Returns:
-        Shape of `levels_probs`, rows summing to 1.
-    Raises:
-        ValueError: If the numbers of levels differ, NaN, a negative value, or a row that is all zero.
-    References:
-        Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
-    """
-    return apply(fit_content_free(content_free_probs), levels_probs)
-
-
-def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale = (0.0, 100.0)) -> Calibration:
+def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
     """Platt scaling: a logistic curve from raw score to the scale.
 
     Labels may be classes 0 and 1, or any share between (gold score / 100). They are drawn in by Platt's
@@ -127,7 +111,7 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale = (0.0, 100.0)) -
     }
 
 
-def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale = (0.0, 100.0), increasing: bool = True) -> Calibration:
+def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale, increasing: bool = True) -> Calibration:
     """Isotonic regression: the monotone step curve nearest to the labels, linear between its knots.
 
     It bends to any monotone shape and so needs more labels than Platt (hundreds rather than dozens); beyond the
@@ -151,7 +135,7 @@ def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale = (0.0, 100.0), 
     return {"kind": "isotonic", **knots, **_scale(scale), "n": x.size}
 
 
-def fit_linear(raw: ArrayLike, label: ArrayLike, scale: Scale = (0.0, 100.0)) -> Calibration:
+def fit_linear(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
     """Least-squares line from raw score to label, clipped to the scale when applied.
 
     Args:
@@ -200,7 +184,7 @@ def reliability_table(
     Equal confidences always share a bin, so `equal_mass` may return fewer and unequal bins.
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1] (a 0-100 confidence divided by 100).
+        confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
         correct: 1 or True where it was right, shape (n,).
         n_bins: Number of bins asked for.
         binning: Bins of equal width over [0, 1], or holding about equally many items.
@@ -246,23 +230,6 @@ def expected_calibration_error(
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
     _, codes = _bins(c, n_bins, binning)
     return float(np.abs(np.bincount(codes, weights=right - c)).sum() / c.size)
-
-
-def brier(probabilities: ArrayLike, outcomes: ArrayLike) -> float:
-    """Brier score of a yes/no event: mean squared distance of probability from outcome; 0 is best, 1 worst.
-
-    Args:
-        probabilities: Probability of the event, shape (n,), in [0, 1].
-        outcomes: 1 or True where it happened, shape (n,).
-    Raises:
-        ValueError: If NaN, a probability outside [0, 1], an outcome other than 0 and 1, or the lengths differ.
-    References:
-        Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2
-    """
-    from sklearn.metrics import brier_score_loss
-
-    p, happened = _stated_and_observed(probabilities, outcomes, "probabilities", "outcomes")
-    return float(brier_score_loss(happened.astype(int), p, pos_label=1))
 
 
 def _bins(c: checks.Vector, n_bins: int, binning: Binning) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -338,7 +305,7 @@ def _stated_and_observed(
 ) -> tuple[checks.Vector, checks.Vector]:
     p, y = checks.paired_vectors(stated, observed, (stated_name, observed_name))
     if np.any((p < 0) | (p > 1)):
-        raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a 0-100 confidence by 100.")
+        raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a percentage by 100.")
     if np.any((y != 0) & (y != 1)):
         raise ValueError(f"`{observed_name}` must hold only 0 and 1.")
     return p, y

@@ -2,7 +2,7 @@
 
 Split conformal prediction: of the fitted items' misses, the one at rank ceil((n + 1) level) is how far a new interval
 must reach. If fitted and new items are exchangeable, the new label lies inside with probability at least `level`,
-whatever the judge is worth; a poor judge pays in width. With `groups` (court, register, condition) each group has its
+whatever the judge is worth; a poor judge pays in width. With `groups` (register, condition) each group has its
 own reach and the guarantee holds within it (Mondrian). A fit is plain data and keeps the ids it was fitted on, so
 that `coverage` can refuse to verify on them.
 
@@ -22,7 +22,7 @@ from scipy import stats
 from undogmatic.stats import calibration, checks, proportion
 
 Groups = Sequence[Hashable]
-Kind = Literal["score", "range", "ordinal"]
+Kind = Literal["score", "range"]
 
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
@@ -32,13 +32,12 @@ _EVERYTHING = "all items"
 class Conformal(NamedTuple):
     """A fit; `reach` and the number of fitted items `n` are per group, "all items" without groups.
 
-    `reach` is in score units, in units of `difficulty` where one was given, or, for `ordinal`, a probability. `scale`
-    holds the two ends, or for `ordinal` every level.
+    `reach` is in score units, or in units of `difficulty` where one was given; `scale` holds the two ends.
     """
 
     kind: Kind
     level: float
-    scale: tuple[float, ...]
+    scale: tuple[float, float]
     reach: dict[str, float]
     n: dict[str, int]
     grouped: bool
@@ -83,8 +82,8 @@ def fit(
     truth: ArrayLike,
     ids: Sequence[Hashable],
     level: float = 0.9,
-    scale: tuple[float, float] = (0.0, 100.0),
     *,
+    scale: tuple[float, float],
     difficulty: ArrayLike | None = None,
     groups: Groups | None = None,
 ) -> Conformal:
@@ -150,8 +149,7 @@ def intervals(
     middle = (low + high) / 2
     crossed = low - reach > high + reach
     bottom, top = (
-        np.clip(np.where(crossed, middle, end), fitted.scale[0], fitted.scale[-1])
-        for end in (low - reach, high + reach)
+        np.clip(np.where(crossed, middle, end), fitted.scale[0], fitted.scale[1]) for end in (low - reach, high + reach)
     )
     if levels is None:
         return Intervals(bottom, top)
@@ -161,62 +159,6 @@ def intervals(
     nearest = np.argmin(np.abs(values[None, :] - ((bottom + top) / 2)[:, None]), axis=1)
     empty = first > last
     return Intervals(values[np.where(empty, nearest, first)], values[np.where(empty, nearest, last)])
-
-
-def fit_ordinal(
-    probabilities: ArrayLike,
-    truth: ArrayLike,
-    levels: ArrayLike,
-    ids: Sequence[Hashable],
-    level: float = 0.9,
-    *,
-    groups: Groups | None = None,
-) -> Conformal:
-    """Fit intervals of neighbouring levels from a distribution over levels.
-
-    An interval grows from the most probable level, each time by the more probable neighbour (the lower on a tie). The
-    miss is the probability gathered before the true level joins, so the most probable level always belongs; where it
-    alone is right more often than `level`, coverage exceeds `level`.
-
-    Args:
-        probabilities: Shape (n, k), rows summing to 1.
-        truth: True level of each item, in score units, shape (n,), each one of `levels`.
-        levels: Score of each level, ascending, shape (k,).
-        ids: What the items are split by, shape (n,).
-        level: Wanted coverage.
-        groups: Group per item, shape (n,); None fits all items together.
-    Raises:
-        ValueError: As `fit`, and if a row is no distribution or a label is none of the levels.
-    References:
-        Lu, Angelopoulos and Pomerantz (2022), Improving trustworthiness of AI disease severity rating in medical
-        imaging with ordinal conformal prediction sets. arXiv:2207.02238
-    """
-    values = _ascending(levels, "levels")
-    p = _distributions(probabilities, values.size)
-    y = _same_length(checks.vector(truth, "truth"), "truth", len(p))
-    index = np.argmin(np.abs(values[None, :] - y[:, None]), axis=1)
-    if np.any(np.abs(values[index] - y) > _ROUNDING):
-        raise ValueError(f"`truth` must hold only the levels {values.tolist()}.")
-    misses = _mass_before(p)[np.arange(len(p)), index]
-    return _fitted("ordinal", misses, ids, level, tuple(values.tolist()), groups, False)
-
-
-def ordinal_intervals(fitted: Conformal, probabilities: ArrayLike, *, groups: Groups | None = None) -> Intervals:
-    """Lowest and highest level of each new item's interval.
-
-    Args:
-        fitted: What `fit_ordinal` returned.
-        probabilities: Shape (n, k), rows summing to 1.
-        groups: Group per item, shape (n,), given if and only if they were when fitting.
-    Raises:
-        ValueError: If an argument does not match the fit, or a group was not fitted.
-    """
-    if fitted.kind != "ordinal":
-        raise ValueError(f"This fit is for {fitted.kind}s; use `intervals`.")
-    values = np.asarray(fitted.scale)
-    p = _distributions(probabilities, values.size)
-    belongs = _mass_before(p) <= _reach(fitted, groups, len(p))[:, None] + _ROUNDING
-    return Intervals(values[belongs.argmax(axis=1)], values[values.size - 1 - belongs[:, ::-1].argmax(axis=1)])
 
 
 def coverage(
@@ -276,7 +218,7 @@ def _fitted(
     misses: NDArray[np.float64],
     ids: Sequence[Hashable],
     level: float,
-    scale: tuple[float, ...],
+    scale: tuple[float, float],
     groups: Groups | None,
     by_difficulty: bool,
 ) -> Conformal:
@@ -332,32 +274,6 @@ def _divisor(difficulty: ArrayLike | None, n: int) -> NDArray[np.float64]:
     if np.any(values <= 0):
         raise ValueError("`difficulty` must be positive; add a constant to an uncertainty that can be 0.")
     return values
-
-
-def _mass_before(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability an interval grown from the mode holds before each level joins, shape (n, k)."""
-    n, k = p.shape
-    item = np.arange(n)
-    low = high = p.argmax(axis=1)
-    mass = p[item, low]
-    before = np.zeros_like(p)
-    padded = np.pad(p, ((0, 0), (1, 1)), constant_values=-1.0)
-    for _ in range(k - 1):
-        down = padded[item, low] >= padded[item, high + 2]
-        joining = np.where(down, low - 1, high + 1)
-        before[item, joining] = mass
-        mass = mass + p[item, joining]
-        low, high = np.where(down, joining, low), np.where(down, high, joining)
-    return before
-
-
-def _distributions(probabilities: ArrayLike, k: int) -> NDArray[np.float64]:
-    p = checks.rows(probabilities, "probabilities")
-    if p.ndim != 2 or p.shape[1] != k or not p.size:
-        raise ValueError(f"`probabilities` must have shape (n, {k}), one column per level; its shape is {p.shape}.")
-    if np.any(p < 0) or np.any(np.abs(p.sum(axis=1) - 1) > 1e-6):
-        raise ValueError("`probabilities` must be non-negative, each row summing to 1.")
-    return p
 
 
 def _ascending(levels: ArrayLike, name: str) -> NDArray[np.float64]:

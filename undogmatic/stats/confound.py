@@ -5,16 +5,13 @@ the ratio of two lengths that matters. Controlling for length is arithmetic, not
 share no lengths the data cannot tell them apart, and the results here say so instead of extrapolating quietly.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from undogmatic.stats import checks
 from undogmatic.stats.agreement import Correlation, pearson, spearman
-from undogmatic.stats.paired import Summary, summary
 from undogmatic.stats.ranking import Auc, auc
 
 
@@ -48,40 +45,6 @@ class ControlledDifference(NamedTuple):
     extrapolated: bool
     n_pairs: int
     level: float
-
-
-class Stratum(NamedTuple):
-    """`difference` is mean a minus mean b among texts of these lengths; None where a condition is absent."""
-
-    shortest: float
-    longest: float
-    n_a: int
-    n_b: int
-    difference: float | None
-
-
-class StratifiedDifference(NamedTuple):
-    """`n_used` texts lie in strata holding both conditions; `n_dropped` do not, and say nothing at equal length."""
-
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    strata: tuple[Stratum, ...]
-    n_used: int
-    n_dropped: int
-    level: float
-
-
-def length_summary(lengths: Mapping[str, ArrayLike]) -> dict[str, Summary]:
-    """Length statistics of each condition.
-
-    Args:
-        lengths: Condition -> lengths, shape (n,), all in one unit.
-    Raises:
-        ValueError: Naming the condition whose lengths are empty, NaN or not positive.
-    """
-    return {condition: summary(_lengths(values, condition)) for condition, values in lengths.items()}
 
 
 def length_correlation(scores: ArrayLike, lengths: ArrayLike) -> LengthCorrelation:
@@ -166,71 +129,11 @@ def controlled_difference(
     )
 
 
-def stratified_difference(
-    scores: ArrayLike,
-    is_a: Sequence[bool] | NDArray[np.bool_],
-    lengths: ArrayLike,
-    n_strata: int = 5,
-    groups: Sequence[object] | ArrayLike | None = None,
-    *,
-    level: float = 0.95,
-) -> StratifiedDifference:
-    """The difference of conditions among texts of about the same length.
-
-    Texts are cut into strata of equal size by length; the differences within strata are averaged with weights
-    n_a n_b / (n_a + n_b), which is least squares with one intercept per stratum. Strata holding one condition only
-    drop out and are counted. Within a stratum some length difference remains: use more strata, or
-    `controlled_difference`. Errors are HC3, or clustered when `groups` says which texts belong together.
-
-    Args:
-        scores: Shape (n,), in score units.
-        is_a: True for texts of condition a, shape (n,).
-        lengths: Shape (n,), positive.
-        n_strata: Number of length strata; texts of equal length stay together.
-        groups: Pair label per text, shape (n,), for errors that know the texts of a pair are related.
-        level: Confidence level.
-    Raises:
-        ValueError: If NaN, sizes differ, a length is not positive, no stratum holds both conditions, or too few
-            texts are left to estimate an error.
-    References:
-        Cochran (1968), The effectiveness of adjustment by subclassification. doi:10.2307/2528036
-    """
-    s, size = checks.paired_vectors(scores, lengths, ("scores", "lengths"))
-    size, a = _lengths(size, "lengths"), np.asarray(is_a)
-    if a.dtype != np.bool_ or a.shape != s.shape:
-        raise ValueError(f"`is_a` must hold {s.size} booleans.")
-    if n_strata < 1:
-        raise ValueError(f"`n_strata` is {n_strata}; at least 1 is needed.")
-    checks.share(level, "level")
-    # By mean rank, so that a run of equal lengths falls into one stratum without swallowing its neighbours.
-    stratum_of = np.floor(n_strata * (stats.rankdata(size) - 0.5) / size.size)
-    codes = np.unique(stratum_of, return_inverse=True)[1]
-    strata = tuple(_stratum(s[codes == c], a[codes == c], size[codes == c]) for c in range(codes.max() + 1))
-    kept = np.isin(codes, [c for c, stratum in enumerate(strata) if stratum.difference is not None])
-    if not kept.any():
-        raise ValueError("`lengths`: no stratum holds both conditions; length cannot be told from condition.")
-    indicators = (codes[kept, None] == np.unique(codes[kept])[None, :]).astype(np.float64)
-    design = np.column_stack([a[kept].astype(np.float64), indicators])
-    clusters = None if groups is None else checks.labels(groups, "groups", s.size)[kept]
-    fit = _robust_fit(s[kept], design, "too few texts share a stratum to estimate an error", clusters)
-    low, high = (float(limit) for limit in fit.conf_int(1 - level)[0])
-    n_used = int(kept.sum())
-    return StratifiedDifference(
-        float(fit.params[0]), low, high, float(fit.pvalues[0]), strata, n_used, s.size - n_used, level
-    )
-
-
 def _lengths(values: ArrayLike, name: str) -> NDArray[np.float64]:
     size = checks.vector(values, name)
     if np.any(size <= 0):
         raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
     return size
-
-
-def _stratum(scores: NDArray[np.float64], is_a: NDArray[np.bool_], lengths: NDArray[np.float64]) -> Stratum:
-    n_a, n_b = int(is_a.sum()), int((~is_a).sum())
-    difference = float(scores[is_a].mean() - scores[~is_a].mean()) if n_a and n_b else None
-    return Stratum(float(lengths.min()), float(lengths.max()), n_a, n_b, difference)
 
 
 def _robust_fit(

@@ -1,4 +1,4 @@
-"""A probability over a rubric's levels: its expectation, entropy, confidence and interval."""
+"""A probability over a rubric's levels: its entropy and interval, and a normal cut into levels."""
 
 from typing import NamedTuple
 
@@ -20,22 +20,6 @@ class QuantileInterval(NamedTuple):
     mass: float
 
 
-def expectation(probabilities: ArrayLike, levels: ArrayLike) -> NDArray[np.float64]:
-    """Probability-weighted mean of the levels.
-
-    Args:
-        probabilities: Shape (k,) or (n, k); each row sums to 1. Nothing is renormalised silently.
-        levels: Score of each level, shape (k,), in score units.
-    Returns:
-        Shape () or (n,), in score units; `float()` takes the first.
-    Raises:
-        ValueError: If a row is not a distribution, or the number of levels does not match.
-    """
-    p, values = _distribution(probabilities), checks.vector(levels, "levels")
-    _match(p, values)
-    return np.asarray(p @ values)
-
-
 def normalised_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
     """Shannon entropy divided by log2 of the number of levels, in [0, 1]: 0 is certain, 1 uniform.
 
@@ -54,21 +38,6 @@ def normalised_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
     if p.shape[-1] == 1:
         return np.zeros(p.shape[:-1])
     return np.asarray(np.clip(special.entr(p).sum(axis=-1) / np.log(p.shape[-1]), 0.0, 1.0))
-
-
-def confidence(probabilities: ArrayLike) -> NDArray[np.float64]:
-    """100 x (1 - normalised entropy): how concentrated a distribution is, in [0, 100].
-
-    It measures concentration, not the chance of being right; `calibration` measures that.
-
-    Args:
-        probabilities: Shape (k,) or (n, k); each row sums to 1.
-    Returns:
-        Shape () or (n,).
-    Raises:
-        ValueError: If a row is not a distribution.
-    """
-    return np.asarray(100.0 * (1.0 - normalised_entropy(probabilities)))
 
 
 def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> QuantileInterval:
@@ -92,25 +61,6 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
     first = int(np.argmax(np.cumsum(p) >= tail - 1e-12))
     last = p.size - 1 - int(np.argmax(np.cumsum(p[::-1]) >= tail - 1e-12))
     return QuantileInterval(float(values[first]), float(values[last]), level, float(p[first : last + 1].sum()))
-
-
-def rescale(values: ArrayLike, source: tuple[float, float], target: tuple[float, float]) -> NDArray[np.float64]:
-    """Map scores linearly from one scale to another, end to end; values outside stay outside.
-
-    Args:
-        values: Any shape, in units of `source`.
-        source: The two ends of the scale the values are on.
-        target: The two ends they are mapped to; reversed ends turn the scale round.
-    Raises:
-        ValueError: If a value is NaN, or the ends of `source` coincide.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    checks.vector(array.ravel(), "values", minimum=0)
-    ends = checks.vector([*source, *target], "source and target")
-    if ends[0] == ends[1]:
-        raise ValueError(f"`source` is {source}; its ends must differ.")
-    share = (array - ends[0]) / (ends[1] - ends[0])
-    return np.asarray(ends[2] * (1 - share) + ends[3] * share)
 
 
 def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.float64]:

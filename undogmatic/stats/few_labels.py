@@ -4,8 +4,7 @@ Every item is judged, a few are also labelled: the judge's mean is corrected by 
 (prediction-powered inference). A judge that follows the labels makes the interval narrower than the labels alone
 would; a useless one leaves it as wide, since the weight of the judge (`judge_weight`) is fitted too. Labels may be
 drawn with unequal but known probabilities, such as more from the unsure; they are then weighted by their inverse.
-Labels picked as "the most unsure" have no such probability, and nothing here can repair that: draw with
-`inclusion_probabilities` and `draw` and keep what they return.
+Labels picked as "the most unsure" have no such probability, and nothing here can repair that.
 
 The target is the mean over the population the items come from, not over these items alone.
 
@@ -202,65 +201,6 @@ def label_budget(
         reached = np.flatnonzero(widths <= target_width)
         counts.append(int(m[reached[0]]) if reached.size else None)
     return LabelBudget(counts[0], counts[1], target_width, float(widths[-1]), weight, f.size, index.size, level)
-
-
-def inclusion_probabilities(uncertainty: ArrayLike, n_labels: int, uniform_share: float = 0.3) -> Array:
-    """Probability of labelling each item: a share of the budget evenly, the rest in proportion to uncertainty.
-
-    The even share keeps every probability well above 0, so that no single label weighs more than
-    1 / `uniform_share` times an even draw's. Probabilities are capped at 1 and sum to `n_labels`.
-
-    Args:
-        uncertainty: 0 or more, higher is less sure, shape (n_items,).
-        n_labels: Labels wanted, from 1 to n_items.
-        uniform_share: In (0, 1]; 1 draws evenly.
-    Returns:
-        Shape (n_items,), each in (0, 1].
-    Raises:
-        ValueError: If the budget does not fit the items, a value is negative or NaN, or the share is outside (0, 1].
-    """
-    u = checks.vector(uncertainty, "uncertainty")
-    if np.any(u < 0):
-        raise ValueError("`uncertainty` holds a negative value; it must be 0 or more.")
-    if not 1 <= n_labels <= u.size:
-        raise ValueError(f"`n_labels` is {n_labels}; it must lie between 1 and the {u.size} items.")
-    if not 0 < uniform_share <= 1:
-        raise ValueError(f"`uniform_share` is {uniform_share}; it must lie in (0, 1].")
-    even = np.full(u.size, 1 / u.size)
-    wanted = uniform_share * even + (1 - uniform_share) * (u / u.sum() if u.sum() > 0 else even)
-    # What is cut off at 1 goes to the others in proportion, which may push another above 1: at most n rounds.
-    certain = np.zeros(u.size, dtype=bool)
-    p = n_labels * wanted
-    while np.any(p[~certain] > 1):
-        certain |= p > 1
-        p = np.where(certain, 1.0, (n_labels - certain.sum()) * wanted / wanted[~certain].sum())
-    return np.asarray(np.minimum(p, 1.0))
-
-
-def draw(inclusion: ArrayLike, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Positions drawn with exactly these probabilities, by systematic sampling in random order.
-
-    As many as the probabilities sum to (rounded up or down at random where that is no whole number).
-
-    Args:
-        inclusion: Shape (n_items,), each in [0, 1].
-        rng: The source of randomness.
-    Returns:
-        Ascending positions, shape (n_drawn,).
-    Raises:
-        ValueError: If a probability is outside [0, 1] or NaN.
-    References:
-        Madow (1949), doi:10.1214/aoms/1177729988
-    """
-    p = checks.vector(inclusion, "inclusion")
-    if np.any((p < 0) | (p > 1)):
-        raise ValueError("`inclusion` must lie in [0, 1].")
-    order = rng.permutation(p.size)
-    ends = np.cumsum(p[order])
-    # A sum of 30 that rounding left at 29.999... must still give 30.
-    ends = np.where(np.abs(ends - np.round(ends)) < 1e-9, np.round(ends), ends)
-    steps = np.floor(ends + rng.random())
-    return np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
 def _sample(scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike) -> tuple[Array, NDArray[np.intp], Array]:

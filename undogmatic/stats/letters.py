@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Collection, Sequence
 
 
@@ -12,7 +13,7 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
         names: Distinct, in the order in which letters are given out (best first).
         different: Pairs that differ, in any order.
     Returns:
-        Name -> its letters, e.g. "ab".
+        Name -> its letters, e.g. "ab"; {} where more letters would be needed than there are (52).
     Raises:
         ValueError: A pair names something else.
     References:
@@ -30,9 +31,7 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
         groups = [g for n, g in enumerate(split) if not any(g < h or (g == h and m < n) for m, h in enumerate(split))]
     order = {name: n for n, name in enumerate(names)}
     groups.sort(key=lambda group: sorted(order[name] for name in group))
-    return {name: "".join(_letter(n) for n, group in enumerate(groups) if name in group) for name in names}
-
-
-def _letter(n: int) -> str:
-    """a to z, then a2, b2, ..."""
-    return chr(ord("a") + n % 26) + (str(n // 26 + 1) if n >= 26 else "")
+    if len(groups) > len(string.ascii_letters):
+        return {}
+    lettered = list(zip(string.ascii_letters, groups, strict=False))
+    return {name: "".join(letter for letter, group in lettered if name in group) for name in names}

@@ -59,16 +59,6 @@ class BootstrapInterval(NamedTuple):
     n_undefined: int
 
 
-class PermutationResult(NamedTuple):
-    """`exact` is true when every sign pattern was enumerated."""
-
-    statistic: float
-    p_value: float
-    n_pairs: int
-    n_resamples: int
-    exact: bool
-
-
 class Summary(NamedTuple):
     """`sd` divides by n - 1 and is None for a single value; quartiles interpolate linearly."""
 
@@ -298,42 +288,3 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     if np.any((p < 0) | (p > 1)):
         raise ValueError("`p_values` must lie in [0, 1].")
     return np.asarray(multipletests(p, method="holm")[1], dtype=np.float64)
-
-
-def paired_permutation_test(
-    differences: ArrayLike,
-    rng: np.random.Generator,
-    statistic: Callable[[NDArray[np.float64]], float] | None = None,
-    alternative: Alternative = "two-sided",
-    n_resamples: int = 9999,
-) -> PermutationResult:
-    """Sign-flip test: under no effect, each difference could as well have had the other sign.
-
-    The mean is tested unless `statistic` says otherwise. All 2**n_pairs sign patterns are used when that many fit in
-    `n_resamples`; otherwise a random draw of them, and the p-value counts the observed pattern, so it is never 0.
-
-    Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-        rng: The source of randomness.
-        statistic: Maps differences of shape (n_pairs,) to a number; should change sign with them.
-        alternative: `greater` tests whether the statistic is above what sign flips give.
-        n_resamples: Number of random sign patterns.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN.
-    References:
-        Phipson and Smyth (2010), Permutation p-values should never be zero. doi:10.2202/1544-6115.1585
-    """
-    d = checks.vector(differences, "differences")
-    chosen = np.mean if statistic is None else statistic
-    result = stats.permutation_test(
-        (d,),
-        chosen,
-        permutation_type="samples",
-        alternative=alternative,
-        n_resamples=n_resamples,
-        vectorized=statistic is None,
-        rng=rng,
-    )
-    used = int(np.size(result.null_distribution))
-    exact = d.size < 60 and 2**d.size <= n_resamples
-    return PermutationResult(float(result.statistic), float(result.pvalue), d.size, used, exact)

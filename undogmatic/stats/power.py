@@ -127,45 +127,6 @@ def minimum_detectable_effect(
     return MinimumDetectableEffect(dz, effect, n_pairs, sd_differences, power, alpha, alternative, test)
 
 
-def pairs_needed(
-    effect: float,
-    sd_differences: float = 1.0,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    alternative: Sides = "two-sided",
-    *,
-    test: Test = "wilcoxon",
-) -> int:
-    """Fewest pairs that find a true mean difference of `effect` with probability `power` or more.
-
-    Args:
-        effect: True mean difference in score units, not zero, and positive when `alternative` is `greater`.
-        sd_differences: Standard deviation of the differences, in score units.
-        power: Probability of finding it.
-        alpha: Significance level.
-        alternative: `greater` looks for a positive difference only.
-        test: Which test is planned.
-    Raises:
-        ValueError: If an argument is out of range, or ten million pairs would not do.
-    """
-    _check_power(power, alpha)
-    if effect == 0 or (alternative == "greater" and effect < 0):
-        raise ValueError(f"`effect` is {effect}; no number of pairs finds that with `alternative` = {alternative!r}.")
-
-    def enough(n_pairs: int) -> bool:
-        return power_at(effect, n_pairs, sd_differences, alpha, alternative, test=test) >= power
-
-    low, high = 1, 2
-    while not enough(high):
-        low, high = high, high * 2
-        if high > 10_000_000:
-            raise ValueError(f"`effect` is {effect}: more than ten million pairs are needed.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
 def fewest_pairs(alpha: float = 0.05, alternative: Sides = "two-sided") -> int:
     """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way.
 

@@ -26,10 +26,10 @@ class Auc(NamedTuple):
 
 
 class AttackSummary(NamedTuple):
-    """`auc` near 1 means the attack texts still score above explained ones, so the attack failed.
+    """`auc` near 1 means the attack texts still score above those of the baseline, so the attack failed.
 
-    `mean_shift` is attack minus naked (negative: the attack lowers the score), with Welch's interval; all three are
-    None without naked texts, and the limits also where either group has a single text or no spread.
+    `mean_shift` is attack minus treatment (negative: the attack lowers the score), with Welch's interval; all three
+    are None without treatment, and the limits also where either group has a single text or no spread.
     `success_rate` is the share of attack texts below `threshold`, with Wilson's interval.
     """
 
@@ -41,10 +41,10 @@ class AttackSummary(NamedTuple):
     success_low: float
     success_high: float
     threshold: float
-    threshold_rule: Literal["midpoint", "explained_95"]
+    threshold_rule: Literal["midpoint", "baseline_95"]
     n_attack: int
-    n_explained: int
-    n_naked: int
+    n_baseline: int
+    n_treatment: int
     level: float
 
 
@@ -99,21 +99,22 @@ def auc(
 
 def attack_summary(
     attack_scores: ArrayLike,
-    explained_scores: ArrayLike,
-    naked_scores: ArrayLike | None = None,
-    threshold_rule: Literal["midpoint", "explained_95"] = "midpoint",
-    scale: tuple[float, float] = (0.0, 100.0),
+    baseline_scores: ArrayLike,
+    treatment_scores: ArrayLike | None = None,
+    threshold_rule: Literal["midpoint", "baseline_95"] = "midpoint",
+    *,
+    scale: tuple[float, float],
     level: float = 0.95,
 ) -> AttackSummary:
-    """What one kind of attack achieved: texts that lean on naked authority, dressed to score like explanations.
+    """What one kind of attack achieved: texts of the treatment, dressed to score like those of the baseline.
 
     An attack text succeeds when it scores strictly below the threshold: the middle of the scale, or the 95th
-    percentile of the explained texts (then it passes for an explanation as this judge scores them).
+    percentile of the baseline (then it passes for one of its texts as this judge scores them).
 
     Args:
-        attack_scores: Shape (n_attack,), in score units, high meaning dogmatic.
-        explained_scores: Honest explanations, shape (n_explained,).
-        naked_scores: The same authority without the dressing, shape (n_naked,); need not be matched to the attacks.
+        attack_scores: Shape (n_attack,), in score units, high meaning more of the fault.
+        baseline_scores: Texts without the fault, shape (n_baseline,).
+        treatment_scores: Texts with it, undressed, shape (n_treatment,); need not be matched to the attacks.
         threshold_rule: Which threshold counts as success.
         scale: The ends of the scale, for `midpoint`.
         level: Confidence level of every interval.
@@ -123,15 +124,15 @@ def attack_summary(
         Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
     attack = checks.vector(attack_scores, "attack_scores")
-    explained = checks.vector(explained_scores, "explained_scores")
-    naked = None if naked_scores is None else checks.vector(naked_scores, "naked_scores")
-    checks.option(threshold_rule, "threshold_rule", ("midpoint", "explained_95"))
-    threshold = sum(scale) / 2 if threshold_rule == "midpoint" else float(np.percentile(explained, 95))
+    baseline = checks.vector(baseline_scores, "baseline_scores")
+    treatment = None if treatment_scores is None else checks.vector(treatment_scores, "treatment_scores")
+    checks.option(threshold_rule, "threshold_rule", ("midpoint", "baseline_95"))
+    threshold = sum(scale) / 2 if threshold_rule == "midpoint" else float(np.percentile(baseline, 95))
     successes = int(np.sum(attack < threshold))
     rate = stats.binomtest(successes, attack.size).proportion_ci(confidence_level=level, method="wilson")
-    shift, shift_low, shift_high = (None, None, None) if naked is None else _mean_shift(attack, naked, level)
+    shift, shift_low, shift_high = (None, None, None) if treatment is None else _mean_shift(attack, treatment, level)
     return AttackSummary(
-        auc=auc(attack, explained, level),
+        auc=auc(attack, baseline, level),
         mean_shift=shift,
         mean_shift_low=shift_low,
         mean_shift_high=shift_high,
@@ -141,8 +142,8 @@ def attack_summary(
         threshold=threshold,
         threshold_rule=threshold_rule,
         n_attack=attack.size,
-        n_explained=explained.size,
-        n_naked=0 if naked is None else naked.size,
+        n_baseline=baseline.size,
+        n_treatment=0 if treatment is None else treatment.size,
         level=level,
     )
 
@@ -243,12 +244,12 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
 
 
 def _mean_shift(
-    attack: NDArray[np.float64], naked: NDArray[np.float64], level: float
+    attack: NDArray[np.float64], treatment: NDArray[np.float64], level: float
 ) -> tuple[float, float | None, float | None]:
-    shift = float(attack.mean() - naked.mean())
-    if min(attack.size, naked.size) < 2 or checks.is_constant(attack) or checks.is_constant(naked):
+    shift = float(attack.mean() - treatment.mean())
+    if min(attack.size, treatment.size) < 2 or checks.is_constant(attack) or checks.is_constant(treatment):
         return shift, None, None
-    interval = stats.ttest_ind(attack, naked, equal_var=False).confidence_interval(level)
+    interval = stats.ttest_ind(attack, treatment, equal_var=False).confidence_interval(level)
     return shift, float(interval.low), float(interval.high)
 
 

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from undogmatic.stats import checks, ordering, ranking
+from undogmatic.stats import checks, ordering
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
@@ -39,14 +38,6 @@ class AurcSummary(NamedTuple):
     excess: BootstrapInterval
     oracle: float
     random: float
-
-
-class AurcDifference(NamedTuple):
-    """AURC of the first minus that of the second: negative, the first knows better where it is wrong."""
-
-    difference: BootstrapInterval
-    p_value: float
-    n_items: int
 
 
 def aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
@@ -146,79 +137,6 @@ def aurc_summary(
         for statistic in (lambda c: aurc(*c.T), lambda c: excess_aurc(*c.T))
     )
     return AurcSummary(whole, excess, float(_risk(e, e).mean()), float(e.mean()))
-
-
-def aurc_difference(
-    first: tuple[ArrayLike, ArrayLike],
-    second: tuple[ArrayLike, ArrayLike],
-    rng: np.random.Generator,
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    *,
-    groups: Groups | None = None,
-) -> AurcDifference:
-    """Compare two judges, or two uncertainties of one judge, on the same items.
-
-    The interval resamples items (or groups) with both judges' values kept together. The p-value swaps the judges on
-    random items (or groups): if it makes no difference who judged, that changes nothing. Uncertainties are swapped
-    as ranks, since two styles' units do not compare; the observed order counts, so the p-value is never 0.
-
-    Args:
-        first: Uncertainty and error of the first judge, shape (n,) each.
-        second: Those of the second judge on the same items in the same order.
-        rng: The source of randomness.
-        level: Confidence level of the interval.
-        n_resamples: Number of resamples, and of swaps.
-        groups: Group label per item, shape (n,).
-    Raises:
-        ValueError: As `aurc`, and if the judges have different numbers of items or fewer than two units.
-    References:
-        Phipson and Smyth (2010), Permutation p-values should never be zero. doi:10.2202/1544-6115.1585
-    """
-    (u1, e1), (u2, e2) = ordering.pair(*first), ordering.pair(*second)
-    if u1.size != u2.size:
-        raise ValueError(f"`first` holds {u1.size} items and `second` {u2.size}; they are matched one to one.")
-    columns = np.column_stack([stats.rankdata(u1), e1, stats.rankdata(u2), e2])
-
-    def difference(c: Array) -> float:
-        return float(_risk(c[:, 0], c[:, 1]).mean() - _risk(c[:, 2], c[:, 3]).mean())
-
-    interval = bootstrap_interval(columns, difference, rng, level, n_resamples, groups=groups)
-    unit = np.arange(u1.size) if groups is None else checks.labels(groups, "groups", u1.size)
-    reached = 0
-    for _ in range(n_resamples):
-        swap = (rng.random(int(unit.max()) + 1) < 0.5)[unit]
-        swapped = np.where(swap[:, None], columns[:, [2, 3, 0, 1]], columns)
-        reached += abs(difference(swapped)) >= abs(interval.estimate) - 1e-12
-    return AurcDifference(interval, (reached + 1) / (n_resamples + 1), u1.size)
-
-
-def error_correlation(
-    uncertainty: ArrayLike,
-    error: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    *,
-    groups: Groups | None = None,
-) -> BootstrapInterval:
-    """Spearman correlation of uncertainty with |error|, with a bootstrap interval; for signed errors too.
-
-    Args:
-        uncertainty: Higher is less sure, any unit, shape (n,), n >= 3.
-        error: Score minus label, or its size, shape (n,).
-        rng: The source of randomness.
-        level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
-    Raises:
-        ValueError: If either is constant, lengths differ, or a value is NaN (`ranking.spearman_interval`).
-    """
-    u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"), minimum=3)
-    for name, values in (("uncertainty", u), ("error", np.abs(e))):
-        if checks.is_constant(values):
-            raise ValueError(f"`{name}` is constant; no rank correlation exists.")
-    return ranking.spearman_interval(u, np.abs(e), rng, level, n_resamples, groups=groups)
 
 
 def _risk(u: Array, e: Array) -> Array:

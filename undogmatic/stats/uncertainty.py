@@ -1,8 +1,8 @@
 """How unsure a judge style is of its score: one formula per style, the rules that call an expensive judge, a panel.
 
-Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1; `distribution.rescale` maps
-any other scale. A scale is declared, never guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an
-answer and could be mended is named in `notes`; what cannot be mended raises.
+Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
+guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
+`notes`; what cannot be mended raises.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, distribution, proportion
+from undogmatic.stats import checks, distribution
 
 Level = Literal["low", "medium", "high"]
 Interval = tuple[float, float]
@@ -65,13 +65,6 @@ class Escalation(NamedTuple):
     def escalate(self) -> bool:
         """Whether any rule fired."""
         return bool(self.fired)
-
-
-class TriggerRates(NamedTuple):
-    """Share of items escalated, and share on which each rule fired; more than one may fire on an item."""
-
-    rate: proportion.Proportion
-    by_rule: dict[Rule, proportion.Proportion]
 
 
 class AggregateUncertainty(NamedTuple):
@@ -252,17 +245,6 @@ def should_escalate(
         fired=tuple(rule for rule in ready if table[rule][1]()),
         not_evaluated=tuple(rule for rule in switched_on if rule not in ready),
     )
-
-
-def trigger_rates(escalations: Iterable[Escalation], level: float = 0.95) -> TriggerRates:
-    """How often the expensive judge was called, and how often by each rule, with Wilson's intervals.
-
-    Raises:
-        ValueError: If there is no item, or `level` is outside (0, 1).
-    """
-    listed = list(escalations)
-    rate = proportion.proportion([e.escalate for e in listed], level)
-    return TriggerRates(rate, {rule: proportion.proportion([rule in e.fired for e in listed], level) for rule in RULES})
 
 
 def aggregate_uncertainty(

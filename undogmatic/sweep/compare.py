@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from omegaconf import OmegaConf
 
 from undogmatic.analyses.base import FigureData, Finding
-from undogmatic.config import build
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
@@ -43,13 +41,13 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     named = _named(jobs, choices)
     finished = {label: job for label, job in named.items() if job.status == "finished"}
     headline = _headline(list(finished.values()))
-    tests = worth_tests(finished, np.random.default_rng(seed))
+    tests = worth_tests(finished, seed)
     worth = worth_tables(finished, tests)
     table = _leaderboard(named, choices, headline, further=not worth)
     found = list(pairs(finished))
-    comparisons = compare_pairs(found, finished, np.random.default_rng(seed))
+    comparisons = compare_pairs(found, finished, seed)
     agreement = agree(found, finished)
-    further = worth | {"worth_tests": tests, "costs": costs_table(finished, np.random.default_rng(seed))}
+    further = worth | {"worth_tests": tests, "costs": costs_table(finished, seed)}
     tables = {name: frame for name, frame in further.items() if len(frame)}
     verdict = _verdict(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
@@ -89,11 +87,7 @@ def _headline(jobs: Sequence[Job]) -> str | None:
 
 def _rubric(jobs: Sequence[Job]) -> Rubric | None:
     """That of the first job with a result; another's may be what it failed on."""
-    for job in jobs:
-        if job.status == "finished" and "rubric" in job.config:
-            node: Any = OmegaConf.to_container(OmegaConf.create(dict(job.config)).rubric, resolve=True)
-            return build(node, "rubric")
-    return None
+    return next((job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config), None)
 
 
 def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:
@@ -263,9 +257,9 @@ def _findings(
         own = tested[tested["measure"] == measure]
         differing = int((own["p_holm"].astype(float) < ALPHA).sum())
         findings.append(Finding("sweep.tests", {"measure": measure, "n": differing, "total": len(own), "alpha": ALPHA}))
-    alpha = overall_alpha(finished)
-    if alpha is not None and alpha.estimate is not None:
-        values = {"alpha": alpha.estimate, "jobs": len(finished), "n": alpha.n_units}
+    overall = overall_alpha(finished)
+    if overall is not None and overall[0].estimate is not None:
+        values = {"alpha": overall[0].estimate, "jobs": overall[1], "n": overall[0].n_units}
         findings.append(Finding("sweep.alpha", values))
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:

@@ -8,37 +8,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.stats.paired import bootstrap_interval
+from undogmatic.analyses.costs import per_item
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import RESAMPLES, groups_of
+from undogmatic.sweep.pairwise import groups_of, mean_interval
 
 QUANTITIES = ("calls", "tokens", "seconds", "usd")
 
 
-def costs_table(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
+def costs_table(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
     """One row per job; columns without any number are left out.
 
     Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
-    of the calls made. The cheapest job has the fewest calls, then the fewest seconds.
+    of the judgments without any (see `analyses.costs`). The cheapest job has the fewest calls, then the fewest seconds.
 
     Args:
         finished: Jobs by name.
-        rng: For the bootstrap intervals, which resample whole pairs of texts.
+        seed: For the bootstrap intervals, which resample whole pairs of texts; every one starts from it.
     Returns:
         Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per QUANTITIES, trigger_rate
         (of a selective judge).
     """
     rows = []
     for name, job in finished.items():
-        texts = job.metrics["judged"] + job.metrics["failed"]
-        spent: dict[str, Any] = {
-            "calls": (job.metrics["calls"] + job.metrics["calls_cached"]) / texts,
-            "tokens": (job.metrics["input_tokens"] + job.metrics["output_tokens"]) / texts,
-            "seconds": float(job.scores["seconds"].mean()),
-            "usd": job.metrics["usd"] / texts if "usd" in job.metrics else np.nan,
-        }
-        row = {"name": name} | {f"{quantity}_per_item": value for quantity, value in spent.items()}
-        row["seconds_per_item_interval"] = _interval(job.scores, rng)
+        spent = per_item(job.costs)
+        spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
+        spent["seconds"] = float(job.scores["seconds"].mean())  # of the first repeat, as its interval
+        row: dict[str, Any] = {"name": name} | {f"{quantity}_per_item": spent[quantity] for quantity in QUANTITIES}
+        row["seconds_per_item_interval"] = _interval(job.scores, seed)
         rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
     if len(rows) < 2:
         return pd.DataFrame()
@@ -52,10 +48,10 @@ def costs_table(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.Dat
     return table[shown].dropna(axis="columns", how="all")
 
 
-def _interval(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[float, float] | None:
+def _interval(scores: pd.DataFrame, seed: int) -> tuple[float, float] | None:
     seconds = scores["seconds"].dropna()
     units = groups_of(scores["pair_id"].reindex(seconds.index))
     if len(set(units or seconds.index)) < 2:
         return None
-    found = bootstrap_interval(seconds, lambda v: float(np.mean(v)), rng, n_resamples=RESAMPLES, groups=units)
+    found = mean_interval(seconds, seed, units)
     return found.low, found.high

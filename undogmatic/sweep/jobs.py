@@ -11,6 +11,7 @@ import pandas as pd
 
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError
+from undogmatic.records import Rubric
 from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, RunFolder
 
 ITEMS = "items_calibration.csv"
@@ -28,7 +29,8 @@ class Job:
         facts: Its `run.json`; {} if it did not get that far.
         metrics: Its `metrics.json`; {} without a result.
         scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`,
-            `seconds` (that its judgment took when it was made).
+            `seconds` (that its judgment took; NaN where the cache had part in it).
+        costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
         items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
@@ -43,6 +45,12 @@ class Job:
     status: Status
     message: str | None = None
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric it judged by, in whichever form its config gives it."""
+        return Rubric.model_validate({key: v for key, v in self.config["rubric"].items() if key != "_target_"})
 
     @property
     def readout(self) -> str:
@@ -81,7 +89,13 @@ def _read(path: Path, number: int) -> Job:
         elif facts.get("status") != "finished":
             status, message = "stopped", "it did not come to its end (killed?)"
         else:
-            result = {"metrics": folder.json(METRICS), "scores": _scores(folder), "items": _items(folder)}
+            costs = _costs(folder)
+            result = {
+                "metrics": folder.json(METRICS),
+                "scores": _scores(folder, costs),
+                "items": _items(folder),
+                "costs": costs,
+            }
     except DataError as damage:
         status, message = "failed", str(damage)
     return Job(
@@ -95,8 +109,15 @@ def _read(path: Path, number: int) -> Job:
     )
 
 
-def _scores(folder: RunFolder) -> pd.DataFrame:
+def _costs(folder: RunFolder) -> pd.DataFrame:
+    found = folder.judgments
+    return pd.DataFrame([{"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump() for j in found])
+
+
+def _scores(folder: RunFolder, costs: pd.DataFrame) -> pd.DataFrame:
     read, labels = folder.scores(), folder.labels()
+    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
+    read["seconds"] = read["seconds"].mask(read.index.isin(cached))
     if labels is not None:
         read = read.join(labels["label"])
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])

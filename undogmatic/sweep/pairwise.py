@@ -69,20 +69,21 @@ def same_items(one: Job, other: Job) -> bool:
     )
 
 
-def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
+def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], seed: int) -> pd.DataFrame:
     """Wilcoxon's signed-rank test of every pair and measure, Holm-corrected over the pairs within each measure.
 
     Args:
         found: The pairs.
         jobs: The jobs by name, for the conditions that form an item pair.
-        rng: For the bootstrap intervals of the mean difference, which resample whole pairs of texts.
+        seed: For the bootstrap intervals of the mean difference, which resample whole pairs of texts. Every interval
+            starts from it, so that the same scores give the same interval, whatever their jobs' places in the sweep.
     Returns:
         Columns COMPARISONS, a row per measure and pair. Jobs that agree on every item are no test: they have
         note "identical" and no p-value, and do not count for the correction; see also `correct`.
     """
     rows = []
     for measure in MEASURES:
-        own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], rng)) is not None]
+        own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], seed)) is not None]
         values = {name: _measure(job.scores, measure, job) for name, job in jobs.items()}
         correct([row for row in own if row["p"] is not None], twins(values))
         rows += own
@@ -111,7 +112,7 @@ def correct(tests: Sequence[dict[str, Any]], first: Mapping[str, str]) -> None:
             row["p_holm"] = float(corrected[hypothesis])
 
 
-def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[str, Any] | None:
+def _row(pair: Pair, measure: str, job: Job, seed: int) -> dict[str, Any] | None:
     """One comparison; None where the items do not have what the measure needs."""
     row: dict[str, Any] = {"left": pair.left, "right": pair.right, "measure": measure, "p": None, "p_holm": None}
     values = [_measure(scores, measure, job) for scores in (pair.a, pair.b)]
@@ -123,11 +124,17 @@ def _row(pair: Pair, measure: str, job: Job, rng: np.random.Generator) -> dict[s
         return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}
     groups = pair.a["pair_id"].reindex(difference.index) if measure != "pair_difference" else None
     units = groups_of(groups)
-    interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=RESAMPLES, groups=units)
+    interval = mean_interval(difference, seed, units)
     row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
     if units is not None:  # the texts of one pair are not independent: interval and test both take the pair as unit
         difference = difference.groupby(units, sort=False).mean()
     return row | {"p": paired.wilcoxon(difference).p_value, "n": len(difference)}
+
+
+def mean_interval(values: pd.Series, seed: int, groups: Sequence[str] | None) -> paired.BootstrapInterval:
+    """Bootstrap interval of a mean, the same wherever it is asked for; `groups` are resampled whole."""
+    rng = np.random.default_rng(seed)
+    return paired.bootstrap_interval(values, _mean, rng, n_resamples=RESAMPLES, groups=groups)
 
 
 def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
@@ -138,14 +145,15 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
     analysis = job.config.get("analysis", {})
-    analysis = analysis.get("ab", analysis)  # analysis=suite holds the paired experiment's settings one level down
+    for outer in ("suite", "ab"):  # several analyses hold each one's settings one level down, and so does the suite
+        analysis = analysis.get(outer, analysis)
     sides = [analysis.get(key) for key in ("treatment", "baseline")]
     if None in sides or not set(sides) <= set(scores["condition"].dropna()):
         return None
     by_pair = scores[scores["condition"].isin(sides)].pivot_table(
         index="pair_id", columns="condition", values="score", sort=False
     )
-    sign = 1 if job.config["rubric"]["direction"] == "higher_is_worse" else -1
+    sign = 1 if job.rubric.direction == "higher_is_worse" else -1
     return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
 
 
@@ -165,7 +173,7 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     rows = []
     for pair in found:
         a, b = pair.a["score"].to_numpy(dtype=np.float64), pair.b["score"].to_numpy(dtype=np.float64)
-        levels = jobs[pair.left].config["rubric"]["levels"]
+        levels = jobs[pair.left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
         rows.append(
@@ -187,16 +195,20 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
-def overall_alpha(jobs: Mapping[str, Job]) -> agreement.Alpha | None:
-    """Krippendorff's alpha (interval) over all these jobs, or None if they did not judge the same items."""
-    several = list(jobs.values())
+def overall_alpha(jobs: Mapping[str, Job]) -> tuple[agreement.Alpha, int] | None:
+    """Krippendorff's alpha (interval) over these jobs and their number, or None if they did not judge the same items.
+
+    Jobs with the same score for every item are one rater: a copy agrees with its original whatever the judge is worth.
+    """
+    first = twins({name: job.scores["score"] for name, job in jobs.items()})
+    several = [jobs[name] for name in dict.fromkeys(first.values())]
     if len(several) < 2 or not all(same_items(several[0], other) for other in several[1:]):
         return None
     ids = several[0].scores.index
     ratings = np.stack([job.scores["score"].reindex(ids).to_numpy(dtype=np.float64) for job in several])
     if not np.any(np.sum(~np.isnan(ratings), axis=0) >= 2):
         return None
-    return agreement.krippendorff_alpha(ratings)
+    return agreement.krippendorff_alpha(ratings), len(several)
 
 
 def _mean(values: NDArray[np.float64]) -> float:

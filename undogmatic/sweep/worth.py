@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, paired, review, selective
 from undogmatic.stats.letters import letter_display
-from undogmatic.sweep import pairwise
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import NOISE, correct, twins
+from undogmatic.sweep.pairwise import NOISE, correct, mean_interval, twins
 
 SECTION = "calibration"
 ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
@@ -42,8 +41,8 @@ def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, 
         finished: Jobs by name.
         tests: What `worth_tests` gave for them.
     Returns:
-        Per metric m of ORDER or CLAIMS the columns m, m_interval and, for tested MERITS, m_group: jobs that share a
-        letter were not shown to differ (ALPHA, after Holm).
+        Per metric m of ORDER or CLAIMS the columns m, m_interval and, for tested MERITS, m_group: two
+        jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
     """
     jobs = {name: job for name, job in finished.items() if f"{SECTION}.judged" in job.metrics}
     made = {"worth_order": _numbers(jobs, ORDER, tests), "worth_claims": _numbers(jobs, CLAIMS, tests)}
@@ -65,14 +64,16 @@ def _numbers(jobs: Mapping[str, Job], names: Sequence[str], tests: pd.DataFrame)
 
 
 def _groups(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict[str, str]:
-    """Letters of the jobs that were tested; the best get the first ones."""
-    tested = {*tests["left"], *tests["right"]}
-    names = sorted((name for name in values if name in tested), key=lambda n: sign * values[n])
+    """Letters of the jobs that were tested; the best get the first ones. None where two of them were not compared."""
+    compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
+    names = sorted(set().union(*compared), key=lambda name: (np.isnan(values[name]), sign * values[name]))
+    if len(compared) < len(names) * (len(names) - 1) // 2:
+        return {}
     apart = tests[tests["p_holm"].astype(float) < ALPHA]
     return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
 
 
-def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.DataFrame:
+def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
     """Every two jobs on the texts both judged: paired differences, Holm-corrected over the pairs of each measure.
 
     review_gain, aurc and ece are numbers of a whole set of texts: their interval and p-value come from resampling the
@@ -82,20 +83,25 @@ def worth_tests(finished: Mapping[str, Job], rng: np.random.Generator) -> pd.Dat
     Returns:
         Columns COLUMNS, measure by measure, `difference` is left minus right; a measure that one of the two lacks has
         no row. Jobs with the same values for every text are no test: their p-values are NaN; see also
-        `pairwise.correct`.
+        `pairwise.correct`. Nor are the seconds of jobs that agree in all else: they tell of the machine. All resampling
+        starts from `seed`, so that the same values give the same numbers, whatever their jobs' places in the sweep.
     """
-    items = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
-    whole = _Resampled(rng)
+    judged = {name: job for name, job in finished.items() if not job.items.empty}
+    items = {name: job.items.join(job.scores["seconds"]) for name, job in judged.items()}
+    copies = twins({name: job.scores[["score"]].join(job.items.drop(columns="score")) for name, job in judged.items()})
+    whole = _Resampled(seed)
     rows: list[dict[str, Any]] = []
     for (left, one), (right, other) in combinations(items.items(), 2):
         both = one.index.intersection(other.index)
         if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
         a, b = one.loc[both], other.loc[both]
-        for found in (*_whole(left, right, a, b, whole), *_each(a, b, rng)):
+        for found in (*_whole(left, right, a, b, whole), *_each(a, b, seed)):
+            if found["measure"] == "seconds" and copies[left] == copies[right]:
+                found["p"] = np.nan
             rows.append({"left": left, "right": right, "n": len(both)} | found)
     for measure, needs in _NEEDS.items():
-        first = twins({name: own[needs] for name, own in items.items()})
+        first = copies if measure == "seconds" else twins({name: own[needs] for name, own in items.items()})
         correct([row for row in rows if row["measure"] == measure and not np.isnan(row["p"])], first)
     table = pd.DataFrame(rows, columns=COLUMNS)
     places = table["measure"].map({measure: n for n, measure in enumerate(_NEEDS)})
@@ -112,8 +118,8 @@ def caught(items: pd.DataFrame) -> Array:
 class _Resampled:
     """Measures of _WHOLE on resampled texts (pairs together); jobs on the same texts share the resamples."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._draws: dict[tuple[str, ...], list[NDArray[np.intp]]] = {}
         self._known: dict[tuple[str, str, tuple[str, ...]], Array] = {}
 
@@ -134,7 +140,8 @@ class _Resampled:
         _, codes = np.unique(units, return_inverse=True)
         n = int(codes.max()) + 1
         members = [np.flatnonzero(codes == unit) for unit in range(n)]
-        return [np.concatenate([members[u] for u in self._rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
+        rng = np.random.default_rng(self._seed)
+        return [np.concatenate([members[u] for u in rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
 
 
 def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled) -> Iterator[dict[str, Any]]:
@@ -158,7 +165,7 @@ def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _
         yield {"measure": measure, "difference": float(estimate), "low": float(low), "high": float(high), "p": p}
 
 
-def _each(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+def _each(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
     """Differences of numbers per text: mean with bootstrap interval, Wilcoxon's test."""
     units = a["unit"].tolist()
     for measure, name in _EACH.items():
@@ -169,7 +176,7 @@ def _each(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> Iterato
             yield {"measure": measure} | _UNTESTED
             continue
         groups = units if len(set(units)) < len(units) else None
-        interval = paired.bootstrap_interval(difference, _mean, rng, n_resamples=pairwise.RESAMPLES, groups=groups)
+        interval = mean_interval(difference, seed, groups)
         found = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
         yield {"measure": measure} | found | {"p": paired.wilcoxon(difference).p_value}
 
