@@ -17,10 +17,10 @@ from undogmatic.judges.asker import Asker, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.several import SeveralModels
-from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.records import Rubric, digest
+from undogmatic.searchpath import named
 
 PARTS = ("prompt", "model", "readout")
 
@@ -96,7 +96,7 @@ class Composer:
         if place not in self.models:
             self.models[place] = build(nodes["model"], f"{key}.model")
         model = self.models[place]
-        node = readout_node(nodes["readout"], model, self.rubric)
+        node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
         if "prompt" in own and not _reads_prompts(node, key):
             if nodes["readout"].get("_target_") != "auto":
                 raise ConfigError(
@@ -128,21 +128,7 @@ class Composer:
         return given
 
 
-def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
-    """The node of conf/<group>/<name>.yaml, its references to other groups resolved. Raises ConfigError."""
-    from omegaconf import OmegaConf
-
-    path = conf_folder() / group / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml")))
-        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/. Known: {known}.")
-    whole = chosen.model_dump() | {group: OmegaConf.load(path)}
-    node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
-    assert isinstance(node, dict)
-    return {str(k): v for k, v in node.items()}
-
-
-def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:
+def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings) -> Mapping[str, Any]:
     """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
     if node.get("_target_") != "auto":
         return node
@@ -153,11 +139,7 @@ def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mappi
             f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
             f"readout={name} readout.{extra[0]}=..."
         )
-    from omegaconf import OmegaConf
-
-    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{name}.yaml"))
-    assert isinstance(loaded, dict)
-    return {str(k): v for k, v in loaded.items()}
+    return named("readout", name, "readout", chosen)
 
 
 def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:
