@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.config import build
 from undogmatic.outcome import SweepResult
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
@@ -83,8 +84,8 @@ def _headline(jobs: Sequence[Job]) -> str | None:
 
 
 def _scale(jobs: Sequence[Job]) -> tuple[float, float]:
-    rubrics = [job.config["rubric"] for job in jobs if "rubric" in job.config]
-    return (float(rubrics[0]["minimum"]), float(rubrics[0]["maximum"])) if rubrics else (0.0, 100.0)
+    rubrics = [build(job.config["rubric"], "rubric") for job in jobs if "rubric" in job.config]
+    return (rubrics[0].minimum, rubrics[0].maximum) if rubrics else (0.0, 100.0)
 
 
 def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.config import build
 from undogmatic.stats import agreement, paired
 from undogmatic.sweep.jobs import Job
 
@@ -165,7 +166,7 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     rows = []
     for pair in found:
         a, b = pair.a["score"].to_numpy(dtype=np.float64), pair.b["score"].to_numpy(dtype=np.float64)
-        levels = jobs[pair.left].config["rubric"]["levels"]
+        levels = build(jobs[pair.left].config["rubric"], "rubric").levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
         rows.append(
