@@ -190,7 +190,7 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.C
     own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
     assert json.loads(capsys.readouterr().out)["rationale"].endswith(" words")
-    for door, said in ((["probe", "fit"], "labelled"), (["calibrate"], "readout=logprobs")):
+    for door, said in ((["probe", "fit"], "needs its own: give --data FILE"), (["calibrate"], "readout=logprobs")):
         with pytest.raises(SystemExit):
             main([*door, *own])
         printed = capsys.readouterr().err
@@ -258,6 +258,12 @@ def test_a_folder_cannot_bring_its_own_beginning(here: Path) -> None:
     with pytest.raises(ConfigError, match=r"my/conf/config.yaml would take the place of the program's own"):
         compose_config()
     assert command("undogmatic run --cfg job", here).status == 2
+    (here / "my/conf/config.yaml").unlink()
+    # In place of the default, and so at work unasked; under a name of its own it would have to be chosen.
+    elsewhere = "# @package _global_\nhydra: {job_logging: {disable_existing_loggers: true}}\n"
+    put(here / "my/conf/judge/score.yaml", elsewhere)
+    with pytest.raises(ConfigError, match=r"judge/score.yaml takes the place of a shipped file.* leave out '@package'"):
+        compose_config()
 
 
 @pytest.mark.parametrize(
@@ -311,10 +317,9 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
     line = (
         "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json model="
     )
-    done = command(f"{line}theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
+    done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
     assert done.status == 0, done.err
     assert json.loads(done.out)["model"].startswith("team-1@")
-    assert command(f"{line}theirs", away).status == 2
 
 
 class TestScore:

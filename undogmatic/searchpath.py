@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -62,6 +63,21 @@ def _users_first(self: ConfigRepository, config_search_path: ConfigSearchPath) -
                 f"{source.path}/config.yaml would take the place of the program's own. Rename it and choose it with "
                 "--config-name, or make it a file of experiment/."
             )
+        if source.provider not in _HYDRAS and source.scheme() == "file":
+            _only_its_group(Path(source.path))
+
+
+def _only_its_group(folder: Path) -> None:
+    """Refuse a file that takes a shipped one's place and speaks of more than its group: nobody need have chosen it."""
+    for shipped in conf_folder().glob("*/*.yaml"):
+        own = folder / shipped.parent.name / shipped.name
+        if own.is_file() and "# @package" not in shipped.read_text(encoding="utf-8"):
+            found = re.search("@(package|_global_|hydra)", own.read_text(encoding="utf-8", errors="replace"))
+            if found is not None:
+                raise ConfigError(
+                    f"{own} takes the place of a shipped file, so it may set only its own group: leave out "
+                    f"{found[0]!r}, or give the file a name of its own."
+                )
 
 
 ConfigRepository.initialize_sources = _users_first  # type: ignore[method-assign]
