@@ -29,7 +29,15 @@ from undogmatic.sweep.worth import worth_tests
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
-RUBRIC = {"minimum": 0, "maximum": 100, "levels": [0, 25, 50, 75, 100], "direction": "higher_is_worse"}
+RUBRIC = {
+    "_target_": "undogmatic.records.Rubric",
+    "name": "mine",
+    "minimum": 0,
+    "maximum": 100,
+    "levels": [0, 25, 50, 75, 100],
+    "direction": "higher_is_worse",
+    "wordings": {"en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}},
+}
 
 
 def texts(labels: bool = False) -> pd.DataFrame:

@@ -112,7 +112,11 @@ def resolve(path: Any, group: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"`{group}._target_` is {path!r}, which cannot be imported: {error}.") from None
+        said = str(error).rstrip(".")
+        raise ConfigError(
+            f"`{group}._target_` is {path!r}, which cannot be imported: {said}. A module of yours lies beside "
+            "undogmatic.toml, or is installed."
+        ) from None
     if not inspect.isclass(found):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
     return found
