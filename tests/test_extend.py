@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
+import yaml
 
 from undogmatic import searchpath
 from undogmatic.api import compose_config, score_text
@@ -169,7 +170,8 @@ def put(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
 
 
-GROUPS = sorted(path.name for path in conf_folder().iterdir() if path.is_dir())
+DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))["defaults"]
+GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for group in default)
 
 
 def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:

@@ -8,12 +8,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import dspy
+
 from undogmatic.engine.journal import Journal
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.judges.base import Judge, judge_item
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.paths import cache_folder
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import RETRIED_ON_RESUME, Failure, Item, Judgment, Provenance
 
 
@@ -143,9 +146,10 @@ class LocalEngine:
         # server judgments per second (benchmarks/hosted.py).
         gc.freeze()
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(limit, len(todo))):
-                    group.create_task(work())
+            with dspy.context(lm=LanguageModel(model.asked())):
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(limit, len(todo))):
+                        group.create_task(work())
         finally:
             gc.unfreeze()
             await model.close()
