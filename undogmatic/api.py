@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field
 
-from undogmatic.errors import ConfigError
-from undogmatic.records import Failure, Item, Judgment, Record, ScoreDistribution, Verdict
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict
+
+if TYPE_CHECKING:
+    from undogmatic.config import Settings
 
 T = TypeVar("T")
+Folders = str | Path | Sequence[str | Path]
 
 
 class ScoreResult(Record):
-    """What `score_text` returns. `score` is None exactly when `error` says why; the other fields are a verdict's."""
+    """What `score_text` returns. The fields are a verdict's, and `error` says why there is none."""
 
     score: float | None
+    category: str | None = None
     confidence: float | None = None
     interval: tuple[float, float] | None = None
     uncertainty: Literal["low", "medium", "high"] | None = None
@@ -33,58 +39,109 @@ class ScoreResult(Record):
     overrides: tuple[str, ...] = Field(default=())
 
 
-def score_text(text: str, overrides: Sequence[str] = ()) -> ScoreResult:
+def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:
     """Score one text with the composed default, or with Hydra overrides such as ["model=gpt", "prompt=anchored_en"].
 
     Works with and without a running event loop.
 
+    Args:
+        text: The text, or where the rubric judges several inputs, these by name.
+        overrides, config_dir: See `compose_config`.
     Raises:
         ConfigError: An override or a key is wrong.
-        DataError: The text is empty.
+        DataError: The text is empty, or an input is missing.
     """
-    return score_texts([text], overrides)[0]
+    return score_texts([text], overrides, config_dir)[0]
 
 
-def score_texts(texts: Sequence[str], overrides: Sequence[str] = ()) -> list[ScoreResult]:
+def score_texts(
+    texts: Sequence[str | Mapping[str, str]], overrides: Sequence[str] = (), config_dir: Folders = ()
+) -> list[ScoreResult]:
     """`score_text` for several texts, in order; the model is loaded once."""
-    from undogmatic.datasets.base import make_item
+    from undogmatic.config import settings
 
-    items = [make_item(f"text {n}", {"id": str(n), "text": text}) for n, text in enumerate(texts, 1)]
-    judgments = judge_items(items, overrides)
-    return [_result(judgment, overrides) for judgment in judgments]
+    return score_composed(texts, settings(compose_config(overrides, config_dir)), overrides)
+
+
+def score_composed(
+    texts: Sequence[str | Mapping[str, str]], chosen: Settings, overrides: Sequence[str] = ()
+) -> list[ScoreResult]:
+    """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
+    from undogmatic.config import build
+
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
+    return [_result(judgment, overrides) for judgment in _judged(items, chosen)]
 
 
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
-    from undogmatic.config import build, settings
+    from undogmatic.config import settings
+
+    return _judged(items, settings(compose_config(overrides)))
+
+
+def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
+    from undogmatic.datasets.base import make_item
+
+    shown = ", ".join(rubric.inputs)
+    if isinstance(text, str):
+        if len(rubric.inputs) > 1:
+            raise DataError(
+                f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: --input "
+                f"{rubric.inputs[0]}=... on the command line, a mapping in Python."
+            )
+        text = {rubric.inputs[0]: text}
+    if wrong := sorted(set(rubric.inputs).symmetric_difference(text)):
+        what = "is missing" if wrong[0] in rubric.inputs else "is none of them"
+        raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
+    inputs = {name: text[name] for name in rubric.inputs}
+    return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
+
+
+def _judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
+    from undogmatic.config import build
     from undogmatic.engine.journal import Journal
     from undogmatic.experiment import compose
 
-    chosen = settings(compose_config(overrides))
     parts = compose(chosen, seed=chosen.seed)
     engine = build(chosen.engine, "engine")
     return _outside_loop(engine.arun(parts.judge, parts.model, items, parts.provenance, Journal(None)))
 
 
-def compose_config(overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError."""
+def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
+    """The default config with overrides, resolved, as plain data. Raises ConfigError.
+
+    Args:
+        overrides: As on the command line.
+        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
+    """
     from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
+    from omegaconf import OmegaConf, open_dict
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+    from yaml import YAMLError
 
+    from undogmatic import searchpath
     from undogmatic.overrides import combined, explain
     from undogmatic.paths import conf_folder
 
+    words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
+    if sum(each.lstrip("+").startswith("hydra.searchpath=") for each in words) > 1:
+        raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
-            config = OmegaConf.to_container(compose("config", combined(overrides)), resolve=True, throw_on_missing=True)
+            composed = compose("config", combined(words), return_hydra_config=True)
+        runtime = composed.hydra.runtime
+        with open_dict(composed):
+            del composed["hydra"]
+        config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise ConfigError(explain(error, overrides)) from None
     assert isinstance(config, dict)
-    return {str(k): v for k, v in config.items()}
+    return searchpath.adopt(config, runtime.config_sources, runtime.choices)
 
 
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
@@ -100,6 +157,7 @@ def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
     assert isinstance(outcome, Verdict)
     return ScoreResult(
         score=outcome.score,
+        category=outcome.category,
         confidence=outcome.confidence,
         interval=outcome.interval,
         uncertainty=outcome.uncertainty,

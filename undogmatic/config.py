@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import os
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -13,9 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from undogmatic.errors import ConfigError
+from undogmatic.project import allowed
 from undogmatic.wordings import languages
-
-ALLOWED_PACKAGES = ("undogmatic",)
 
 
 class _Section(BaseModel):
@@ -66,6 +64,8 @@ class Settings(_Section):
     optimizer: OptimizerSection
     engine: dict[str, Any]
     tracking: dict[str, Any]
+    folders: tuple[str, ...] = ()
+    """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
 
 
 def settings(config: Mapping[str, Any]) -> Settings:
@@ -99,22 +99,32 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
 
 def resolve(path: Any, group: str) -> Any:
     """Import what `_target_` names, if its package is allowed. Raises ConfigError."""
-    extra = tuple(p.strip() for p in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if p.strip())
-    allowed = ALLOWED_PACKAGES + extra
     if not isinstance(path, str) or "." not in path:
         raise ConfigError(
             f"`{group}._target_` is {path!r}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
         )
-    if path.split(".")[0] not in allowed or any(part.startswith("_") for part in path.split(".")):
+    may = allowed()
+    hidden = any(part.startswith("_") for part in path.split("."))
+    if hidden or not any(path.startswith(f"{package}.") for package in may):
+        package = path.partition(".")[0]
         raise ConfigError(
-            f"`{group}._target_` is {path!r}; only classes of {', '.join(allowed)} may be built from a config. "
-            "To allow a package of your own: UNDOGMATIC_ALLOW=yourpackage in the environment."
+            f"`{group}._target_` is {path!r}; only classes of {', '.join(may)} may be built from a config"
+            + (
+                ", and no name in it may start with an underscore."
+                if hidden
+                else f'. If {package} is yours or you trust it: `modules = ["{package}"]` in undogmatic.toml of the '
+                f"working directory, or UNDOGMATIC_ALLOW={package} in the environment."
+            )
         )
     module, _, name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"`{group}._target_` is {path!r}, which cannot be imported: {error}.") from None
+        said = str(error).rstrip(".")
+        raise ConfigError(
+            f"`{group}._target_` is {path!r}, which cannot be imported: {said}. A module of yours lies beside "
+            "undogmatic.toml, or is installed."
+        ) from None
     if not inspect.isclass(found):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
     return found

@@ -147,7 +147,7 @@ def compose(chosen: Settings, seed: int = 0) -> Parts:
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
-    readout: Readout = build(readout_node(chosen.readout, model, rubric), "readout")
+    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen), "readout")
     readout.bind(model, prompt, rubric)
     composer = Composer(chosen, rubric, prompt, model, readout)
     judge = composer.judge()

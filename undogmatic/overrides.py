@@ -11,9 +11,10 @@ from hydra.core.config_store import ConfigStore
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from yaml import YAMLError
 
 from undogmatic.errors import UndogmaticError
-from undogmatic.paths import conf_folder
+from undogmatic.searchpath import not_yaml, options
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -35,7 +36,9 @@ def _combined(word: str) -> str:
 
 
 def typed_wrongly(error: BaseException) -> bool:
-    """Whether it was Hydra or OmegaConf that refused a value, as against a fault in our own code."""
+    """Whether it was Hydra, OmegaConf or a YAML parser that refused what was given, as against a fault of ours."""
+    if isinstance(error, YAMLError):
+        return True
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -54,9 +57,11 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     """One message for what composing `words` raised.
 
     Args:
-        error: Of Hydra or OmegaConf.
+        error: Of Hydra, OmegaConf or a YAML parser.
         words: The command line's overrides; other words among them do no harm.
     """
+    if isinstance(error, YAMLError):
+        return not_yaml(error)
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         return _unknown_option(error, words)
@@ -77,15 +82,15 @@ def explain(error: Exception, words: Sequence[str]) -> str:
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
     """A file that is in no group's folder, typed or named in another file's defaults list."""
     group, _, option = str(error.missing_cfg_file).rpartition("/")
-    options = sorted(error.options or _options(group))
+    known = sorted(error.options or options(group))
     typed = next((word for word in words if _key(word) == group and option in word.partition("=")[2]), None)
     if not group or typed is None:
         said = str(error).splitlines()[0].rstrip(".") + "."
-        return f"{said} Options of {group}: {', '.join(options)}." if group else said
-    close = difflib.get_close_matches(option, options, 1)
+        return f"{said} Options of {group}: {', '.join(known)}." if group else said
+    close = difflib.get_close_matches(option, known, 1)
     before, _, value = typed.partition("=")
     step = f"Did you mean {before}={value.replace(option, close[0], 1)}?" if close else f"Choose one: {group}=OPTION."
-    return f"`{group}` has no option {option!r} (you typed {typed}). {step} Options: {', '.join(options)}."
+    return f"`{group}` has no option {option!r} (you typed {typed}). {step} Options: {', '.join(known)}."
 
 
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
@@ -98,7 +103,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     assert isinstance(plain, dict)
     known = [str(k) for k in plain if k not in ("_target_", "hydra")]
     if not section:
-        known += [group for group in _options("") if group not in known]
+        known += [group for group in options("") if group not in known]
     if not known:
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]
@@ -115,13 +120,6 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     else:
         step = f"To add a key that its file does not list: +{full}=VALUE."
     return f"{said} {step} Known{f' in {section}' if section else ''}: {', '.join(known)}."
-
-
-def _options(group: str) -> list[str]:
-    """What lies in a folder of conf/: the options of a group, or the groups."""
-    folder = conf_folder() / group
-    found = folder.glob("*.yaml") if group else (path for path in folder.iterdir() if path.is_dir())
-    return sorted(path.stem for path in found)
 
 
 def _key(word: str) -> str:

@@ -10,13 +10,16 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import NoReturn
 
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
 
+from undogmatic import searchpath
 from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
 from undogmatic.errors import UndogmaticError
 from undogmatic.paths import conf_folder
@@ -45,7 +48,8 @@ def job(cfg: DictConfig) -> float | None:
     try:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
         assert isinstance(config, dict)
-        return run_experiment({str(k): v for k, v in config.items()}, dict(own.runtime.choices), folder)
+        choices = dict(own.runtime.choices)
+        return run_experiment(searchpath.adopt(config, own.runtime.config_sources, choices), choices, folder)
     except MissingMandatoryValue as error:
         _fail(folder, f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2)
     except OmegaConfBaseException as error:
@@ -74,7 +78,7 @@ def _fail(folder: Path, message: str, status: int) -> None:
     note_status(status)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Entry point; the exit status is not 0 if any job ended with an error.
 
     What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
@@ -88,7 +92,10 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         job()
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except UndogmaticError as error:
+        print(f"error: {error}", file=sys.stderr)
+        note_status(error.exit_status)
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
         if in_full or not typed_wrongly(error):
             raise
         print(f"error: {explain(error, typed)}", file=sys.stderr)

@@ -22,6 +22,7 @@ from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Rubric, digest
+from undogmatic.searchpath import named
 
 PARTS = ("prompt", "model", "readout")
 
@@ -105,7 +106,7 @@ class Composer:
         if place not in self.models:
             self.models[place] = build(nodes["model"], f"{key}.model")
         model = self.models[place]
-        node = readout_node(nodes["readout"], model, self.rubric)
+        node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
         if "prompt" in own and not _reads_prompts(node, key):
             if nodes["readout"].get("_target_") != "auto":
                 raise ConfigError(
@@ -138,20 +139,6 @@ class Composer:
         return given
 
 
-def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
-    """The node of conf/<group>/<name>.yaml, its references to other groups resolved. Raises ConfigError."""
-    from omegaconf import OmegaConf
-
-    path = conf_folder() / group / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml")))
-        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/. Known: {known}.")
-    whole = chosen.model_dump() | {group: OmegaConf.load(path)}
-    node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
-    assert isinstance(node, dict)
-    return {str(k): v for k, v in node.items()}
-
-
 def prompts_with_examples(rubric: Rubric) -> list[str]:
     """The names of the prompt files that have demonstrations for this rubric."""
     from omegaconf import OmegaConf
@@ -164,7 +151,7 @@ def prompts_with_examples(rubric: Rubric) -> list[str]:
     return found
 
 
-def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:
+def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings) -> Mapping[str, Any]:
     """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
     if node.get("_target_") != "auto":
         return node
@@ -175,11 +162,7 @@ def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mappi
             f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
             f"readout={name} readout.{extra[0]}=..."
         )
-    from omegaconf import OmegaConf
-
-    loaded = OmegaConf.to_container(OmegaConf.load(conf_folder() / "readout" / f"{name}.yaml"))
-    assert isinstance(loaded, dict)
-    return {str(k): v for k, v in loaded.items()}
+    return named("readout", name, "readout", chosen)
 
 
 def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:

@@ -23,6 +23,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from undogmatic import searchpath  # noqa: F401  orders the search path, in a launcher's workers too
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.overrides import ours

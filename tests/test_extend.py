@@ -1,0 +1,371 @@
+"""What docs/add_your_own.md says, done: its files are written and its commands run, as a newcomer would."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+import yaml
+
+from undogmatic import searchpath
+from undogmatic.api import compose_config, score_text
+from undogmatic.cli import main
+from undogmatic.config import resolve, settings
+from undogmatic.errors import ConfigError
+from undogmatic.experiment import compose
+from undogmatic.paths import conf_folder
+
+PACKAGE = conf_folder().parent
+PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+COMMANDS = [
+    line for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+]
+
+
+def write_files(folder: Path) -> None:
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+def command(line: str, folder: Path, **environment: str) -> Done:
+    """A command of the page, as typed in `folder`; the environment says no more than where the package lies."""
+    first, *words = shlex.split(line)
+    assert first == "undogmatic"
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))}
+    own |= {"PYTHONPATH": str(PACKAGE), "PYTHONSAFEPATH": "1", "UNDOGMATIC_CACHE": str(folder / "cache")} | environment
+    done = subprocess.run(
+        [sys.executable, "-m", "undogmatic.cli", *words],
+        cwd=folder,
+        env=own,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page's files."""
+    made = tmp_path_factory.mktemp("newcomer")
+    write_files(made)
+    return made
+
+
+@functools.cache
+def ran(part: str, folder: Path) -> Done:
+    """The page's command that holds `part`."""
+    line = next(line for line in COMMANDS if part in line)
+    done = command(line, folder)
+    assert done.status == 0, done.err
+    assert "Traceback" not in done.err
+    return done
+
+
+def scores(folder: Path, name: str) -> list[float]:
+    return list(pd.read_csv(folder / "out" / name / "scores.csv")["score"])
+
+
+def journal(folder: Path, name: str) -> list[dict]:
+    lines = (folder / "out" / name / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
+    assert {Path(name).parent.name for name in FILES if name.startswith("my/conf/")} == set(
+        "rubric prompt model dataset experiment readout judge analysis".split()
+    )
+    stems = [Path(name).name.split(".")[0] for name in FILES if not name.endswith(".txt")]
+    assert max(stems.count(stem) for stem in stems) <= 3
+    assert len(COMMANDS) == 7
+
+
+def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path) -> None:
+    done = ran("undogmatic score", folder)
+    assert 1 <= float(done.out.split()[0]) <= 10
+    assert "words" in done.out  # the stand-in's rationale
+    assert "1 = does not help at all / 10 = answers the question completely" in done.err
+    assert "team-1@" in done.err
+
+
+def test_a_dataset(folder: Path) -> None:
+    ran("out/dataset", folder)
+    rows = journal(folder, "dataset")
+    assert [row["item_id"] for row in rows] == ["2", "4", "6"]
+    asked = json.dumps(rows[1]["calls"], ensure_ascii=False)
+    assert "You judge answers given to customers." in asked  # the page's prompt
+    assert "the person who asked" in asked and "helps, with gaps" in asked  # the page's rubric
+    assert "return the shoes" in asked and "thirty days" in asked  # both inputs
+
+
+def test_a_readout(folder: Path) -> None:
+    ran("out/dataset", folder)
+    ran("out/readout", folder)
+    plain, cautious = scores(folder, "dataset"), scores(folder, "readout")
+    # confidence 70, pull 0.5, middle 5.5
+    assert cautious == pytest.approx([score + 0.5 * 0.3 * (5.5 - score) for score in plain])
+    assert cautious != plain
+
+
+def test_a_judge_style(folder: Path) -> None:
+    ran("out/judge", folder)
+    verdicts = [row["outcome"] for row in journal(folder, "judge")]
+    assert all(verdict["details"]["first_half"] <= verdict["score"] for verdict in verdicts)
+    assert any(verdict["review"] for verdict in verdicts) and not all(verdict["review"] for verdict in verdicts)
+
+
+def test_a_judge_style_is_a_name_inside_a_shipped_one(folder: Path) -> None:
+    ran("out/dataset", folder)
+    ran("out/panel", folder)
+    assert scores(folder, "panel") == pytest.approx(scores(folder, "dataset"))
+
+
+def test_a_sweep_over_a_judge_style(folder: Path) -> None:
+    done = ran("out/sweep", folder)
+    jobs = [json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8")) for n in "01"]
+    assert [job["choices"]["judge"] for job in jobs] == ["first_half", "score"]
+    assert "first_half" in done.out
+
+
+def test_an_analysis(folder: Path) -> None:
+    ran("out/analysis", folder)
+    metrics = json.loads((folder / "out" / "analysis" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["by_length.long"] > metrics["by_length.short"]
+    assert "by_length" in (folder / "out" / "analysis" / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The page's files in the working directory; what is imported of them is forgotten afterwards."""
+    write_files(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.setattr(searchpath, "_said", set())
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my"]:
+        del sys.modules[name]
+
+
+def put(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+
+
+DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))["defaults"]
+GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for group in default)
+
+
+def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
+    overrides = []
+    for group in GROUPS:
+        shipped = next((conf_folder() / group).glob("*.yaml"))
+        put(here / "other" / group / "mine.yaml", shipped.read_text(encoding="utf-8"))
+        overrides.append(f"{group}=mine")
+    assert {"judge", "readout", "model", "analysis", "dataset", "rubric", "prompt", "arm", "experiment"} <= set(GROUPS)
+    # Each alone: arms and experiments change other groups.
+    for override in overrides:
+        assert settings(compose_config([override], config_dir="other")).seed == 0
+    assert settings(compose_config(["hydra.searchpath=[file://other]", "judge=mine"])).folders[0].endswith("other")
+
+
+def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "undogmatic.toml").write_text('modules = ["my"]\n')
+    own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
+    main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
+    assert json.loads(capsys.readouterr().out)["rationale"].endswith(" words")
+    for door, said in ((["probe", "fit"], "needs its own: give --data FILE"), (["calibrate"], "readout=logprobs")):
+        with pytest.raises(SystemExit):
+            main([*door, *own])
+        printed = capsys.readouterr().err
+        assert said in printed and "has no option" not in printed
+    for flag in ("--config-dir my/conf", "'hydra.searchpath=[file://my/conf]'"):
+        done = command(f"undogmatic run {flag} experiment=support --cfg job --package model", here)
+        assert done.out.splitlines()[-2:] == ["_target_: my.team.TeamChat", "version: 1"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "config_dir", "said"),
+    [
+        (["judge=first_haf"], (), "`judge` has no option 'first_haf' (you typed judge=first_haf). Did you mean judge="),
+        (["judge=xyz"], (), "first_half, panel"),
+        (["model=teem"], "my/conf", "Did you mean model=team?"),
+        (["rubrik=helpful"], (), "Did you mean rubric=helpful?"),
+        ([], "nowhere", "`--config-dir` is 'nowhere', which is not a folder."),
+        (["hydra.searchpath=[file://x]"], "my/conf", "name all folders in one of them"),
+        (["+folders=[x]"], (), "`folders` is set by the program."),
+    ],
+)
+def test_what_is_mistyped_is_named_with_what_the_users_folders_have(
+    here: Path, overrides: list[str], config_dir: str, said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compose_config(overrides, config_dir=config_dir)
+    assert said in str(caught.value)
+
+
+def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> None:
+    put(here / "my/conf/prompt/brief.yaml", FILES["my/conf/prompt/helpful_en.yaml"].replace("helpful_en", "brief"))
+    chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=panel"]
+    judge = compose(settings(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"]))).judge
+    assert [source.prompt.id for source in judge.readouts()] == ["helpful_en", "brief"]
+    with pytest.raises(ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"):
+        compose(settings(compose_config([*chosen, "judge.members=[first_haf]"])))
+    put(here / "my/conf/judge/broken.yaml", "tolerance: [1\n_target_: x\n")
+    with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:2: not YAML: "):
+        compose(settings(compose_config([*chosen, "judge.members=[broken]"])))
+
+
+def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
+    put(here / "my/conf/judge/broken.yaml", "a: 1\nb: [\n")
+    with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:3: not YAML: "):
+        compose_config(["judge=broken"])
+    done = command("undogmatic run judge=broken", here)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+    assert done.err.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
+
+
+def test_a_file_with_a_shipped_name_takes_its_place_and_this_is_said_once(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(here / "my/conf/judge/score.yaml", FILES["my/conf/judge/first_half.yaml"])
+    for _ in range(2):
+        assert compose_config()["judge"]["_target_"] == "my.first_half.FirstHalfJudge"
+    assert compose_config(["judge=panel"])["judge"]["members"][0] == "score"
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].endswith("my/conf/judge/score.yaml takes the place of the shipped judge=score")
+
+
+def test_a_folder_cannot_bring_its_own_beginning(here: Path) -> None:
+    put(here / "my/conf/config.yaml", "seed: 3\n")
+    with pytest.raises(ConfigError, match=r"my/conf/config.yaml would take the place of the program's own"):
+        compose_config()
+    assert command("undogmatic run --cfg job", here).status == 2
+    (here / "my/conf/config.yaml").unlink()
+    # In place of the default, and so at work unasked; under a name of its own it would have to be chosen.
+    elsewhere = "# @package _global_\nhydra: {job_logging: {disable_existing_loggers: true}}\n"
+    put(here / "my/conf/judge/score.yaml", elsewhere)
+    with pytest.raises(ConfigError, match=r"judge/score.yaml takes the place of a shipped file.* leave out '@package'"):
+        compose_config()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("undogmatic.toml", "conf = [", "undogmatic.toml: not TOML"),
+        (
+            "undogmatic.toml",
+            "config = 'my/conf'",
+            "undogmatic.toml: `config` is not a known key. Known: conf, modules.",
+        ),
+        ("undogmatic.toml", "conf = 3", "undogmatic.toml: `conf` is 3; it must be a text, or a list of texts"),
+        ("undogmatic.toml", "conf = 'mine'", "undogmatic.toml: `conf` names '"),
+        ("undogmatic.toml", "modules = ['my-code']", "undogmatic.toml: `modules` names 'my-code'"),
+        ("pyproject.toml", "[tool.undogmatic]\nmodule = 'my'", "pyproject.toml: `module` is not a known key."),
+        ("pyproject.toml", "[tool]\nundogmatic = 'my'", "pyproject.toml: `tool.undogmatic` is 'my'"),
+    ],
+)
+def test_a_mistake_in_the_project_file_is_named(here: Path, name: str, content: str, said: str) -> None:
+    (here / "undogmatic.toml").unlink()
+    (here / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        compose_config()
+    assert str(caught.value).startswith(said)
+
+
+def test_only_what_is_named_outside_the_yaml_may_be_built(here: Path) -> None:
+    put(here / "my/team.py", "open('ran', 'w')\n")
+    (here / "undogmatic.toml").write_text('conf = "my/conf"\nmodules = ["my.chats"]\n', encoding="utf-8")
+    assert resolve("my.chats.ChatsDataset", "dataset").__name__ == "ChatsDataset"
+    with pytest.raises(ConfigError, match=r"only classes of undogmatic, my.chats may be built") as caught:
+        resolve("my.team.TeamChat", "model")
+    assert '`modules = ["my"]` in undogmatic.toml' in str(caught.value)
+    (here / "undogmatic.toml").unlink()
+    (here / "pyproject.toml").write_text('[tool.undogmatic]\nconf = "my/conf"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="only classes of undogmatic may be built"):
+        score_text("x", ["model=team"])
+    assert not (here / "ran").exists()
+
+
+def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> None:
+    site = here / "site"
+    (site / "theirs_undogmatic-1.dist-info").mkdir(parents=True)
+    put(site / "theirs_undogmatic-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n")
+    put(site / "theirs_undogmatic-1.dist-info/entry_points.txt", "[undogmatic]\nanything = theirs\n")
+    put(site / "theirs/__init__.py", "")
+    put(site / "theirs/rater.py", FILES["my/team.py"])
+    put(site / "theirs/conf/model/theirs.yaml", "_target_: theirs.rater.TeamChat\n")
+    away = here / "away"
+    put(away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"])
+    line = (
+        "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json model="
+    )
+    done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["model"].startswith("team-1@")
+
+
+class TestScore:
+    """`undogmatic score` with a rubric of several inputs."""
+
+    WORDS = ("model=team", "prompt=helpful_en")
+
+    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(
+        self, here: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        answer = "word " * 30
+        put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
+        main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [row["id"] for row in rows] == ["a", "b"]
+        assert rows[0]["score"] < rows[1]["score"] <= 10
+
+    def test_inputs_come_from_a_file_and_from_standard_input(
+        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("Where?"))
+        given = ["--input", "question=-", "--input", "answer=@my/chats.txt"]
+        main(["score", "--rubric", "my/conf/rubric/helpful.yaml", *given, *self.WORDS])
+        assert capsys.readouterr().out.startswith("10.0  confidence 70")
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["one text"], "rubric=helpful judges several inputs: question, answer."),
+            (["--input", "question=Q"], "rubric=helpful judges question, answer; `answer` is missing"),
+            (["--input", "question=Q", "--input", "answer=A", "--input", "x=y"], "`x` is none of them"),
+            (["--input", "question=Q", "--input", "question=A"], "names its input a second time"),
+            (["--input", "question"], "has no `=`"),
+            (["--input", "question=@none.txt", "--input", "answer=A"], "`--input question` is 'none.txt'"),
+            (["--input", "question=Q", "--file", "chats.csv"], "`--file` and `--input` are given"),
+            (["--rubric", "none.yaml", "x"], "`--rubric` is 'none.yaml', which does not exist"),
+            (["--rubric", "broken.yaml", "x"], "broken.yaml:2: not YAML"),
+        ],
+    )
+    def test_what_is_mistyped_is_one_message(
+        self, here: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        put(here / "broken.yaml", "name: [\n")
+        with pytest.raises(SystemExit) as caught:
+            main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
+        assert caught.value.code == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""The `undogmatic` command: small doors to the same rooms, one file each.
+
+A door has `add(commands)`, which adds its command to the parser and names the function that does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
+from undogmatic.errors import UndogmaticError
+
+# litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["run"]:  # Hydra reads these words itself
+        run.run(words[1:])
+    parser = _parser()
+    given, rest = parser.parse_known_args(words)
+    # argparse takes no positional words after an option, but `--json model=gpt` is natural.
+    stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(given, "overrides")]
+    if stray:
+        parser.error(f"unrecognized arguments: {' '.join(stray)}")
+    if rest:
+        given.overrides += rest
+    if given.command is None:
+        parser.print_help()
+        sys.exit(2)
+    try:
+        given.run(given)
+    except UndogmaticError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        sys.exit(0)
+    except OSError as error:
+        print(f"error: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="undogmatic",
+        description="Tells you whether you may believe an LLM judge. Experiments: undogmatic run --help",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for door in (run, score, pairs, probe, calibrate, review, ui):
+        door.add(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from undogmatic.versions import versions
+
+        found = versions()
+        print(f"undogmatic {found.pop('undogmatic')}")
+        print("  ".join(f"{name} {version}" for name, version in found.items()))
+        parser.exit()

@@ -1,0 +1,6 @@
+"""`python -m undogmatic.cli`."""
+
+from undogmatic.cli import main
+
+if __name__ == "__main__":
+    main()

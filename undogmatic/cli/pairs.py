@@ -1,0 +1,29 @@
+"""`undogmatic pairs`: the pairs file from a theses file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    pairs = commands.add_parser("pairs", help="make the pairs file from a theses file")
+    pairs.add_argument("theses", nargs="?", help="theses file (default: the shipped one)")
+    pairs.add_argument("--out", default="ab_pairs.jsonl", help="pairs file to write (default: ab_pairs.jsonl)")
+    pairs.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> None:
+    """Write the pairs."""
+    from undogmatic.datasets.base import existing_file
+    from undogmatic.datasets.curated import make_pairs, write_json_lines
+    from undogmatic.paths import data_folder
+
+    default = data_folder() / "curated" / "theses.jsonl"
+    theses = default if given.theses is None else existing_file(given.theses, "theses", (".jsonl",))
+    rows = make_pairs(theses)
+    write_json_lines(rows, Path(given.out))
+    matched = sum(row["length_matched"] for row in rows)
+    print(f"{len(rows)} pairs ({matched} length-matched) written to {given.out}")

@@ -1,0 +1,141 @@
+"""`undogmatic score`: one text, or every text of a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from undogmatic.cli.composing import add_words, words
+from undogmatic.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from undogmatic.api import ScoreResult
+    from undogmatic.records import Rubric
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    score = commands.add_parser("score", help="score one text, or every text of a file")
+    score.add_argument("text", nargs="?", help='the text; "-" reads it from standard input')
+    score.add_argument("--file", help="JSONL, CSV or Parquet with the field text, or the rubric's inputs (id optional)")
+    score.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help='one of the inputs that the rubric judges; "-" for TEXT is standard input, "@FILE" a file',
+    )
+    score.add_argument("--rubric", metavar="NAME|FILE", help="a rubric by its name, or a YAML file with one")
+    score.add_argument("--prompt", metavar="NAME", help="a prompt by its name")
+    score.add_argument("--json", action="store_true", help="print JSON lines instead of words")
+    add_words(score, "model=gpt")
+    score.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> None:
+    """Score and print; exit with 1 if a text got no score."""
+    from undogmatic.api import compose_config, score_composed
+    from undogmatic.config import build, settings
+
+    text = given.text
+    if text is not None and (given.file is not None or given.input):  # the first positional is then an override
+        given.overrides.insert(0, text)
+        text = None
+    if (text is not None) + (given.file is not None) + bool(given.input) != 1:
+        raise DataError(
+            'nothing to score: undogmatic score "text", undogmatic score --file texts.jsonl, or --input NAME=TEXT for '
+            "each input of the rubric."
+            if given.file is None
+            else "`--file` and `--input` are given; the inputs of a file are its columns. Leave one of them out."
+        )
+    overrides = [*_chosen(given), *words(given)]
+    chosen = settings(compose_config(overrides))
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    names, texts = _read(given, text, rubric)
+    failed = 0
+    for name, result in zip(names, score_composed(texts, chosen, overrides), strict=True):
+        failed += result.error is not None
+        if given.json:
+            fields = result.model_dump(mode="json", exclude={"overrides"})
+            print(json.dumps({"id": name} | fields, ensure_ascii=False))
+            continue
+        print((f"{name}: " if given.file is not None else "") + _in_words(result))
+    if not given.json:
+        print(f"({_ends(rubric)}. {result.model}, readout {result.readout})", file=sys.stderr)
+    if failed:
+        sys.exit(1)
+
+
+def _chosen(given: argparse.Namespace) -> list[str]:
+    """--rubric and --prompt as overrides."""
+    from undogmatic.datasets.base import existing_file
+    from undogmatic.searchpath import given_file
+
+    chosen = {"rubric": given.rubric, "prompt": given.prompt}
+    if given.rubric is not None and Path(given.rubric).suffix in (".yaml", ".yml"):
+        chosen["rubric"] = given_file("rubric", existing_file(given.rubric, "--rubric", (".yaml", ".yml")))
+    return [f"{group}={option}" for group, option in chosen.items() if option is not None]
+
+
+def _read(
+    given: argparse.Namespace, text: str | None, rubric: Rubric
+) -> tuple[Sequence[str], Sequence[str | Mapping[str, str]]]:
+    """The names and the texts to score. What else a file holds, labels among it, is left aside."""
+    from undogmatic.datasets.tabular import TextsDataset
+
+    if given.file is not None:
+        items = TextsDataset(given.file, rubric.inputs, key="--file").load()
+        return [item.id for item in items], [{name: item.inputs[name] for name in rubric.inputs} for item in items]
+    if text is not None:
+        return ["text"], [sys.stdin.read() if text == "-" else text]
+    inputs: dict[str, str] = {}
+    for word in given.input:
+        name, mark, value = word.partition("=")
+        if not mark or name in inputs:
+            problem = "names its input a second time" if mark else "has no `=`"
+            raise ConfigError(f"`--input {word}` {problem}. Write --input NAME=TEXT once for each of the inputs.")
+        inputs[name] = _text(name, value)
+    return ["text"], [inputs]
+
+
+def _text(name: str, value: str) -> str:
+    from undogmatic.datasets.base import existing_file
+
+    if value == "-":
+        return sys.stdin.read()
+    if not value.startswith("@"):
+        return value
+    file = existing_file(value[1:], f"--input {name}", (".txt", ".md"))
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
+
+
+def _ends(rubric: Rubric) -> str:
+    """What the lowest and the highest score mean ("0 = ..., 100 = ..."), or each of categories without an order."""
+    guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
+    if not guided:
+        return f"{rubric.scale.span()}: {rubric.name}"
+    shown = (guided[0], guided[-1]) if rubric.scale.ordered else guided
+    return " / ".join(f"{name} = {meaning}" for name, meaning in shown)
+
+
+def _in_words(result: ScoreResult) -> str:
+    if result.error is not None:
+        return f"no score ({result.error})"
+    words = [word for word in (result.category, None if result.score is None else f"{result.score:.1f}") if word]
+    if result.interval is not None:
+        words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
+    if result.confidence is not None:
+        words.append(f"confidence {result.confidence:.0f}")
+    if result.uncertainty is not None:
+        words.append(f"uncertainty {result.uncertainty}{', for review' if result.review else ''}")
+    if result.rationale:
+        words.append(result.rationale)
+    words += result.issues
+    return "  ".join(words)

@@ -1,0 +1,214 @@
+"""Where the YAML of a config group lies: in the user's folders first, then in the program's own conf/.
+
+Hydra searches its `--config-dir` and `hydra.searchpath` after the program's folder. Here they come before it, and so do
+the folders of `project.py`, so that a user's file may take the place of a shipped one. That is said once, on stderr.
+
+Imported by the Hydra entry point and by a launcher's workers, so it stays light.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra._internal.config_repository import ConfigRepository
+from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.object_type import ObjectType
+from omegaconf import DictConfig, OmegaConf
+
+from undogmatic.errors import ConfigError
+from undogmatic.paths import conf_folder
+from undogmatic.project import folders
+
+if TYPE_CHECKING:
+    from hydra.core.config_search_path import ConfigSearchPath
+    from hydra.plugins.config_source import ConfigSource
+
+    from undogmatic.config import Settings
+
+FOLDERS = "folders"
+"""The key of a composed config that holds the user's folders, for names used inside a group's file."""
+_HYDRAS = ("hydra", "main", "schema")
+
+_latest: list[str] = []
+_said: set[str] = set()
+_initialize = ConfigRepository.initialize_sources
+
+
+def _users_first(self: ConfigRepository, config_search_path: ConfigSearchPath) -> None:
+    """Hydra's own sources, the user's, the program's, and the schema, which must be last."""
+    given = config_search_path.get_path()
+    if not any(each.provider == "main" and _place(str(each.path)) == _place(str(conf_folder())) for each in given):
+        return _initialize(self, config_search_path)  # another program's, in the same process
+    users = [(str(e.provider), _place(str(e.path))) for e in given if e.provider not in _HYDRAS]
+    users += [("project", _place(str(folder))) for folder in folders()]
+    users = [user for user in dict.fromkeys(users) if user[1] != _place(str(conf_folder()))]
+    named = {str(each.provider): str(each.path) for each in given}
+    ordered = ConfigSearchPathImpl()
+    for provider, path in [("hydra", named["hydra"]), *users, ("main", named["main"])]:
+        ordered.append(provider, path)
+    if "schema" in named:
+        ordered.append("schema", named["schema"])
+    _latest[:] = [path for _, path in users]
+    _initialize(self, ordered)
+    for source in self.get_sources():
+        if source.provider not in _HYDRAS and source.is_config("config"):
+            raise ConfigError(
+                f"{source.path}/config.yaml would take the place of the program's own. Rename it and choose it with "
+                "--config-name, or make it a file of experiment/."
+            )
+        if source.provider not in _HYDRAS and source.scheme() == "file":
+            _only_its_group(Path(source.path))
+
+
+def _only_its_group(folder: Path) -> None:
+    """Refuse a file that takes a shipped one's place and speaks of more than its group: nobody need have chosen it."""
+    for shipped in conf_folder().glob("*/*.yaml"):
+        own = folder / shipped.parent.name / shipped.name
+        if own.is_file() and "# @package" not in shipped.read_text(encoding="utf-8"):
+            found = re.search("@(package|_global_|hydra)", own.read_text(encoding="utf-8", errors="replace"))
+            if found is not None:
+                raise ConfigError(
+                    f"{own} takes the place of a shipped file, so it may set only its own group: leave out "
+                    f"{found[0]!r}, or give the file a name of its own."
+                )
+
+
+ConfigRepository.initialize_sources = _users_first  # type: ignore[method-assign]
+
+
+def word(config_dirs: Iterable[str | Path]) -> list[str]:
+    """The override that adds folders to the search path, or none. Raises ConfigError for what is not a folder."""
+    given = [Path(each).expanduser() for each in config_dirs]
+    for folder in given:
+        if not folder.is_dir():
+            raise ConfigError(f"`--config-dir` is {str(folder)!r}, which is not a folder.")
+    quoted = ",".join("'" + _place(str(each)).replace("\\", "\\\\").replace("'", "\\'") + "'" for each in given)
+    return [f"hydra.searchpath=[{quoted}]"] if given else []
+
+
+def given_file(group: str, path: Path) -> str:
+    """Make a file outside all folders an option of a group in this process. Returns the option's name.
+
+    Raises:
+        ConfigError: It is not YAML, or not a mapping.
+    """
+    from hydra.core.config_store import ConfigStore
+    from yaml import YAMLError
+
+    try:
+        node = OmegaConf.load(path)
+    except YAMLError as error:
+        raise ConfigError(not_yaml(error)) from None
+    if not isinstance(node, DictConfig):
+        raise ConfigError(f"{path} is not a file of the group {group}: it must hold keys and values.")
+    name = f"file_{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+    ConfigStore.instance().store(name=name, group=group, node=node)
+    return name
+
+
+def adopt(config: Mapping[Any, Any], sources: Iterable[Any], choices: Mapping[str, Any]) -> dict[str, Any]:
+    """A composed config that knows the user's folders, so that names used inside its groups are found there too.
+
+    Args:
+        config: As plain data.
+        sources: Hydra's `runtime.config_sources`.
+        choices: Hydra's `runtime.choices`; says which shipped files the user's take the place of.
+    Raises:
+        ConfigError: The config sets the key itself.
+    """
+    if FOLDERS in config:
+        raise ConfigError(f"`{FOLDERS}` is set by the program. Name folders with --config-dir, or in undogmatic.toml.")
+    users = [_place(f"{s.schema}://{s.path}") for s in sources if s.provider not in _HYDRAS and s.path]
+    for group, option in choices.items():
+        if isinstance(option, str) and "/" not in group:
+            _find(group, option, users)
+    return {str(k): v for k, v in config.items()} | ({FOLDERS: users} if users else {})
+
+
+def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
+    """The node of the file `name` of a group, in the user's folders or in conf/, its references resolved.
+
+    Args:
+        group, name: `judge` and `debate`, for judge/debate.yaml.
+        key: Where the name stands, for messages.
+        chosen: The run's config: its folders, and what references mean.
+    Raises:
+        ConfigError: There is no such file, or it is not YAML.
+    """
+    source = _find(group, name, chosen.folders)
+    if source is None:
+        known = options(group, chosen.folders)
+        close = difflib.get_close_matches(str(name), known, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
+    import yaml
+
+    try:
+        loaded = source.load_config(f"{group}/{name}").config
+    except yaml.YAMLError as error:
+        raise ConfigError(not_yaml(error)) from None
+    if "defaults" in loaded:
+        raise ConfigError(
+            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
+            "one. Write its keys out."
+        )
+    whole = chosen.model_dump(exclude={FOLDERS}) | {group: loaded}
+    node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
+    assert isinstance(node, dict)
+    return {str(k): v for k, v in node.items()}
+
+
+def options(group: str, users: Sequence[str] | None = None) -> list[str]:
+    """The options of a group, or the groups (""), in the folders given (None: those last searched) and in conf/."""
+    kind = ObjectType.CONFIG if group else ObjectType.GROUP
+    found: set[str] = set()
+    for source in _sources(_latest if users is None else users):
+        if source.is_group(group):
+            found.update(source.list(group, kind))
+    return sorted(name for name in found if not name.startswith((".", "_")))
+
+
+def not_yaml(error: Exception) -> str:
+    """What a YAML parser found, with file and line."""
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or str(error).splitlines()[0]
+    if mark is None:
+        return f"not YAML: {what}."
+    place = Path(mark.name)
+    where = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
+    return f"{where}:{mark.line + 1}: not YAML: {what}."
+
+
+def _find(group: str, name: str, users: Sequence[str]) -> ConfigSource | None:
+    holding = [source for source in _sources(users) if source.is_config(f"{group}/{name}")]
+    if len(holding) > 1 and holding[-1].provider == "main":
+        note = f"note: {holding[0].path}/{group}/{name}.yaml takes the place of the shipped {group}={name}"
+        if note not in _said:
+            _said.add(note)
+            print(note, file=sys.stderr)
+    return holding[0] if holding else None
+
+
+def _sources(users: Sequence[str]) -> list[ConfigSource]:
+    """The user's sources that exist and the program's, in the order of search."""
+    from hydra.core.plugins import Plugins
+
+    Plugins.instance()  # registers the kinds of sources
+    listed = [*(("user", path) for path in users), ("main", _place(str(conf_folder())))]
+    made = [SourcesRegistry.instance().resolve(p.partition("://")[0])(provider, p) for provider, p in listed]
+    return [source for source in made if source.available()]
+
+
+def _place(path: str) -> str:
+    """A path as Hydra's search path has it: with its scheme, absolute if it is a file's."""
+    scheme, mark, rest = path.partition("://")
+    if not mark:
+        scheme, rest = "file", path
+    return f"file://{Path(rest).absolute()}" if scheme == "file" else path
