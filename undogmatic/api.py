@@ -57,13 +57,12 @@ def score_texts(texts: Sequence[str], overrides: Sequence[str] = ()) -> list[Sco
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
     from undogmatic.config import build, settings
-    from undogmatic.engine.journal import Journal
-    from undogmatic.experiment import compose
+    from undogmatic.engine.journal import Journals
+    from undogmatic.engine.recipe import Recipe
 
-    chosen = settings(compose_config(overrides))
-    parts = compose(chosen, seed=chosen.seed)
-    engine = build(chosen.engine, "engine")
-    return _outside_loop(engine.arun(parts.judge, parts.model, items, parts.provenance, Journal(None)))
+    config = compose_config(overrides)
+    recipe, engine = Recipe(config), build(settings(config).engine, "engine")
+    return _outside_loop(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
 
 
 def compose_config(overrides: Sequence[str] = ()) -> dict[str, Any]:

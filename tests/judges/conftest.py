@@ -12,8 +12,9 @@ import dspy
 import pytest
 
 from tests.conftest import FakeChat
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.judges.asker import LevelsAsker, WordsAsker
-from undogmatic.judges.base import Judge, judge_item
+from undogmatic.judges.base import Judge
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
@@ -65,7 +66,7 @@ class Bench:
 
     def judge(self, judge: Judge, text: str = "Tema 69.", **metadata: Any) -> Judgment:
         item = Item(id="a", text=text, metadata=metadata)
-        return asyncio.run(judge_item(judge, item, self.provenance))
+        return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
     def asked(self) -> list[str]:
         """The last message of every call."""

@@ -114,7 +114,7 @@ def test_nearest_level(rubric: Rubric) -> None:
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
     tmp_path: Path, prompt: Prompt, rubric: Rubric
 ) -> None:
-    from undogmatic.judges.base import judge_item
+    from undogmatic.engine.judging import JudgeStep
     from undogmatic.judges.score import ScoreJudge
     from undogmatic.readouts.calibrate import fit_content_free
     from undogmatic.records import Provenance
@@ -133,7 +133,7 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
         config_hash="c",
     )
     empty = [Item(id="0", text="N/A")]
-    judged = [asyncio.run(judge_item(ScoreJudge(readout), item, where)) for item in empty]
+    judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
     fitted, _ = fit_content_free(empty, judged)
     path = tmp_path / "c.json"
     path.write_text(json.dumps(fitted))

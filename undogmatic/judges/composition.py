@@ -39,12 +39,16 @@ class Composer:
         self.places: list[dict[str, Any]] = []
         """Model, prompt and readout of every judge inside that has its own."""
 
-    def judge(self) -> Judge:
-        """The run's judge."""
-        return self._judge(self.chosen.judge, "judge", self.readout)
+    def judge(self, node: Any = None, key: str = "judge") -> Judge:
+        """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
+        return self._judge(self.chosen.judge if node is None else node, key, self.readout)
+
+    def model_of(self, node: Any, key: str) -> Model:
+        """The model that a part asks: the run's own, or the one that its config names."""
+        return self._model(self.chosen.model if node is None else self._node("model", node, key), key)
 
     def model(self) -> Model:
-        """The model to connect and to close: the run's own, or all that its judges use."""
+        """The model to connect and to close: the run's own, or all that its steps and judges use."""
         models = list(self.models.values())
         return models[0] if len(models) == 1 else SeveralModels(models)
 
@@ -92,10 +96,7 @@ class Composer:
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
         nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
-        place = digest(nodes["model"])
-        if place not in self.models:
-            self.models[place] = build(nodes["model"], f"{key}.model")
-        model = self.models[place]
+        model = self._model(nodes["model"], f"{key}.model")
         node = readout_node(nodes["readout"], model, self.rubric)
         if "prompt" in own and not _reads_prompts(node, key):
             if nodes["readout"].get("_target_") != "auto":
@@ -116,6 +117,12 @@ class Composer:
             {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.state()}
         )
         return readout
+
+    def _model(self, node: Mapping[str, Any], key: str) -> Model:
+        place = digest(node)
+        if place not in self.models:
+            self.models[place] = build(node, key)
+        return self.models[place]
 
     def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
         if isinstance(given, str):
