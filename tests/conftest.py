@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 
 from undogmatic.models.base import Model
-from undogmatic.models.calls import Reply
+from undogmatic.models.calls import Reply, rollout
 from undogmatic.prompts import Prompt
-from undogmatic.records import Provenance, Rubric, Wording
+from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.records import Anchors, Item, NumericScale, Provenance, Rubric, Wording
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +69,18 @@ class FakeChat(Model):
         )
 
 
+def reading_of(readout: Readout, model: Model, item: Item | None = None, repeat: int = 0) -> Reading:
+    """What a bound readout reads of an item, with this model in charge."""
+
+    async def ask() -> Reading:
+        with rollout(repeat):
+            found: Reading = (await readout.acall(item=item or Item(id="a", text="t"))).reading
+            return found
+
+    with dspy.context(lm=LanguageModel(model)):
+        return asyncio.run(ask())
+
+
 def good_answer(score: float, confidence: float = 80, rationale: str = "porque sim") -> str:
     """A valid structured answer."""
     return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
@@ -72,12 +88,11 @@ def good_answer(score: float, confidence: float = 80, rationale: str = "porque s
 
 @pytest.fixture
 def rubric() -> Rubric:
-    wording = Wording(definition="what it is", question="how much?", anchors=("none", "little", "half", "much", "all"))
+    wording = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
     return Rubric(
         name="toy",
-        minimum=0,
-        maximum=100,
-        levels=(0, 25, 50, 75, 100),
+        scale=NumericScale(minimum=0, maximum=100),
+        guide=Anchors(at=(0, 25, 50, 75, 100)),
         direction="higher_is_worse",
         score_field="shame_score",
         wordings={"pt": wording, "en": wording},

@@ -112,7 +112,7 @@ def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: 
 def test_a_label_off_the_scale_is_refused_with_its_line(tmp_path: Path, analysis: str) -> None:
     texts = tmp_path / "my.jsonl"
     texts.write_text('{"id": "a", "text": "Tema 1.", "label": 5}\n{"id": "b", "text": "Tema 2.", "label": 150}\n')
-    with pytest.raises(DataError, match=r"my\.jsonl:2, item 'b': `label` is 150, outside the scale 0-100"):
+    with pytest.raises(DataError, match=r"my\.jsonl:2, item 'b': `label` is 150, outside 0-100, the scale of"):
         run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", f"analysis={analysis}")
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
 

@@ -173,7 +173,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     )
     for result in finished.results:
         if result.items is not None:
-            result.items.to_csv(finished.folder / f"items_{result.name}.csv", index=False)
+            result.items.to_csv(finished.folder / f"items_{result.full(result.name)}.csv", index=False)
     write(finished)
     where = None
     try:
@@ -184,7 +184,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
 
 def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
-    headline = next((r.headline for r in finished.results if r.headline is not None), None)
+    headline = next((r.full(r.headline) for r in finished.results if r.headline is not None), None)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
     manifest.close(
         "stopped" if missing else "finished",

@@ -191,5 +191,5 @@ def metrics(
     if usd.notna().all():
         found["usd"] = float(usd.sum())
     for result in results:
-        found |= {k: float(v) for k, v in result.metrics.items()}
+        found |= {result.full(k): float(v) for k, v in result.metrics.items()}
     return found

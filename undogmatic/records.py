@@ -306,7 +306,7 @@ class Rubric(Record):
                 read[rater] = self.scale.read(value)
             except ValueError as error:
                 whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
-                raise ValueError(f"{whose} {error} of rubric={self.name}") from None
+                raise ValueError(f"{whose} {error}, the scale of rubric={self.name}") from None
         return item if read == given else item.model_copy(update={"labels": item.labels | {OVERALL: read}})
 
 
@@ -333,6 +333,11 @@ class ScoreDistribution(Record):
     def expectation(self) -> float:
         """Mean score under the distribution, in score units."""
         return math.fsum(v * p for v, p in zip(self.values, self.probabilities, strict=True))
+
+    @property
+    def mode(self) -> float:
+        """The likeliest value; the lower of two."""
+        return max(zip(self.probabilities, (-value for value in self.values), strict=True))[1] * -1.0
 
     @property
     def normalised_entropy(self) -> float:

@@ -53,9 +53,9 @@ class NumericScale(Record):
     def read(self, given: Any) -> float:
         """A number from outside. Raises ValueError saying what is wrong."""
         if isinstance(given, bool) or not isinstance(given, int | float):
-            raise ValueError(f"is {given!r}, not a number on the scale {self.span()}")
+            raise ValueError(f"is {given!r}, not a number ({self.span()})")
         if not self.contains(given):
-            raise ValueError(f"is {given:g}, outside the scale {self.span()}")
+            raise ValueError(f"is {given:g}, outside {self.span()}")
         return float(given)
 
     def write(self, value: float) -> str:

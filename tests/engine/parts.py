@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import dspy
 import numpy as np
 
 from undogmatic.analyses.base import AnalysisResult, Judged
@@ -69,20 +68,17 @@ class TraitsJudge(Judge):
     criteria = ("length", "calm")
     asked: ClassVar[Counter[str]] = Counter()
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Mapping[str, Reading | ModelError]:
         self.asked[item.id] += 1
         if item.text == "silence":
             raise RefusedAnswer("it says nothing")
         calm: Reading | ModelError = Reading(score=100.0 - item.text.count("!"))
         if "RAGE" in item.text:
             calm = UnparseableAnswer("no calm in it", "RAGE")
-        return dspy.Prediction(readings={"length": Reading(score=float(len(item.text))), "calm": calm})
+        return {"length": Reading(score=float(len(item.text))), "calm": calm}
 
     def readouts(self) -> Sequence[Any]:
         return ()
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name}
 
 
 class Whole:

@@ -10,15 +10,30 @@ from typing import Any
 
 import dspy
 import pytest
+import yaml
 
 from tests.conftest import FakeChat
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.judges.asker import LevelsAsker, WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import Gateway
+from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, Judgment, Provenance, Rubric
+
+
+def _wordings() -> dict[str, dict[str, Any]]:
+    """Those of all styles that ship, as if one judge had all their steps."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((conf_folder() / "judge").glob("*.yaml")):
+        for language, steps in (yaml.safe_load(path.read_text(encoding="utf-8")).get("wordings") or {}).items():
+            found.setdefault(language, {}).update(steps)
+    return found
+
+
+WORDINGS = _wordings()
 
 
 class FixedJudge(Judge):
@@ -28,17 +43,20 @@ class FixedJudge(Judge):
         super().__init__()
         self.answer, self.name, self.asked = answer, name, 0
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         self.asked += 1
         if isinstance(self.answer, Exception):
             raise self.answer
-        return dspy.Prediction(reading=self.answer)
+        return self.answer
 
     def readouts(self) -> Sequence[Any]:
         return ()
 
-    def state(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         return {"judge": self.name, "answer": repr(self.answer)}
+
+    def _settled(self, reading: Any) -> Any:
+        return reading
 
 
 class Bench:
@@ -52,7 +70,7 @@ class Bench:
         texts = [a if isinstance(a, str) else json.dumps(a) for a in answers]
         self.chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
         self.chat.connect(Gateway())
-        return WordsAsker(self.chat, self.prompt, self.rubric)
+        return WordsAsker(self.chat, self.prompt, self.rubric, WORDINGS)
 
     def levels(self, answer: Callable[[str], dict[int, float]], base: bool = True) -> LevelsAsker:
         """`answer` gives the odds of the labels for a question (the last message)."""
@@ -62,11 +80,12 @@ class Bench:
 
         self.chat = FakeChat(reply, base=base)
         self.chat.connect(Gateway())
-        return LevelsAsker(self.chat, self.prompt, self.rubric)
+        return LevelsAsker(self.chat, self.prompt, self.rubric, WORDINGS)
 
     def judge(self, judge: Judge, text: str = "Tema 69.", **metadata: Any) -> Judgment:
         item = Item(id="a", text=text, metadata=metadata)
-        return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
+        with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
+            return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
     def asked(self) -> list[str]:
         """The last message of every call."""

@@ -51,7 +51,8 @@ def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench
     assert apart.confidence is not None
     assert agreed.confidence > apart.confidence
     assert agreed.distribution is not None
-    assert agreed.distribution.values == (50, 55, 60)
+    assert agreed.distribution.values == rubric.levels
+    assert agreed.distribution.expectation == pytest.approx(agreed.score) == pytest.approx(55)
 
 
 def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench, rubric: Rubric) -> None:
@@ -110,6 +111,7 @@ def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(
     model = FakeChat(lambda _: (good_answer(next(scores)), None))
     readout = StructuredReadout(temperature=1.0)
     model.connect(Gateway())
+    bench.chat = model
     readout.bind(model, prompt, rubric)
     judgment = bench.judge(PanelJudge([ScoreJudge(readout)], rubric, repeats=4))
     assert judgment.cost.calls == 4

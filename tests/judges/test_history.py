@@ -24,7 +24,7 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import HighScore, Rules, SelectiveJudge
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Cost, Judgment, Provenance, Rubric, Verdict, digest, text_mark
+from undogmatic.records import Cost, Judgment, Provenance, Rubric, Verdict, text_mark
 from undogmatic.scale import Anchors, NumericScale
 
 N = 24
@@ -65,7 +65,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> Callable[..., str]:
             readout="none",
             prompt="toy",
             prompt_hash="p",
-            program_hash=digest(judge.state()),
+            program_hash=judge.program_hash(),
             config_hash="c",
         )
         first = Judgment(item_id="00", judge=judge.name, outcome=Verdict(score=1), cost=Cost(), provenance=where)
@@ -104,7 +104,7 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_s
     assert isinstance(outcome, Verdict)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.state()["weights"] == pytest.approx([0.8, 0.2])
+    assert panel.settings()["weights"] == pytest.approx([0.8, 0.2])
     assert panel.fitted_on() == set(MARKS)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import FakeChat
+from tests.judges.conftest import WORDINGS
 from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.calibration_probe import Accuracy
 from undogmatic.judges.debate import Advocate, Critic, Debate, Decision
 from undogmatic.judges.devils_advocate import Critique
 from undogmatic.judges.distributional import points_answer
-from undogmatic.judges.questions import Answer, numbers, schema, wording
+from undogmatic.judges.questions import Answer, Wording, numbers, schema
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
+from undogmatic.prompts import Prompt
 from undogmatic.records import Rubric
 
 STEPS: dict[str, type[Answer]] = {
@@ -29,7 +33,7 @@ STEPS: dict[str, type[Answer]] = {
 @pytest.mark.parametrize("language", ["pt", "en"])
 @pytest.mark.parametrize("step", STEPS)
 def test_every_field_is_worded_in_every_language(step: str, language: str, rubric: Rubric) -> None:
-    words, kind = wording(step, language), STEPS[step]
+    words, kind = Wording.model_validate(WORDINGS[language][step]), STEPS[step]
     assert list(words.form) == list(kind.model_fields)
     for name, number in numbers(kind).items():
         if not number.words_only:
@@ -37,9 +41,10 @@ def test_every_field_is_worded_in_every_language(step: str, language: str, rubri
             assert len(answers or rubric.levels) == len(number.levels(rubric))
 
 
-def test_a_language_without_wording_names_those_that_have_one() -> None:
-    with pytest.raises(ConfigError, match="they have: en, pt"):
-        wording("critique", "fr")
+def test_a_language_without_wording_names_those_that_have_one(prompt: Prompt, rubric: Rubric) -> None:
+    spoken = WordsAsker(FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]})
+    with pytest.raises(ConfigError, match=r"no wording in 'en' \(it has: pt\)"):
+        spoken.question("critique", Critique)
 
 
 def test_the_schema_requires_and_bounds_every_field(rubric: Rubric) -> None:

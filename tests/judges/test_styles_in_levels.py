@@ -100,7 +100,14 @@ def test_the_sides_of_a_debate_argue_within_their_bands(bench: Bench) -> None:
     assert isinstance(outcome, Verdict)
     assert (outcome.details["advocate_score"], outcome.details["critic_score"]) == pytest.approx((90, 25))
     assert outcome.distribution is not None
-    assert outcome.confidence_source == "entropy"
+    # What is printed as confidence follows from where the judge stands between the sides, as level and doubt do.
+    position = outcome.details["judge_position"]
+    assert outcome.doubt == pytest.approx(0.5 - abs(position - 0.5))
+    assert (outcome.confidence, outcome.confidence_source) == (
+        pytest.approx(100 * (1 - 2 * outcome.doubt)),
+        "procedure",
+    )
+    assert outcome.details["stated_confidence"] == pytest.approx(outcome.distribution.confidence)
 
 
 def test_chances_asked_one_by_one_become_a_distribution(bench: Bench) -> None:

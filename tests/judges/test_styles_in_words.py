@@ -82,7 +82,7 @@ def verdict(judgment: Judgment) -> Verdict:
 def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Bench) -> None:
     found = verdict(bench.judge(devil(bench.words(CRITIQUE))))
     assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
-    assert (found.confidence, found.confidence_source) == (70, "stated")
+    assert (found.confidence, found.confidence_source) == (60, "procedure")
     assert found.issues == ("moderate (missing): No scope.",)
     assert found.details["critique_strength"] == 0.4
     assert found.details["score_delta"] == 22.5

@@ -5,18 +5,21 @@ import json
 import math
 from pathlib import Path
 
+import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import FakeChat
+from tests.conftest import FakeChat, reading_of
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
-from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution, nearest_level
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
 from undogmatic.records import Item, Rubric, text_mark
 
+LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
 
@@ -24,7 +27,7 @@ def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> 
     readout = LogprobsReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
     readout.bind(model, prompt, rubric)
-    return asyncio.run(readout.acall(item=Item(id="a", text="linha um\nlinha dois"))).reading
+    return reading_of(readout, model, Item(id="a", text="linha um\nlinha dois"))
 
 
 def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
@@ -35,7 +38,7 @@ def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
         ("x", math.log(0.1)),
         ("7", math.log(0.1)),
     ]
-    distribution = level_distribution(top, LEVELS, 0.25)
+    distribution = level_distribution(top, LABELS, LEVELS, 0.25)
     assert distribution.probabilities == pytest.approx((1 / 3, 0, 0, 0, 2 / 3))
     assert distribution.off_scale == pytest.approx(0.25)
     assert distribution.expectation == pytest.approx(200 / 3)
@@ -44,18 +47,20 @@ def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
 @pytest.mark.parametrize("token", ["04", "4.", "-4", "\u0664", "44", "", "five"])
 def test_what_only_looks_like_a_label_is_off_scale(token: str) -> None:
     with pytest.raises(OffScaleAnswer):
-        level_distribution([(token, 0.0)], LEVELS, 0.25)
+        level_distribution([(token, 0.0)], LABELS, LEVELS, 0.25)
 
 
 def test_too_little_mass_names_the_share_and_the_key() -> None:
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
-        level_distribution([("1", math.log(0.2)), ("no", math.log(0.8))], LEVELS, 0.25)
+        level_distribution([("1", math.log(0.2)), ("no", math.log(0.8))], LABELS, LEVELS, 0.25)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
 def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float]) -> None:
     total = sum(weights)
-    distribution = level_distribution([(str(n), math.log(w / total)) for n, w in enumerate(weights)], LEVELS, 0.25)
+    distribution = level_distribution(
+        [(str(n), math.log(w / total)) for n, w in enumerate(weights)], LABELS, LEVELS, 0.25
+    )
     assert distribution.expectation == pytest.approx(sum(v * w for v, w in zip(LEVELS, weights, strict=True)) / total)
     assert 0 <= distribution.expectation <= 100
     assert 0 <= distribution.confidence <= 100
@@ -107,8 +112,17 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
         read(model, prompt, rubric, calibration=str(tmp_path / "none.json"))
 
 
-def test_nearest_level(rubric: Rubric) -> None:
-    assert [nearest_level(s, rubric) for s in (0, 12, 13, 88, 100)] == [0, 0, 1, 4, 4]
+def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) -> None:
+    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
+    model = FakeChat(lambda _: ("1", {"1": 0.0}))
+    read(model, Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots), rubric)
+    assert [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"] == [
+        "0",
+        "0",
+        "1",
+        "4",
+        "4",
+    ]
 
 
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
@@ -133,7 +147,8 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
         config_hash="c",
     )
     empty = [Item(id="0", text="N/A")]
-    judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
+    with dspy.context(lm=LanguageModel(model)):
+        judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
     fitted, _ = fit_content_free(empty, judged)
     path = tmp_path / "c.json"
     path.write_text(json.dumps(fitted))

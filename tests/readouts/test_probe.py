@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.views import View
@@ -69,7 +70,7 @@ def bound(path: Path | None, prompt: Prompt, rubric: Rubric, model: Model | None
 
 def test_the_score_follows_the_label_and_the_distribution_the_score(file: Path, prompt: Prompt, rubric: Rubric) -> None:
     readout = bound(file, prompt, rubric)
-    few, many = (readout(Item(id="x", text="a" * n + "bb.")).reading for n in (2, 8))
+    few, many = (reading_of(readout, FakeStates(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8))
     assert few.score < 35 and many.score > 65
     for reading in (few, many):
         assert reading.distribution.expectation == pytest.approx(reading.score)

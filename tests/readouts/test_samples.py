@@ -1,41 +1,51 @@
 from __future__ import annotations
 
-import asyncio
 import itertools
 
 import pytest
 
-from tests.conftest import FakeChat, good_answer
+from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.models.calls import Gateway, ReplyCache, rollout
+from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records import Item, Rubric
+from undogmatic.records import Rubric
 
 
 def read(model: FakeChat, prompt: Prompt, rubric: Rubric, gateway: Gateway, repeat: int = 0, n: int = 4) -> Reading:
     readout = SamplesReadout(n=n)
     model.connect(gateway)
     readout.bind(model, prompt, rubric)
-
-    async def ask() -> Reading:
-        with rollout(repeat):
-            return (await readout.acall(item=Item(id="a", text="t"))).reading
-
-    return asyncio.run(ask())
+    return reading_of(readout, model, repeat=repeat)
 
 
 def test_the_spread_of_the_answers_is_the_distribution(prompt: Prompt, rubric: Rubric) -> None:
     scores = itertools.cycle([20, 40, 40, 60])
     reading = read(FakeChat(lambda _: (good_answer(next(scores)), None)), prompt, rubric, Gateway())
     assert reading.distribution is not None
-    assert dict(zip(reading.distribution.values, reading.distribution.probabilities, strict=True)) == {
-        20: 0.25,
-        40: 0.5,
-        60: 0.25,
-    }
-    assert reading.score == pytest.approx(40)
+    assert reading.distribution.values == rubric.levels
+    assert reading.distribution.probabilities == pytest.approx((0.05, 0.4, 0.45, 0.1, 0))
+    assert reading.distribution.expectation == pytest.approx(reading.score) == pytest.approx(40)
+    assert reading.doubt == pytest.approx(200**0.5)
+
+
+@pytest.mark.parametrize(
+    ("answers", "confidence"),
+    [
+        ((70, 70, 70, 71, 71), 99.0),
+        ((62, 62, 63, 63), 99.0),  # on both sides of the border between two levels
+        ((70, 70, 70, 70), 100.0),
+        ((0, 100, 0, 100), 0.0),
+        ((0, 50, 100, 50), 29.3),
+    ],
+)
+def test_the_confidence_says_how_far_answers_agree_not_how_many_differ(
+    answers: tuple[int, ...], confidence: float, prompt: Prompt, rubric: Rubric
+) -> None:
+    scores = iter(answers)
+    reading = read(FakeChat(lambda _: (good_answer(next(scores)), None)), prompt, rubric, Gateway(), n=len(answers))
+    assert (reading.confidence, reading.confidence_source) == (pytest.approx(confidence, abs=0.05), "procedure")
 
 
 def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from tests.conftest import FakeChat, good_answer
+from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
-from undogmatic.readouts.structured import StructuredReadout, answer_schema, parse_answer
+from undogmatic.readouts.structured import StructuredReadout, answer_schema
 from undogmatic.records import Item, Rubric
 
 
@@ -17,7 +15,13 @@ def read(model: FakeChat, prompt: Prompt, rubric: Rubric, text: str = "Tema 69."
     readout = StructuredReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
     readout.bind(model, prompt, rubric)
-    return asyncio.run(readout.acall(item=Item(id="a", text=text))).reading
+    return reading_of(readout, model, Item(id="a", text=text))
+
+
+def parse_answer(answer: str, prompt: Prompt, rubric: Rubric) -> dict[str, object]:
+    readout = StructuredReadout()
+    readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
+    return readout.adapter.parse(readout.predict.signature, answer)
 
 
 def test_a_valid_answer_is_read_with_the_models_own_confidence(prompt: Prompt, rubric: Rubric) -> None:
@@ -41,20 +45,22 @@ def test_a_valid_answer_is_read_with_the_models_own_confidence(prompt: Prompt, r
         ("", "not a JSON object"),
     ],
 )
-def test_an_answer_of_another_form_is_refused_with_the_reason(answer: str, said: str, rubric: Rubric) -> None:
-    with pytest.raises(UnparseableAnswer, match=said) as caught:
-        parse_answer(answer, rubric)
+def test_an_answer_of_another_form_is_refused_with_the_reason(
+    answer: str, said: str, prompt: Prompt, rubric: Rubric
+) -> None:
+    with pytest.raises((UnparseableAnswer, OffScaleAnswer), match=said) as caught:
+        parse_answer(answer, prompt, rubric)
     assert caught.value.raw == answer
 
 
 @pytest.mark.parametrize("score", [-1, 100.5, 1e9])
-def test_a_score_outside_the_rubric_is_off_scale(score: float, rubric: Rubric) -> None:
+def test_a_score_outside_the_rubric_is_off_scale(score: float, prompt: Prompt, rubric: Rubric) -> None:
     with pytest.raises(OffScaleAnswer, match="outside 0-100"):
-        parse_answer(good_answer(score), rubric)
+        parse_answer(good_answer(score), prompt, rubric)
 
 
-def test_a_code_fence_is_tolerated(rubric: Rubric) -> None:
-    assert parse_answer(f"```json\n{good_answer(10)}\n```", rubric).score == 10
+def test_a_code_fence_is_tolerated(prompt: Prompt, rubric: Rubric) -> None:
+    assert parse_answer(f"```json\n{good_answer(10)}\n```", prompt, rubric)["shame_score"] == 10
 
 
 def test_the_reason_is_shown_to_the_model_and_two_retries_are_made(prompt: Prompt, rubric: Rubric) -> None:
@@ -98,13 +104,16 @@ def test_the_judged_text_cannot_close_its_fence(prompt: Prompt, rubric: Rubric) 
     assert lines[1:-1] == hostile.splitlines()
     assert lines[-1] not in lines[:-1]
     # The instructions name the pattern with its code, which the hostile text's own fence does not have.
-    assert "<</text-CODE>>" in prompt.system(rubric, "json")
-    assert "<</text>>" not in prompt.system(rubric, "json")
+    system = model.requests[0]["system"]
+    assert "<</text-CODE>>" in system
+    assert "<</text>>" not in system
 
 
 def test_with_reasoning_the_rationale_comes_first(prompt: Prompt, rubric: Rubric) -> None:
     assert next(iter(answer_schema(rubric, reasoning=True)["properties"])) == "rationale"
     assert next(iter(answer_schema(rubric, reasoning=False)["properties"])) == "shame_score"
-    reasoned = prompt.model_copy(update={"reasoning": True})
-    text = reasoned.system(rubric, "json")
+    model = FakeChat(lambda _: (good_answer(1), None))
+    read(model, prompt.model_copy(update={"reasoning": True}), rubric)
+    text = model.requests[0]["system"]
     assert text.index('"rationale"') < text.index('"shame_score"')
+    assert text.endswith(prompt.words.reason_first)

@@ -201,16 +201,12 @@ class AnalysisResult:
     items: pd.DataFrame | None = None
     """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
 
-    def of(self, part: str) -> AnalysisResult:
-        """Itself under the name of one of the run's parts, its metrics too; the empty name changes nothing."""
-        if not part:
-            return self
-        return replace(
-            self,
-            name=f"{part}.{self.name}",
-            metrics={f"{part}.{key}": value for key, value in self.metrics.items()},
-            headline=None if self.headline is None else f"{part}.{self.headline}",
-        )
+    part: str = ""
+    """Judge, or judge and criterion, that it is about, where the run has several."""
+
+    def full(self, name: str) -> str:
+        """The name of a metric or file of its own among those of the whole run."""
+        return f"{self.part}.{name}" if self.part else name
 
 
 class Analysis(Protocol):
@@ -239,9 +235,9 @@ def read_by(analysis: Analysis, judged: Judged) -> dict[str, Judged]:
 
 
 def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
-    """Run an analysis on all that it is to read; results of several parts are named after their part."""
+    """Run an analysis on all that it is to read; a result of one of several says which."""
     return [
-        result.of(part)
+        replace(result, part=part)
         for part, own in read_by(analysis, judged).items()
         # Each starts from the same state, so that its intervals are those of a run with this judge alone.
         for result in analysis(own, copy.deepcopy(rng))

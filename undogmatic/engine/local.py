@@ -7,6 +7,7 @@ import gc
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,12 +93,15 @@ class LocalEngine:
         ended: asyncio.Queue[_Task] = asyncio.Queue()
         stop: Exception | None = None
         lost = 0
+        # Set for the tasks alone: a generator's own context is that of whoever reads from it.
+        with parts.asking():
+            asking = copy_context()
         with journals:
             async with self._connected(parts.model, running):
                 while True:
                     while stop is None and len(running) < limit and agenda.pending():
                         step, item, repeat = agenda.take()
-                        task = asyncio.create_task(step.process(item, repeat))
+                        task = asyncio.create_task(step.process(item, repeat), context=asking.copy())
                         task.add_done_callback(ended.put_nowait)
                         running.add(task)
                     if not running:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
+
+import dspy
 
 from undogmatic.config import Settings, build, resolve, settings
 from undogmatic.engine.judging import JudgeStep
@@ -15,6 +18,7 @@ from undogmatic.judges.composition import Composer, named, readout_node
 from undogmatic.models.base import Model
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, Provenance, Rubric, digest, text_mark
 from undogmatic.steps.base import Step
 
@@ -39,6 +43,10 @@ class Parts(NamedTuple):
         """What is built is its own recipe."""
         return self
 
+    def asking(self) -> AbstractContextManager[None]:
+        """The context in which steps and judges work: the model that is asked where they have none of their own."""
+        return dspy.context(lm=LanguageModel(self.model.asked()))  # type: ignore[no-any-return]
+
     @property
     def judge(self) -> Judge:
         """The first judge; most runs have no other."""
@@ -52,7 +60,7 @@ class Parts(NamedTuple):
     @property
     def readout_name(self) -> str:
         """The readouts of all judges."""
-        return "+".join(dict.fromkeys(judge.provenance.readout for judge in self.judges))
+        return "+".join(dict.fromkeys(name for step in self.judges if (name := step.provenance.readout)))
 
     @property
     def identity(self) -> str:

@@ -73,7 +73,8 @@ async def _difference(parts: Parts, item: Item, there: Judgment) -> str | None:
     judge: JudgeStep = parts.judges[0]
     parts.model.connect(NotedReplies(there.calls))
     try:
-        here = (await judge.process(item, there.repeat))[0]
+        with parts.asking():
+            here = (await judge.process(item, there.repeat))[0]
     except ConfigError as error:
         return str(error)
     finally:

@@ -1,57 +1,76 @@
 """How a judge style's further questions reach the model: as one JSON answer, or as one level question per number.
 
 The readout in use decides (`asker_for`). A judge gets an `Asker` and makes its questions with it; it never knows which.
+Every question is a DSPy module over predictors: one per step in words, one per number in levels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.judges.questions import Answer, LevelWording, Number, make, numbers, parse, schema, wording
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, language_model
-from undogmatic.readouts.logprobs import LogprobsReadout, continuation, first_token, level_distribution
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.judges.questions import (
+    Answer,
+    LevelWording,
+    Number,
+    Wording,
+    as_json,
+    desc,
+    ends,
+    make,
+    numbers,
+    schema,
+)
+from undogmatic.readouts import adapter
+from undogmatic.readouts.base import Unit, shown_inputs
+from undogmatic.readouts.chat import LanguageModel, ask
+from undogmatic.readouts.logprobs import LogprobsReadout, check_labels, first_token, level_distribution
+from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.structured import StructuredReadout, instructions, shown
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.prompts import Prompt
     from undogmatic.readouts.base import Readout
-    from undogmatic.records import Rubric, ScoreDistribution
+    from undogmatic.records import Item, Rubric, ScoreDistribution
 
 RETRIES = 1
 ROOM = 1000
 LEAST_SHARE = 0.02
+STEP_INPUTS = ("rubric", "context", "previous", "problem")
+LEVEL_INPUTS = ("rubric", "given", "said")
+Wordings = Mapping[str, Mapping[str, Any]]
+"""Language -> step -> its wording, as in a file of conf/judge/."""
 
 
-class Question(dspy.Module):
-    """One step of a judge style, bound to model, prompt and rubric.
+class Question(Unit):
+    """One step of a judge style, for a prompt and a rubric.
 
     Args:
         step: Name of its wording.
         kind: Class of its answer.
         asker: Where it comes from.
-        values: Further values for the wording, the same for every text.
+        values: Further values for the wording, the same for every item.
     """
 
     def __init__(self, step: str, kind: type[Answer], asker: Asker, values: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.values = dict(values or {})
         self.step, self.kind = step, kind
-        self.model, self.prompt, self.rubric = asker.model, asker.prompt, asker.rubric
-        self.wording = wording(step, asker.prompt.language)
+        self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
+        self.wording = asker.wording(step)
 
     async def aforward(
-        self, text: str, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
+        self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `text`.
+        """Ask about `item`.
 
         Args:
-            text: The judged text.
+            item: What is judged.
             context: Values for the wording's context, from earlier steps.
             known: Number fields that need not be asked, where numbers are asked one by one.
         Returns:
@@ -59,28 +78,32 @@ class Question(dspy.Module):
         Raises:
             ModelError: No answer, or none that can be read.
         """
+        with dspy.context(lm=self.lm or dspy.settings.lm):
+            return await self._put(item, dict(context or {}), dict(known or {}))
+
+    async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         raise NotImplementedError
 
-    def state(self) -> dict[str, Any]:
-        """What determines the answer besides model and prompt."""
+    def settings(self) -> dict[str, Any]:
         return {"step": self.step, "wording": self.wording.model_dump(mode="json"), "values": self.values}
 
     def shown(self) -> str:
-        """What the model is shown besides the text, with `{name}` where an earlier answer will stand."""
+        """What the model is shown besides the item, with `{name}` where an earlier answer will stand."""
         raise NotImplementedError
 
     def _fill(self, template: str, context: Mapping[str, Any] | None = None) -> str:
-        values = {
-            "low": f"{self.rubric.minimum:g}",
-            "high": f"{self.rubric.maximum:g}",
-            "question": self.rubric.wordings[self.prompt.language].question.strip(),
-        }
-        return template.format_map(values | self.values | dict(context or {})).strip()
+        question = self.rubric.wordings[self.prompt.language].question.strip()
+        values = {**ends(self.rubric), "question": question, **self.values, **(context or {})}
+        return template.format_map(values).strip()
 
     def _blank(self, template: str) -> str:
         """`_fill` before anything is known: what comes from earlier answers keeps its name in braces."""
         names = {name for _, name, _, _ in Formatter().parse(template) if name}
         return self._fill(template, {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}})
+
+    def _about(self) -> str:
+        prompt, rubric = self.prompt, self.rubric
+        return "\n\n".join(p for p in (prompt.task(rubric), prompt.definition(rubric), prompt.scale(rubric)) if p)
 
 
 class Asker:
@@ -89,6 +112,7 @@ class Asker:
     Attributes:
         in_words: Whether answers hold words (reasons, issues) beside numbers.
         name: The name of the readout that the questions use.
+        lm: The model to be asked where it is not that of the run.
         uses_prompt, deterministic: As in a readout.
     """
 
@@ -97,13 +121,16 @@ class Asker:
     uses_prompt = True
     deterministic = True
 
+    def __init__(
+        self, model: Model, prompt: Prompt, rubric: Rubric, wordings: Wordings, lm: LanguageModel | None = None
+    ) -> None:
+        prompt.check(rubric)
+        self.model, self.prompt, self.rubric, self.wordings, self.lm = model, prompt, rubric, wordings, lm
+        self.questions: list[Question] = []
+
     def fitted_on(self) -> frozenset[str]:
         """Nothing in it is fitted; see `Readout.fitted_on`."""
         return frozenset()
-
-    def __init__(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
-        self.model, self.prompt, self.rubric = model, prompt, rubric
-        self.questions: list[Question] = []
 
     def question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None) -> Question:
         """The question for a step; `aforward` gives an answer of class `kind`. `values` fill its wording."""
@@ -111,8 +138,23 @@ class Asker:
         self.questions.append(made)
         return made
 
+    def wording(self, step: str) -> Wording:
+        """The wording of a step in the prompt's language. Raises ConfigError where there is none."""
+        steps = self.wordings.get(self.prompt.language)
+        if steps is None:
+            raise ConfigError(
+                f"this judge style has no wording in {self.prompt.language!r} (it has: "
+                f"{', '.join(self.wordings) or 'none'}). Choose another `prompt=`, or add "
+                f"`wordings.{self.prompt.language}` to its file in conf/judge/."
+            )
+        if step not in steps:
+            raise ConfigError(
+                f"`judge.wordings.{self.prompt.language}` has no step {step!r} (it has: {', '.join(steps)})."
+            )
+        return Wording.model_validate(steps[step])
+
     def shown(self) -> str:
-        """What the model is shown besides the text, step by step; see `Question.shown`."""
+        """What the model is shown besides the item, step by step; see `Question.shown`."""
         return "\n\n".join(f"[{question.step}]\n{question.shown()}" for question in self.questions)
 
     def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
@@ -129,10 +171,8 @@ class WordsAsker(Asker):
     in_words = True
     name = "structured"
 
-    def __init__(
-        self, model: Model, prompt: Prompt, rubric: Rubric, temperature: float = 0.0, top_p: float = 1.0
-    ) -> None:
-        super().__init__(model, prompt, rubric)
+    def __init__(self, *parts: Any, temperature: float = 0.0, top_p: float = 1.0, **more: Any) -> None:
+        super().__init__(*parts, **more)
         self.temperature, self.top_p = temperature, top_p
         self.deterministic = temperature == 0
 
@@ -148,43 +188,38 @@ class WordsQuestion(Question):
     ) -> None:
         super().__init__(step, kind, asker, values)
         marks = numbers(kind)
-        form = ", ".join(f'"{name}": {self._form(name, marks.get(name))}' for name in kind.model_fields)
-        instructions = self.prompt.briefing(self.rubric, self._fill(self.wording.task), f"{{{form}}}")
-        fields = {
-            "text": (str, dspy.InputField()),
-            "context": (str, dspy.InputField()),
-            "previous": (str | None, dspy.InputField(default=None)),
-            "problem": (str | None, dspy.InputField(default=None)),
-            "answer": (str, dspy.OutputField()),
-        }
-        self.predict = dspy.Predict(dspy.Signature(fields, instructions))
-        self.settings = {"temperature": asker.temperature, "top_p": asker.top_p, "max_tokens": ROOM}
+        fields = adapter.judged(self.rubric, self.prompt.language)
+        for name in STEP_INPUTS:
+            fields |= adapter.optional(name)
+        for name, field in kind.model_fields.items():
+            mark = marks.get(name)
+            worded = self._form(name, mark)
+            if mark is None:
+                fields[name] = adapter.words(field.annotation, worded)
+                continue
+            bounds = {"at_least": mark.at_least, "at_most": mark.at_most}
+            asked = desc(mark, worded, self.rubric)
+            fields[name] = adapter.number(mark.scale(self.rubric), asked, mark.unit == "score", **bounds)
         form_schema = {"name": step, "schema": schema(kind, self.rubric), "strict": True}
-        self.predict.lm = language_model(
-            self.model, response_format={"type": "json_schema", "json_schema": form_schema}, **self.settings
+        self.predict = dspy.Predict(
+            dspy.Signature(fields, instructions(self._fill(self.wording.task))),
+            temperature=asker.temperature,
+            top_p=asker.top_p,
+            max_tokens=ROOM,
+            response_format={"type": "json_schema", "json_schema": form_schema},
         )
-        self.adapter = PromptAdapter(self._messages)
+        self.adapter = adapter.JudgeAdapter(self.prompt.words, exact=True)
+        self.given = {"rubric": self._about()}
 
     def shown(self) -> str:
-        context = self._blank(self.wording.context)
-        return "\n\n".join(part for part in (str(self.predict.signature.instructions), context) if part)
+        whole = shown(self.predict, self.adapter, self.rubric, self.given)
+        return "\n\n".join(part for part in (whole, self._blank(self.wording.context)) if part)
 
     def _form(self, name: str, number: Number | None) -> str:
         key = (number.wording if number else None) or name
         return self._fill(self.wording.form[key], {"meaning": number.meaning if number else ""})
 
-    def _messages(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        asked = "\n\n".join(part for part in (self.prompt.user(inputs["text"]), inputs["context"]) if part)
-        messages: Messages = [{"role": "system", "content": self.predict.signature.instructions}]
-        messages.append({"role": "user", "content": asked})
-        if inputs.get("problem"):
-            messages.append({"role": "assistant", "content": inputs["previous"] or "-"})
-            messages.append({"role": "user", "content": self.prompt.retry(inputs["problem"])})
-        return messages
-
-    async def aforward(
-        self, text: str, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
-    ) -> dspy.Prediction:
+    async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         previous: str | None = None
         failure: ModelError | None = None
         for _ in range(RETRIES + 1):
@@ -192,21 +227,21 @@ class WordsQuestion(Question):
                 prediction = await ask(
                     self.predict,
                     self.adapter,
-                    text=text,
+                    **shown_inputs(item, self.rubric),
+                    **self.given,
                     context=self._fill(self.wording.context, context),
                     previous=previous,
                     problem=str(failure) if failure else None,
                 )
-                answer = parse(self.kind, prediction.answer, self.rubric)
-                return dspy.Prediction(answer=answer, distributions={})
+                given = {name: prediction[name] for name in self.kind.model_fields}
+                return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
             except (UnparseableAnswer, OffScaleAnswer) as error:
                 failure, previous = error, error.raw
         assert failure is not None
         raise failure
 
-    def state(self) -> dict[str, Any]:
-        asked = {"instructions": self.predict.signature.instructions, "retries": RETRIES}
-        return super().state() | self.settings | asked
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"given": self.given, "retries": RETRIES}
 
 
 class LevelsAsker(Asker):
@@ -219,95 +254,99 @@ class LevelsAsker(Asker):
     in_words = False
     name = "logprobs"
 
-    def __init__(self, model: Model, prompt: Prompt, rubric: Rubric, top: int = 20, minimum_mass: float = 0.25) -> None:
-        super().__init__(model, prompt, rubric)
+    def __init__(self, *parts: Any, top: int = 20, minimum_mass: float = 0.25, **more: Any) -> None:
+        super().__init__(*parts, **more)
         self.top, self.minimum_mass = top, minimum_mass
-        self.uses_prompt = not getattr(model, "base", False)  # a base model gets the question without instructions
-        if len(rubric.levels) > 10:
-            raise ConfigError(f"rubric={rubric.name} has {len(rubric.levels)} levels; digits can name ten at most.")
+        self.uses_prompt = not self.model.base  # a base model gets the question without the prompt's instructions
+        check_labels(self.rubric)
 
     def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
         return LevelsQuestion(step, kind, self, values)
 
 
+class Asked(NamedTuple):
+    """One number as a level question."""
+
+    number: Number
+    words: LevelWording
+    question: str
+    labels: tuple[str, ...]
+    levels: tuple[float, ...]
+
+
 class LevelsQuestion(Question):
-    """A step as one level question per number; what was answered is context of the next."""
+    """A step as one level question per number, each a predictor of its own; what was answered is context of the next.
+
+    A base model is asked by the question itself, which is its predictor's instructions; a chat model is told the step's
+    task and asked the question.
+    """
 
     def __init__(
         self, step: str, kind: type[Answer], asker: LevelsAsker, values: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(step, kind, asker, values)
-        self.top, self.minimum_mass = asker.top, asker.minimum_mass
-        self.base = getattr(self.model, "base", False)
-        instructions = self.prompt.briefing(self.rubric, self._fill(self.wording.task))
-        self.predict = dspy.Predict(dspy.Signature("text, given, question, labels -> answer", instructions))
-        self.predict.lm = language_model(
-            self.model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=self.top
-        )
-        self.adapter = PromptAdapter(self._messages)
+        self.minimum_mass, self.base = asker.minimum_mass, asker.model.base
+        self.given = {} if self.base else {"rubric": self._about()}
+        self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
+        self.numbers = {name: self._asked(name, mark) for name, mark in numbers(kind).items() if not mark.words_only}
+        self.predicts = {name: self._predict(asked, asker.top) for name, asked in self.numbers.items()}
 
-    def _messages(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        labels = list(inputs["labels"])
-        if self.base:
-            return continuation(self.prompt.continued(inputs["text"], inputs["given"], inputs["question"], labels))
-        lines = [f"{n} = {label}" for n, label in enumerate(labels)]
-        asked = "\n".join([inputs["given"], inputs["question"], *lines, self.prompt.labels_only(len(labels))])
-        return [
-            {"role": "system", "content": self.predict.signature.instructions},
-            {"role": "user", "content": f"{self.prompt.user(inputs['text'])}\n\n{asked}"},
-        ]
+    def _asked(self, name: str, number: Number) -> Asked:
+        words = self.wording.levels[number.wording or name]
+        levels = number.levels(self.rubric)
+        own = number.unit in ("score", "rubric") and number.band is None
+        labels = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
+        return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)
 
-    async def aforward(
-        self, text: str, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
-    ) -> dspy.Prediction:
-        values: dict[str, float] = dict(known or {})
+    def _predict(self, asked: Asked, top: int) -> dspy.Predict:
+        fields = adapter.judged(self.rubric, self.prompt.language)
+        for name in LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question"):
+            fields |= adapter.optional(name)
+        meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
+        fields["level"] = adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")
+        task = asked.question if self.base else self._fill(self.wording.task)
+        signature = dspy.Signature(fields, instructions(task))
+        return dspy.Predict(signature, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=top)
+
+    async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
+        values = dict(known)
         distributions = {}
         given = self._fill(self.wording.context or self.wording.given, context)
-        lines: list[str] = []
-        for name, number in numbers(self.kind).items():
-            if number.words_only:
-                continue
-            words, here = self.wording.levels[number.wording or name], {**(context or {}), "meaning": number.meaning}
+        said: list[str] = []
+        for name, asked in self.numbers.items():
+            repeated = {**context, "meaning": asked.number.meaning}
             if name in values:
-                given = f"{given}\n{self._fill(words.said, here | {'value': f'{values[name]:.0f}'})}".strip()
+                repeated["value"] = asked.number.written(values[name], self.rubric)
+                given = f"{given}\n{self._fill(asked.words.said, repeated)}".strip()
                 continue
-            question = "\n".join(line for line in [*lines, self._fill(words.question, here)] if line)
-            found = await self._distribution(text, given, question, name, number, words, values)
+            prediction = await ask(
+                self.predicts[name],
+                self.adapter,
+                **shown_inputs(item, self.rubric),
+                **self.given,
+                given=given,
+                said="\n".join(line for line in said if line) or None,
+                **({} if self.base else {"question": asked.question}),
+            )
+            found = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
+            found = _within(found, name, asked.number, values)
             distributions[name], values[name] = found, found.expectation
-            lines.append(self._fill(words.said, here | {"value": f"{values[name]:.0f}"}))
+            repeated["value"] = asked.number.written(values[name], self.rubric)
+            said.append(self._fill(asked.words.said, repeated))
         return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
 
     def shown(self) -> str:
-        start = "" if self.base else str(self.predict.signature.instructions)
-        parts = [start, self._blank(self.wording.context or self.wording.given)]
-        for name, number in numbers(self.kind).items():
-            if not number.words_only:
-                words = self.wording.levels[number.wording or name]
-                question = self._blank(words.question.replace("{meaning}", number.meaning))
-                parts.append("\n".join([question, *(f"{n} = {label}" for n, label in enumerate(self._labels(words)))]))
+        first = next(iter(self.predicts.values()))
+        parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
+        parts.append(self._blank(self.wording.context or self.wording.given))
+        for asked in self.numbers.values():
+            meanings = list(asked.words.answers) or self.rubric.meanings(self.prompt.language)
+            choice = [f"{label} = {meaning}" for label, meaning in zip(asked.labels, meanings, strict=True)]
+            parts.append("\n".join([asked.question, *choice]))
         return "\n\n".join(part for part in parts if part)
 
-    def _labels(self, words: LevelWording) -> list[str]:
-        return list(words.answers) or self.rubric.meanings(self.prompt.language)
-
-    async def _distribution(
-        self,
-        text: str,
-        given: str,
-        question: str,
-        name: str,
-        number: Number,
-        words: LevelWording,
-        values: Mapping[str, float],
-    ) -> ScoreDistribution:
-        labels = self._labels(words)
-        levels = number.levels(self.rubric)
-        prediction = await ask(self.predict, self.adapter, text=text, given=given, question=question, labels=labels)
-        found = level_distribution(first_token(prediction), levels, self.minimum_mass)
-        return _within(found, name, number, values)
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"top": self.top, "minimum_mass": self.minimum_mass}
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"given": self.given, "minimum_mass": self.minimum_mass}
 
 
 def _within(found: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
@@ -330,22 +369,23 @@ def _within(found: ScoreDistribution, name: str, number: Number, values: Mapping
     return found.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
 
 
-def asker_for(readout: Readout) -> Asker:
+def asker_for(readout: Readout, wordings: Wordings) -> Asker:
     """The asker that goes with a bound readout: its own kind where it asks in words or levels, else what the model can.
 
     Raises:
         ConfigError: The model answers neither in words nor with log-probabilities.
     """
-    model, prompt, rubric = readout.model, readout.prompt, readout.rubric
-    words = readout.inner if readout.name == "samples" else readout
+    model = readout.model
+    parts = (model, readout.prompt, readout.rubric, wordings, readout.lm)
+    words = readout.inner if isinstance(readout, SamplesReadout) else readout
     if isinstance(words, StructuredReadout):
-        return WordsAsker(model, prompt, rubric, words.temperature, words.top_p)
+        return WordsAsker(*parts, temperature=words.temperature, top_p=words.top_p)
     if isinstance(readout, LogprobsReadout):
-        return LevelsAsker(model, prompt, rubric, readout.top, readout.minimum_mass)
+        return LevelsAsker(*parts, top=readout.top, minimum_mass=readout.minimum_mass)
     if "structured" in model.readouts:
-        return WordsAsker(model, prompt, rubric)
+        return WordsAsker(*parts)
     if "logprobs" in model.readouts:
-        return LevelsAsker(model, prompt, rubric)
+        return LevelsAsker(*parts)
     raise ConfigError(
         f"this judge asks the model further questions, and {model.name} answers none (it serves: "
         f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or model=gpt, "

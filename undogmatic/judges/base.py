@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
-from undogmatic.readouts.base import Reading
-from undogmatic.records import OVERALL, Item, Verdict, digest
+from undogmatic.errors import ModelError
+from undogmatic.readouts.base import Reading, Unit, categorised
+from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -34,34 +36,75 @@ class Source(Protocol):
     @property
     def prompt(self) -> Prompt: ...
 
+    @property
+    def lm(self) -> LanguageModel | None: ...
+
     def fitted_on(self) -> frozenset[str]: ...
 
     def shown(self) -> str: ...
 
 
-class Judge(dspy.Module):
+class Judge(Unit):
     """Base of all judge styles: a DSPy module whose prediction carries a `reading`, or `readings` by criterion.
+
+    A style says how in `judge`. The model that is asked is that of `dspy.context(lm=...)`.
 
     Attributes:
         name: Its name in `judge=`.
-        criteria: What it judges of an item. With several, its prediction has `readings`: criterion -> Reading, or the
-            ModelError that stands in its way.
+        criteria: What it says of an item; several are given by the same calls.
+        rubric: The scale of its scores.
+        needs_order: Whether its procedure has no meaning for categories without an order.
         weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
         places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
     """
 
     name = "judge"
     criteria: tuple[str, ...] = (OVERALL,)
+    rubric: Rubric
+    needs_order = False
     weighed_on: frozenset[str] = frozenset()
     places: Sequence[Mapping[str, Any]] = ()
 
-    def forward(self, item: Item) -> dspy.Prediction:
-        """`aforward` for callers without an event loop, DSPy's optimisers among them."""
-        return asyncio.run(self.aforward(item=item))
-
-    async def aforward(self, item: Item) -> dspy.Prediction:
-        """Judge one item: a prediction with the field `reading`. Raises ModelError."""
+    async def judge(self, item: Item) -> Reading | Mapping[str, Reading | ModelError]:
+        """Judge one item: a reading, or one per criterion (a ModelError where that one failed). Raises ModelError."""
         raise NotImplementedError
+
+    async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
+        """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
+
+        Returns:
+            A prediction with `reading` and its `score`; with several criteria, `readings` by criterion.
+        """
+        own = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
+        if item is None:
+            item = Item(id="item", inputs=inputs)
+        found = await self.judge(item, **own)
+        if not isinstance(found, Reading):
+            return dspy.Prediction(readings={name: self._settled(reading) for name, reading in found.items()})
+        reading = self._settled(found)
+        return dspy.Prediction(reading=reading, score=reading.score)
+
+    def _settled(self, reading: Any) -> Any:
+        if not isinstance(reading, Reading):
+            return reading
+        return coherent(categorised(reading, self.rubric), self.rubric)
+
+    def forward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
+        """`aforward` for callers without an event loop."""
+
+        async def alone() -> dspy.Prediction:
+            try:
+                return await self.acall(item=item, **inputs)
+            finally:
+                for lm in {dspy.settings.lm, *(source.lm for source in self.readouts())}:
+                    if isinstance(lm, LanguageModel):
+                        await lm.served.close()  # connections belong to this call's event loop
+
+        return finished(alone())
+
+    def settings(self) -> dict[str, Any]:
+        """Its name, and whatever else of it determines its answers."""
+        return {"judge": self.name}
 
     def readouts(self) -> Sequence[Source]:
         """The readouts and askers it uses, for reports on what reaches a model; some may be equal."""
@@ -72,13 +115,37 @@ class Judge(dspy.Module):
         judges = [judge.weighed_on for _, judge in self.named_sub_modules(Judge)]
         return frozenset().union(*judges, *(source.fitted_on() for source in self.readouts()))
 
-    def state(self) -> dict[str, Any]:
-        """What determines its answers, besides its `places`."""
-        raise NotImplementedError
-
     def program_hash(self) -> str:
-        """SHA-256 of its state and places; part of the provenance."""
-        return digest([self.state(), self.places] if self.places else self.state())
+        """SHA-256 of what determines its answers: settings of every module, and instructions, fields, settings and
+        demonstrations of every predictor inside; and its places. Part of the provenance."""
+        modules = {name: [module.name_of(), module.settings()] for name, module in self.named_sub_modules(Unit)}
+        predictors = {name: _program(predictor) for name, predictor in self.named_predictors()}
+        return digest([modules, predictors, *([self.places] if self.places else [])])
+
+
+def _program(predictor: dspy.Predict) -> dict[str, Any]:
+    signature = predictor.signature
+    fields = [[name, str(field.annotation), repr(field.json_schema_extra)] for name, field in signature.fields.items()]
+    demos = [{name: repr(value) for name, value in dict(demo).items()} for demo in predictor.demos]
+    return {"instructions": signature.instructions, "fields": fields, "demos": demos, "config": predictor.config}
+
+
+def written(reading: Reading, rubric: Rubric) -> str:
+    """A score as other questions quote it, with the precision of its scale."""
+    return reading.category or rubric.scale.write(float(reading.score or 0))
+
+
+def coherent(reading: Reading, rubric: Rubric) -> Reading:
+    """The reading with a word on an interval that does not hold the score, so that the two are not read as one."""
+    if reading.score is None or reading.interval is None:
+        return reading
+    low, high = reading.interval
+    slack = 1e-9 * (rubric.maximum - rubric.minimum)
+    if low - slack <= reading.score <= high + slack:
+        return reading
+    write = rubric.scale.write
+    said = f"The score {write(reading.score)} lies outside the range {write(low)} to {write(high)} that is defended."
+    return reading._replace(issues=(*reading.issues, said))
 
 
 def verdict(reading: Reading) -> Verdict:
@@ -93,6 +160,8 @@ def verdict(reading: Reading) -> Verdict:
         rationale=reading.rationale,
         issues=reading.issues,
         uncertainty=reading.uncertainty,  # type: ignore[arg-type]
+        doubt=reading.doubt,
+        category=reading.category,
         review=reading.review,
         details=reading.details,
     )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-import dspy
+from typing import Annotated
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item
@@ -33,27 +31,25 @@ class CalibrationProbeJudge(Judge):
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial, self.asker = initial, asker
+        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.accuracy = asker.question("accuracy", Accuracy)
 
-    async def aforward(self, item: Item, initial: Reading | None = None) -> dspy.Prediction:
+    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
         """`reading` with the estimate; `initial` is a reading of the initial judge that was already had."""
         if initial is None:
             initial = (await self.initial.acall(item=item)).reading
-        context = {"initial": f"{initial.score:.0f}"}
-        accuracy: float = (await self.accuracy.acall(text=item.text, context=context)).answer.accuracy
+        context = {"initial": written(initial, self.rubric)}
+        accuracy: float = (await self.accuracy.acall(item=item, context=context)).answer.accuracy
         level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level
         reading = initial._replace(
             confidence=accuracy,
             confidence_source="stated" if self.asker.in_words else "procedure",
             uncertainty=level,
+            doubt=1 - accuracy / 100,
             review=level == "high",
             details=initial.details | {"estimated_accuracy": accuracy},
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (*self.initial.readouts(), self.asker)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "initial": self.initial.state(), "accuracy": self.accuracy.state()}

@@ -20,6 +20,7 @@ from undogmatic.models.several import SeveralModels
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Rubric, digest
 
 PARTS = ("prompt", "model", "readout")
@@ -63,6 +64,7 @@ class Composer:
         own = {part: arguments.pop(part) for part in PARTS if part in arguments}
         if own:
             readout = self._own_readout(own, key)
+        wordings = arguments.pop("wordings", {})
         before = len(self.places)
         target = resolve(arguments.get("_target_"), key)
         hints = typing.get_type_hints(target.__init__)
@@ -72,7 +74,7 @@ class Composer:
             if hint is Readout:
                 supplied[name] = readout
             elif hint is Asker:
-                supplied[name] = asker_for(readout)
+                supplied[name] = asker_for(readout, wordings)
             elif hint is Rubric:
                 supplied[name] = self.rubric
             elif hint is Judge or hint == Sequence[Judge]:
@@ -83,6 +85,13 @@ class Composer:
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
         judge = build(arguments, key, **supplied)
         assert isinstance(judge, Judge)
+        judge.rubric = self.rubric
+        if judge.needs_order and not self.rubric.scale.ordered:
+            raise ConfigError(
+                f"judge={judge.name} argues between a low and a high score, and rubric={self.rubric.name} has "
+                f"categories without an order ({self.rubric.scale.span()}). Use judge=score, distributional, panel or "
+                "selective."
+            )
         judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
         return judge
 
@@ -113,8 +122,9 @@ class Composer:
             node = named("readout", able, f"{key}.readout", self.chosen)
         readout: Readout = build(node, f"{key}.readout")
         readout.bind(model, prompt, self.rubric)
+        readout.lm = LanguageModel(model)
         self.places.append(
-            {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.state()}
+            {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.settings()}
         )
         return readout
 
@@ -147,6 +157,18 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
     assert isinstance(node, dict)
     return {str(k): v for k, v in node.items()}
+
+
+def prompts_with_examples(rubric: Rubric) -> list[str]:
+    """The names of the prompt files that have demonstrations for this rubric."""
+    from omegaconf import OmegaConf
+
+    found = []
+    for path in sorted((conf_folder() / "prompt").glob("*.yaml")):
+        node: Any = OmegaConf.load(path)
+        if node.get("demonstrations") and node.get("rubric") in (None, rubric.name):
+            found.append(path.stem)
+    return found
 
 
 def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric) -> Mapping[str, Any]:

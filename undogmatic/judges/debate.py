@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import dspy
-
 from undogmatic.judges.asker import Asker, Question
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
@@ -37,7 +35,7 @@ class Decision(Answer):
 
     rationale: str | None = None
     compelling: Literal["advocate", "critic", "neither"] | None = None
-    final_score: Annotated[float, Number()]
+    final_score: Annotated[float, Number("score")]
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
@@ -50,12 +48,14 @@ class Debate(Answer):
     critic_score: Annotated[float, Number(band=LOW)]
     rationale: str | None = None
     compelling: Literal["advocate", "critic", "neither"] | None = None
-    final_score: Annotated[float, Number()]
+    final_score: Annotated[float, Number("score")]
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
 class DebateJudge(Judge):
     """The judge's score is the score; where it lies between the two sides is the uncertainty.
+
+    Half-way between the sides the confidence is 0, at either side 100; what the judge states of it is in the details.
 
     Args:
         asker: How the sides and the judge are asked.
@@ -64,13 +64,13 @@ class DebateJudge(Judge):
     """
 
     name = "debate"
+    needs_order = True
 
     def __init__(self, asker: Asker, separate_calls: bool = False) -> None:
         super().__init__()
-        self.asker, self.separate_calls = asker, separate_calls
-        low, span = asker.rubric.minimum, asker.rubric.maximum - asker.rubric.minimum
+        self.asker, self.separate_calls, self.rubric = asker, separate_calls, asker.rubric
         ends = {"advocate_low": HIGH[0], "advocate_high": HIGH[1], "critic_low": LOW[0], "critic_high": LOW[1]}
-        values = {name: f"{low + share * span:g}" for name, share in ends.items()}
+        values = {name: f"{asker.rubric.units(share):g}" for name, share in ends.items()}
         self.steps: list[Question] = [asker.question("debate", Debate, values)]
         if separate_calls and asker.in_words:
             self.steps = [
@@ -79,15 +79,15 @@ class DebateJudge(Judge):
                 asker.question("arbiter", Decision, values),
             ]
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         """`reading` with both positions."""
         context: dict[str, Any] = {}
         for step in self.steps:
-            prediction = await step.acall(text=item.text, context=context)
+            prediction = await step.acall(item=item, context=context)
             said = prediction.answer.model_dump()
             context |= {k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in said.items()}
         distribution = prediction.distributions.get("final_score")
-        rubric = self.asker.rubric
+        rubric = self.rubric
         advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
         found = debate_uncertainty(10 * rubric.share(advocate), 10 * rubric.share(critic), 10 * rubric.share(final))
         details: dict[str, float | str] = {
@@ -101,26 +101,29 @@ class DebateJudge(Judge):
         for name in ("advocate_strengths", "critic_weaknesses"):
             if context[name]:
                 details[name] = context[name]
-        stated = context["confidence"]
+        # Half at the middle between the sides, 0 at either side; a debate without a middle is as unsure as can be.
+        position = found.judge_position
+        doubt = 0.5 if position is None else max(0.0, 0.5 - abs(position - 0.5))
+        stated = context["confidence"] if distribution is None else distribution.confidence
+        if stated is not None:
+            details["stated_confidence"] = stated
         reading = Reading(
             score=final,
             distribution=distribution,
             interval=rubric.interval(found.confidence_interval),
-            confidence=stated if distribution is None else distribution.confidence,
-            confidence_source="stated" if distribution is None else "entropy",
+            confidence=100 * (1 - 2 * doubt),
+            confidence_source="procedure",
             rationale=context["rationale"],
-            issues=found.notes,
+            issues=found.notes if position is None else (),  # a score beyond the sides is named with every judge's
             uncertainty=found.level,
+            doubt=doubt,
             review=found.level == "high",
             details=details,
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "steps": [step.state() for step in self.steps]}
 
 
 def _side(position: float | None) -> str:

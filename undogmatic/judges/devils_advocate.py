@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
-
-import dspy
+from typing import Annotated, Literal
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item, Record
@@ -37,7 +35,8 @@ class Critique(Answer):
 class DevilsAdvocateJudge(Judge):
     """The initial score stands; the critique gives interval, uncertainty level and review flag.
 
-    Without words (log-probabilities) no issues are named, and the confidence is 100 x (1 - strength).
+    The confidence is 100 x (1 - strength of the critique); what the critic states of it is kept in the details. Without
+    words (log-probabilities) no issues are named.
 
     Args:
         initial: Any judge; its score is what is argued against.
@@ -45,47 +44,47 @@ class DevilsAdvocateJudge(Judge):
     """
 
     name = "devils_advocate"
+    needs_order = True
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial, self.asker = initial, asker
+        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.critique = asker.question("critique", Critique)
 
-    async def aforward(self, item: Item, initial: Reading | None = None) -> dspy.Prediction:
+    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
         """`reading` with the critique's yield; `initial` is a reading of the initial judge that was already had."""
         if initial is None:
             initial = (await self.initial.acall(item=item)).reading
-        rubric = self.asker.rubric
-        context = {"initial": f"{initial.score:.0f}"}
-        critique: Critique = (await self.critique.acall(text=item.text, context=context)).answer
+        rubric, score = self.rubric, float(initial.score or 0)
+        context = {"initial": written(initial, rubric)}
+        critique: Critique = (await self.critique.acall(item=item, context=context)).answer
         counts = Counter(issue.severity for issue in critique.issues)
         found = critique_uncertainty(
-            10 * rubric.share(initial.score),
+            10 * rubric.share(score),
             critique.critique_strength / 10,
             (10 * rubric.share(critique.range_low), 10 * rubric.share(critique.range_high)),
             counts["major"],
         )
         details: dict[str, float | str] = {
-            "initial_score": initial.score,
+            "initial_score": score,
             "critique_strength": critique.critique_strength / 10,
-            "score_delta": abs(initial.score - (critique.range_low + critique.range_high) / 2),
+            "score_delta": abs(score - (critique.range_low + critique.range_high) / 2),
         }
         if self.asker.in_words:
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
-        stated = critique.confidence
+        if critique.confidence is not None:
+            details["stated_confidence"] = critique.confidence
         reading = initial._replace(
             interval=rubric.interval(found.confidence_interval),
-            confidence=100 - 10 * critique.critique_strength if stated is None else stated,
-            confidence_source="procedure" if stated is None else "stated",
+            confidence=100 - 10 * critique.critique_strength,
+            confidence_source="procedure",
             issues=(*initial.issues, *(f"{i.severity} ({i.kind}): {i.text}" for i in critique.issues)),
             uncertainty=found.level,
+            doubt=critique.critique_strength / 10,
             review=found.recommend_human_review,
             details=initial.details | details,
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (*self.initial.readouts(), self.asker)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "initial": self.initial.state(), "critique": self.critique.state()}

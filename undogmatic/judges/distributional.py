@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import dspy
 from pydantic import create_model, model_validator
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import entropy_reading
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.readouts.base import Reading, entropy_reading
+from undogmatic.records import Anchors, Item, Level, Rubric, ScoreDistribution
 from undogmatic.stats.distribution import quantile_interval
 from undogmatic.stats.uncertainty import points_entropy
 
@@ -31,12 +30,17 @@ def points_answer(rubric: Rubric, language: str) -> type[Points]:
     """The answer's class: `level_0`, `level_1`, ... with the points of each level of the rubric."""
     fields: dict[str, Any] = {
         f"level_{n}": (
-            Annotated[float, Number("percent", wording="points", meaning=f"{level.value:g}: {level.meaning}")],
+            Annotated[float, Number("percent", wording="points", meaning=meant(level, rubric))],
             ...,
         )
         for n, level in enumerate(rubric.anchors(language))
     }
     return create_model("Points", __base__=Points, **fields)
+
+
+def meant(level: Level, rubric: Rubric) -> str:
+    """A level by its number and meaning; where the meaning begins with the number or category, that is enough."""
+    return f"{level.value:g}: {level.meaning}" if isinstance(rubric.guide, Anchors) else level.meaning
 
 
 class DistributionalJudge(Judge):
@@ -52,31 +56,29 @@ class DistributionalJudge(Judge):
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
-        self.asker = asker
+        self.asker, self.rubric = asker, asker.rubric
         self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         """`reading` with the distribution."""
-        answer: Points = (await self.points.acall(text=item.text)).answer
+        answer: Points = (await self.points.acall(item=item)).answer
         points: dict[str, float] = answer.model_dump()
         found = points_entropy(points)
         levels = self.asker.rubric.levels
         distribution = ScoreDistribution(values=levels, probabilities=found.probabilities)
-        interval = quantile_interval(found.probabilities, levels)
+        interval = quantile_interval(found.probabilities, levels) if self.rubric.scale.ordered else None
         details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
         reading = entropy_reading(
             distribution,
-            interval=(float(interval.low), float(interval.high)),
+            interval=None if interval is None else (float(interval.low), float(interval.high)),
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
             issues=found.notes if self.asker.in_words else (),
             uncertainty=found.band,
+            doubt=found.normalised_entropy,
             review=found.band == "high",
             details=details,
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "points": self.points.state()}

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import dspy
 import numpy as np
 
 from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
-from undogmatic.readouts.base import Reading
+from undogmatic.readouts.base import Reading, agreement_confidence, entropy_reading, spread_over
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
@@ -74,7 +73,11 @@ class PanelJudge(Judge):
             weights, self.weighed_on = read_history(history, members, rubric)
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    def settings(self) -> dict[str, Any]:
+        own = {"aggregate": self.aggregate, "weights": self.weights, "trim": self.trim, "repeats": self.repeats}
+        return super().settings() | own
+
+    async def judge(self, item: Item) -> Reading:
         """`reading` with the members' scores and their disagreement."""
         base = current_rollout() * self.repeats
 
@@ -95,11 +98,13 @@ class PanelJudge(Judge):
         given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Reading)]
         if 2 * len(given) < len(seats):
             raise UnparseableAnswer(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
-        return dspy.Prediction(reading=self._together(given, failed))
+        return self._together(given, failed)
 
     def _together(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
         readings = [reading for _, reading in given]
-        scores = np.array([reading.score for reading in readings])
+        if not self.rubric.scale.ordered:
+            return self._vote(given, failed)
+        scores = np.array([reading.score for reading in readings], dtype=np.float64)
         shares = np.array([self.rubric.share(score) for score in scores])
         levels = [reading.uncertainty for reading in readings]
         found = aggregate_uncertainty(
@@ -115,24 +120,38 @@ class PanelJudge(Judge):
             "disagreement": float(scores.std()),
             "spread": float(scores.max() - scores.min()),
             "bootstrap_variance": float(shares.var()),
-            "members": ", ".join(
-                f"{self.members[n].name} {reading.score:.4g}{self._weight(n)}" for n, reading in given
-            ),
-            "members_failed": float(len(failed)),
         }
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
+        score = self._score(scores, [n for n, _ in given])
+        moved = self.rubric.share(score) - found.score  # the interval is that of the score given, not of the mean
+        low, high = (min(1.0, max(0.0, end + moved)) for end in found.confidence_interval)
         return Reading(
-            score=self._score(scores, [n for n, _ in given]),
-            distribution=_mixture([reading.distribution for reading in readings], scores),
-            interval=self.rubric.interval(found.confidence_interval),
-            confidence=100 * max(0.0, 1 - 2 * float(shares.std())),  # half the scale is the largest possible spread
+            score=score,
+            distribution=_mixture([reading.distribution for reading in readings], scores, self.rubric),
+            interval=self.rubric.interval((low, high)),
+            confidence=_confidence(shares, [reading.confidence for reading in readings]),
             confidence_source="procedure",
             rationale=readings[nearest].rationale,
             issues=(*found.issues, *found.notes, *(f"{error.kind}: {error}" for error in failed)),
             uncertainty=level,
+            doubt=details["disagreement"],  # type: ignore[arg-type]
             review=found.recommend_expert_review or level == "high",
-            details=details,
+            details=details | self._members(given, failed),
         )
+
+    def _vote(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
+        """Categories without an order: the share of the members' votes, and their entropy."""
+        votes = [self.rubric.scale.read(reading.category) for _, reading in given]
+        shares = tuple(votes.count(value) / len(votes) for value in self.rubric.levels)
+        found = entropy_reading(ScoreDistribution(values=self.rubric.levels, probabilities=shares))
+        review = any(reading.review for _, reading in given)
+        issues = tuple(issue for _, reading in given for issue in reading.issues)
+        failures = tuple(f"{error.kind}: {error}" for error in failed)
+        return found._replace(issues=issues + failures, review=review, details=self._members(given, failed))
+
+    def _members(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> dict[str, float | str]:
+        said = (f"{self.members[n].name} {_value(reading)}{self._weight(n)}" for n, reading in given)
+        return {"members": ", ".join(said), "members_failed": float(len(failed))}
 
     def _score(self, scores: np.ndarray, members: Sequence[int]) -> float:
         if self.aggregate == "median":
@@ -154,16 +173,24 @@ class PanelJudge(Judge):
     def readouts(self) -> Sequence[Source]:
         return tuple(source for member in self.members for source in member.readouts())
 
-    def state(self) -> dict[str, Any]:
-        settings = {"aggregate": self.aggregate, "weights": self.weights, "trim": self.trim, "repeats": self.repeats}
-        return {"judge": self.name, **settings, "members": [member.state() for member in self.members]}
+
+def _value(reading: Reading) -> str:
+    return str(reading.category) if reading.score is None else f"{reading.score:.4g}"
 
 
-def _mixture(distributions: Sequence[ScoreDistribution | None], scores: np.ndarray) -> ScoreDistribution:
-    """The members' distributions averaged where all have one over the same levels, else the share of each score."""
+def _confidence(shares: np.ndarray, stated: Sequence[float | None]) -> float:
+    """How far the members agree, but no more than they are sure of themselves: agreement is not knowledge."""
+    agreed = agreement_confidence(shares.tolist())
+    known = [confidence for confidence in stated if confidence is not None]
+    return min(agreed, float(np.mean(known))) if len(known) == len(stated) else agreed
+
+
+def _mixture(
+    distributions: Sequence[ScoreDistribution | None], scores: np.ndarray, rubric: Rubric
+) -> ScoreDistribution:
+    """The members' distributions averaged where all have one over the same levels, else their scores over them."""
     have = [d for d in distributions if d is not None]
     if len(have) == len(distributions) and len({d.values for d in have}) == 1:
         mean = np.mean([d.probabilities for d in have], axis=0)
         return ScoreDistribution(values=have[0].values, probabilities=tuple((mean / mean.sum()).tolist()))
-    values, counts = np.unique(scores, return_counts=True)
-    return ScoreDistribution(values=tuple(values.tolist()), probabilities=tuple((counts / counts.sum()).tolist()))
+    return spread_over(scores.tolist(), rubric)

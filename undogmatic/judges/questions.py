@@ -1,8 +1,8 @@
 """What a judge style asks: the typed answer of each step, its check, and its wording in each language.
 
 A step is a class of `Answer`. Its fields annotated with a `Number` are numbers on a scale: a chat model gives them in a
-JSON object, log-probabilities give each as a question of its own with five to ten levels. The other fields are words,
-which only a chat model can give. The wording is data: `texts/<language>.yaml`.
+JSON object, log-probabilities give each as a question of its own. The other fields are words, which only a chat model
+can give. The wording is data: `wordings` in the style's file of `conf/judge/`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
-from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.readouts.structured import json_object
-from undogmatic.records import Record, Rubric
+from undogmatic.errors import UnparseableAnswer
+from undogmatic.readouts.structured import PERCENT, form, scale_schema
+from undogmatic.records import NumericScale, Record, Rubric, Scale
 
-_SPAN = {"strength": (0.0, 10.0), "percent": (0.0, 100.0)}
+STRENGTH = NumericScale(minimum=0, maximum=10)
 STEPS = 5
 
 
@@ -37,7 +34,8 @@ class Number:
     """A number field of an answer.
 
     Attributes:
-        unit: "rubric" (the rubric's own units), "strength" (0-10) or "percent" (0-100).
+        unit: "score" (a score by the rubric), "rubric" (any number between the rubric's ends), "strength" (0-10) or
+            "percent".
         band: Part of the rubric's scale, as shares, that the offered levels run over; None offers the rubric's levels.
         at_least: Field below which it cannot lie.
         at_most: Field above which it cannot lie.
@@ -46,7 +44,7 @@ class Number:
         meaning: Fills `{meaning}` in the wording.
     """
 
-    unit: Literal["rubric", "strength", "percent"] = "rubric"
+    unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
     band: tuple[float, float] | None = None
     at_least: str | None = None
     at_most: str | None = None
@@ -54,17 +52,27 @@ class Number:
     wording: str | None = None
     meaning: str = ""
 
-    def span(self, rubric: Rubric) -> tuple[float, float]:
-        """Least and greatest value that is on the scale."""
-        return (rubric.minimum, rubric.maximum) if self.unit == "rubric" else _SPAN[self.unit]
+    def scale(self, rubric: Rubric) -> Scale:
+        """What a chat model may answer."""
+        if self.unit == "score":
+            return rubric.scale
+        between = NumericScale(minimum=rubric.minimum, maximum=rubric.maximum)
+        return {"rubric": between, "strength": STRENGTH, "percent": PERCENT}[self.unit]
 
     def levels(self, rubric: Rubric) -> tuple[float, ...]:
         """Values of the levels offered to a log-probability readout, ascending."""
-        if self.unit == "rubric" and self.band is None:
+        if self.unit in ("score", "rubric") and self.band is None:
             return rubric.levels
-        low, high = self.span(rubric)
+        scale = self.scale(rubric)
         first, last = self.band or (0.0, 1.0)
-        return tuple(low + (high - low) * (first + (last - first) * k / (STEPS - 1)) for k in range(STEPS))
+        span = scale.maximum - scale.minimum
+        return tuple(scale.minimum + span * (first + (last - first) * k / (STEPS - 1)) for k in range(STEPS))
+
+    def written(self, value: float, rubric: Rubric) -> str:
+        """An answer as later questions repeat it, with the precision of its scale; a strength in whole tenths."""
+        if self.unit == "strength":
+            return f"{value:.0f}"
+        return self.scale(rubric).write(value)
 
     def problem(self, name: str, value: float, others: Mapping[str, Any]) -> str | None:
         """Why `value` contradicts the fields it is bound to, or None."""
@@ -85,6 +93,23 @@ def numbers(kind: type[Answer]) -> dict[str, Number]:
     return found
 
 
+def ends(rubric: Rubric) -> dict[str, str]:
+    """The ends of the rubric's scale, for wordings: {low} and {high}. Categories are shown with their numbers."""
+    low, high = f"{rubric.minimum:g}", f"{rubric.maximum:g}"
+    if isinstance(rubric.scale, NumericScale):
+        return {"low": low, "high": high}
+    return {
+        "low": f"{low} ({rubric.scale.write(rubric.minimum)})",
+        "high": f"{high} ({rubric.scale.write(rubric.maximum)})",
+    }
+
+
+def desc(number: Number, worded: str, rubric: Rubric) -> str:
+    """How a number stands in the form that a chat model fills: its wording, or the categories where it is one."""
+    scale = number.scale(rubric)
+    return worded if isinstance(scale, NumericScale) else form(scale)
+
+
 def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
     """JSON Schema of the answer, for servers that can enforce one: every field required, every number bounded."""
     made = kind.model_json_schema()
@@ -94,44 +119,19 @@ def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
         if "anyOf" in field:  # a default of None is for readouts without words; here the field must be filled
             made["properties"][name] = next(option for option in field["anyOf"] if option.get("type") != "null")
     for name, number in numbers(kind).items():
-        low, high = number.span(rubric)
-        made["properties"][name] = {"type": "number", "minimum": low, "maximum": high}
+        made["properties"][name] = scale_schema(number.scale(rubric))
     return made
 
 
-def parse(kind: type[A], text: str | None, rubric: Rubric) -> A:
-    """Validate a JSON answer.
-
-    Raises:
-        UnparseableAnswer: Not the object asked for, a missing, empty or contradictory field.
-        OffScaleAnswer: A number outside its scale.
-    """
-    raw, given = json_object(text)
-    for name in kind.model_fields:
-        if name not in given:
-            raise UnparseableAnswer(f"the field `{name}` is missing", raw)
+def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
+    """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`: a field of another form, or one that
+    contradicts another."""
     for name, number in numbers(kind).items():
-        value = given[name]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UnparseableAnswer(f"`{name}` is {value!r}, not a number", raw)
-        low, high = number.span(rubric)
-        if not low <= value <= high:
-            raise OffScaleAnswer(f"`{name}` is {value:g}, outside {low:g}-{high:g}", raw)
-    for name, number in numbers(kind).items():
-        problem = number.problem(name, given[name], given)
+        problem = number.problem(name, given[name], given) if name in given else None
         if problem is not None:
             raise UnparseableAnswer(problem, raw)
-    for name, value in given.items():
-        parts = value if isinstance(value, list) else [value]
-        if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
-            raise UnparseableAnswer(f"`{name}` is empty", raw)
-    return make(kind, given, raw)
-
-
-def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
-    """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`."""
     try:
-        return kind.model_validate_json(json.dumps(given))
+        return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -140,8 +140,13 @@ def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
 
 
+def as_json(given: Mapping[str, Any]) -> str:
+    """What was answered, for failures that keep it."""
+    return json.dumps(given, ensure_ascii=False, default=str)
+
+
 class LevelWording(Record):
-    """How one number is asked as a level question. `answers` are the labels, or empty for the rubric's anchors; `said`
+    """How one number is asked as a level question. `answers` are the labels, or empty for the rubric's levels; `said`
     repeats the answer as context of the questions after it."""
 
     question: str
@@ -162,19 +167,3 @@ class Wording(Record):
     given: str = ""
     form: dict[str, str]
     levels: dict[str, LevelWording]
-
-
-@cache
-def _texts(language: str) -> dict[str, Wording]:
-    path = Path(__file__).parent / "texts" / f"{language}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml")))
-        raise ConfigError(
-            f"judge styles have no wording in {language!r} (they have: {known}). Choose another `prompt=`."
-        )
-    return {name: Wording.model_validate(node) for name, node in yaml.safe_load(path.read_text("utf-8")).items()}
-
-
-def wording(step: str, language: str) -> Wording:
-    """The wording of a step. Raises ConfigError where the language has none."""
-    return _texts(language)[step]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
-
-import dspy
+from typing import Annotated, NamedTuple
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -22,7 +20,7 @@ class RedBlue(Answer):
     red_strength: Annotated[float, Number("strength")]
     blue_strength: Annotated[float, Number("strength")]
     rationale: str | None = None
-    final_score: Annotated[float, Number()]
+    final_score: Annotated[float, Number("score")]
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
@@ -37,20 +35,23 @@ class Balance(NamedTuple):
 class RedBlueJudge(Judge):
     """The verdict is the score; teams of nearly equal strength make it uncertain.
 
+    Equal teams give a confidence of 0, a single team with any strength 100; what the judge states is in the details.
+
     Args:
         asker: How teams and verdict are asked for.
     """
 
     name = "red_blue"
+    needs_order = True
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
-        self.asker = asker
+        self.asker, self.rubric = asker, asker.rubric
         self.teams = asker.question("red_blue", RedBlue)
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         """`reading` with the stronger team."""
-        prediction = await self.teams.acall(text=item.text)
+        prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
         distribution = prediction.distributions.get("final_score")
         found = balance(answer.red_strength, answer.blue_strength)
@@ -64,24 +65,26 @@ class RedBlueJudge(Judge):
         for name, reasons in (("red_reasons", answer.red_reasons), ("blue_reasons", answer.blue_reasons)):
             if reasons:
                 details[name] = "; ".join(reasons)
+        doubt = 0.5 if found.share is None else 0.5 - abs(found.share - 0.5)
+        stated = answer.confidence if distribution is None else distribution.confidence
+        if stated is not None:
+            details["stated_confidence"] = stated
         reading = Reading(
             score=answer.final_score,
             distribution=distribution,
-            confidence=answer.confidence if distribution is None else distribution.confidence,
-            confidence_source="stated" if distribution is None else "entropy",
+            confidence=100 * (1 - 2 * doubt),
+            confidence_source="procedure",
             rationale=answer.rationale,
             issues=() if found.share is not None else ("Neither team has any strength.",),
             uncertainty=found.level,
+            doubt=doubt,
             review=found.level == "high",
             details=details,
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "teams": self.teams.state()}
 
 
 def balance(red_strength: float, blue_strength: float) -> Balance:

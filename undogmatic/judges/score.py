@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import dspy
 
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Readout
+from undogmatic.readouts.base import Reading, Readout
 from undogmatic.records import Item
 
 
@@ -23,14 +20,12 @@ class ScoreJudge(Judge):
 
     def __init__(self, readout: Readout) -> None:
         super().__init__()
-        self.readout = readout
+        self.readout, self.rubric = readout, readout.rubric
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         """`reading`: what the readout gave."""
-        return dspy.Prediction(reading=(await self.readout.acall(item=item)).reading)
+        reading: Reading = (await self.readout.acall(item=item)).reading
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.readout,)
-
-    def state(self) -> dict[str, Any]:
-        return {"judge": self.name, "readout": self.readout.state()}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
-import dspy
 from pydantic import Field
 
 from undogmatic.errors import DataError
@@ -87,10 +85,13 @@ class SelectiveJudge(Judge):
     def __init__(self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules) -> None:
         super().__init__()
         self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
-        starts = "initial" in inspect.signature(expensive.aforward).parameters
-        self.hands_over = starts and expensive.initial.state() == cheap.state()
+        initial = getattr(expensive, "initial", None)
+        self.hands_over = isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"rules": self.rules.model_dump(mode="json")}
+
+    async def judge(self, item: Item) -> Reading:
         """`reading` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
         reading: Reading = (await self.cheap.acall(item=item)).reading
         fired, unknown = self.fired(reading, item)
@@ -98,12 +99,13 @@ class SelectiveJudge(Judge):
             "escalated": float(bool(fired)),
             "rules_fired": ", ".join(fired),
             "rules_not_evaluated": ", ".join(unknown),
-            "cheap_score": reading.score,
         }
+        if reading.score is not None:
+            details["cheap_score"] = reading.score
         if fired:
             given = {"initial": reading} if self.hands_over else {}
             reading = (await self.expensive.acall(item=item, **given)).reading
-        return dspy.Prediction(reading=reading._replace(details=reading.details | details))
+        return reading._replace(details=reading.details | details)
 
     def fired(self, reading: Reading, item: Item) -> tuple[list[str], list[str]]:
         """Names of the rules that fired, and of those that are on but lack a number. Raises DataError."""
@@ -111,13 +113,18 @@ class SelectiveJudge(Judge):
         evidence: dict[str, Any] = {name: _number(reading, item, name) for name in EVIDENCE}
         on_evidence = [name for name in rules if name in RULES]
         thresholds = {key: value for name in on_evidence for key, value in rules[name]}
-        overall = self.rubric.share(reading.score)
-        try:
-            found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
-        except ValueError as error:
-            raise DataError(f"item {item.id!r}: {error}") from None
-        fired: list[str] = [*found.fired]
-        unknown: list[str] = [*found.not_evaluated]
+        fired: list[str] = []
+        unknown: list[str] = []
+        if reading.score is None:  # categories without an order: there is no overall score to hold against a threshold
+            unknown += on_evidence
+        else:
+            overall = self.rubric.share(reading.score)
+            try:
+                found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
+            except ValueError as error:
+                raise DataError(f"item {item.id!r}: {error}") from None
+            fired += found.fired
+            unknown += found.not_evaluated
         if (confident := self.rules.low_confidence) is not None:
             if reading.confidence is None:
                 unknown.append("low_confidence")
@@ -132,10 +139,6 @@ class SelectiveJudge(Judge):
 
     def readouts(self) -> Sequence[Source]:
         return (*self.cheap.readouts(), *self.expensive.readouts())
-
-    def state(self) -> dict[str, Any]:
-        inner = {"cheap": self.cheap.state(), "expensive": self.expensive.state()}
-        return {"judge": self.name, **inner, "rules": self.rules.model_dump(mode="json")}
 
 
 def _number(reading: Reading, item: Item, name: str) -> float | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-import dspy
+from typing import Annotated
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -18,7 +16,7 @@ from undogmatic.stats.uncertainty import critique_uncertainty
 class SinglePass(Answer):
     """A score and the range that a competent person could still defend."""
 
-    score: Annotated[float, Number()]
+    score: Annotated[float, Number("score")]
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
     range_low: Annotated[float, Number(at_most="score")]
     range_high: Annotated[float, Number(at_least="score")]
@@ -37,16 +35,17 @@ class SinglePassJudge(Judge):
     """
 
     name = "single_pass"
+    needs_order = True
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial, self.asker = initial, asker
+        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.answer = asker.question("single_pass", SinglePass)
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def judge(self, item: Item) -> Reading:
         """`reading` with the range."""
         if self.asker.in_words:
-            answer: SinglePass = (await self.answer.acall(text=item.text)).answer
+            answer: SinglePass = (await self.answer.acall(item=item)).answer
             reading = Reading(
                 score=answer.score,
                 confidence=answer.confidence,
@@ -56,8 +55,8 @@ class SinglePassJudge(Judge):
             )
         else:
             reading = (await self.initial.acall(item=item)).reading
-            answer = (await self.answer.acall(text=item.text, known={"score": reading.score})).answer
-        rubric = self.asker.rubric
+            answer = (await self.answer.acall(item=item, known={"score": reading.score})).answer
+        rubric = self.rubric
         ends = (10 * rubric.share(answer.range_low), 10 * rubric.share(answer.range_high))
         level = critique_uncertainty(10 * rubric.share(answer.score), 0.0, ends, 0).level
         reading = reading._replace(
@@ -66,11 +65,7 @@ class SinglePassJudge(Judge):
             review=level == "high",
             details=reading.details | {"width": answer.range_high - answer.range_low},
         )
-        return dspy.Prediction(reading=reading)
+        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,) if self.asker.in_words else (*self.initial.readouts(), self.asker)
-
-    def state(self) -> dict[str, Any]:
-        initial = None if self.asker.in_words else self.initial.state()
-        return {"judge": self.name, "initial": initial, "answer": self.answer.state()}

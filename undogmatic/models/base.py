@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from dspy.lm15 import Request, Response
 
+    from undogmatic.models.views import View
+
 
 class Model:
     """Base of all models. `connect` is called once before the first call, `close` after the last.
@@ -23,16 +25,31 @@ class Model:
         name: Identity for provenance and cache keys.
         readouts: Names of the readouts it can serve, the default first.
         max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
+        base: Whether it is a base model, which continues a text instead of answering a chat.
+        sha256: Hash of its file, where it is one: what was fitted on its states belongs to that file.
+        rubric: The only rubric that it can judge by, or None for any.
+        fitted_on: Marks (`records.text_mark`) of the texts that the model itself was fitted on.
     """
 
     name: str
     readouts: tuple[str, ...]
     max_concurrency: int | None = None
+    base: bool = False
+    sha256: str | None = None
+    rubric: str | None = None
+    fitted_on: frozenset[str] = frozenset()
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:
         """What `readout=auto` stands for with this model and the rubric of this name."""
         return self.readouts[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self  # a copy of a judge asks the same model; connections and the cache cannot be doubled
+
+    def asked(self) -> Model:
+        """The model that is asked where a judge has none of its own."""
+        return self
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway for all calls."""
@@ -51,11 +68,9 @@ class Chats(Protocol):
 
 @runtime_checkable
 class Embeds(Protocol):
-    """Gives hidden states of a text."""
+    """Gives hidden states of a text through a view."""
 
-    name: str
-
-    async def features(self, text: str) -> np.ndarray: ...
+    async def pooled(self, text: str, view: View) -> np.ndarray: ...
 
 
 @runtime_checkable

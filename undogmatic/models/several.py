@@ -23,6 +23,9 @@ class SeveralModels(Model):
         limits = [m.max_concurrency for m in self.models if m.max_concurrency is not None]
         self.max_concurrency = min(limits) if limits else None
 
+    def asked(self) -> Model:
+        return self.models[0]
+
     def connect(self, gateway: Gateway) -> None:
         for model in self.models:
             model.connect(gateway)

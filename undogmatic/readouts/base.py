@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dspy
 
 from undogmatic.errors import ConfigError
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.records import Item, NumericScale, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -18,12 +20,13 @@ if TYPE_CHECKING:
 class Reading(NamedTuple):
     """One score as it came out of a model, in the rubric's units.
 
-    `raw_score` is the score before calibration where there was one. `confidence` is 0-100 and `confidence_source` says
-    whether it is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy") or follows from a judge's
-    procedure ("procedure"). `uncertainty`, `review` and `details` come from judge styles: see `records.Verdict`.
+    `raw_score` is the score before calibration where there was one. `confidence` is a percentage and
+    `confidence_source` says whether it is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy")
+    or follows from a judge's procedure ("procedure"). `doubt`, `uncertainty`, `review` and `details` come from judge
+    styles: see `records.Verdict`. `score` is None for categories without an order.
     """
 
-    score: float
+    score: float | None
     distribution: ScoreDistribution | None = None
     interval: tuple[float, float] | None = None
     confidence: float | None = None
@@ -32,13 +35,27 @@ class Reading(NamedTuple):
     raw_score: float | None = None
     issues: tuple[str, ...] = ()
     uncertainty: str | None = None
+    doubt: float | None = None
     review: bool = False
     details: dict[str, float | str] = {}  # noqa: RUF012  never changed, always replaced
+    category: str | None = None
 
 
-class Readout(dspy.Module):
+class Unit(dspy.Module):
+    """A DSPy module that says what determines its answers, beside its predictors' instructions and demonstrations."""
+
+    def settings(self) -> dict[str, Any]:
+        """Its own plain settings; those of modules inside it are theirs."""
+        raise NotImplementedError
+
+    def name_of(self) -> str:
+        """What it is, for the hash of the program."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+
+class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `reading`.
+    with one field, `reading`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
 
     Attributes:
         name: Its name in `readout=`.
@@ -49,6 +66,7 @@ class Readout(dspy.Module):
     name = "readout"
     uses_prompt = True
     deterministic = True
+    lm: LanguageModel | None = None
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""
@@ -57,15 +75,26 @@ class Readout(dspy.Module):
                 f"readout={self.name} does not work with this model ({model.name}); it serves: "
                 f"{', '.join(model.readouts)}. Use readout=auto for its default."
             )
+        if self.uses_prompt:
+            prompt.check(rubric)
         self.model, self.prompt, self.rubric = model, prompt, rubric
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def read(self, item: Item) -> Reading:
         """Read one item. Raises ModelError."""
         raise NotImplementedError
 
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """`read` with the model in charge."""
+        with dspy.context(lm=self.lm or dspy.settings.lm):
+            return dspy.Prediction(reading=categorised(await self.read(item), self.rubric))
+
     def forward(self, item: Item) -> dspy.Prediction:
-        """`aforward` for callers without an event loop, DSPy's optimisers among them."""
-        return asyncio.run(self.aforward(item=item))
+        """`aforward` for callers without an event loop."""
+        return finished(self.aforward(item=item))
+
+    def inputs(self, item: Item) -> dict[str, str]:
+        """What of the item is shown."""
+        return shown_inputs(item, self.rubric)
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are judged."""
@@ -75,9 +104,24 @@ class Readout(dspy.Module):
         """What the model is shown beside the judged text, demonstrations included; for reports and the registry."""
         return ""
 
-    def state(self) -> dict[str, Any]:
-        """What, besides prompt and rubric, determines the answer; part of the program hash."""
+    def settings(self) -> dict[str, Any]:
         return {"readout": self.name}
+
+
+def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
+    """The inputs of the item that the rubric shows, in its order. Raises ConfigError for one that is not there."""
+    missing = [name for name in rubric.inputs if name not in item.inputs]
+    if missing:
+        raise ConfigError(
+            f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{missing[0]}`, which "
+            f"rubric={rubric.name} shows (it has: {', '.join(item.inputs)}). Name the columns: dataset.inputs=[...]."
+        )
+    return {name: item.inputs[name] for name in rubric.inputs}
+
+
+def shown_text(item: Item, rubric: Rubric) -> str:
+    """What is shown as one text, for models that read a single one: the inputs in order, a blank line between them."""
+    return "\n\n".join(shown_inputs(item, rubric).values())
 
 
 def entropy_reading(distribution: ScoreDistribution, **fields: Any) -> Reading:
@@ -89,3 +133,45 @@ def entropy_reading(distribution: ScoreDistribution, **fields: Any) -> Reading:
         confidence_source="entropy",
         **fields,
     )
+
+
+def categorised(reading: Reading, rubric: Rubric) -> Reading:
+    """The reading with the category it stands for, where the scale has any: the likeliest, else the nearest. Categories
+    without an order keep no number."""
+    scale = rubric.scale
+    if isinstance(scale, NumericScale) or reading.category is not None:
+        return reading
+    if scale.ordered:
+        return reading if reading.score is None else reading._replace(category=scale.write(reading.score))
+    found = reading.distribution
+    value = reading.score if found is None else found.mode
+    if value is None:
+        return reading
+    return reading._replace(category=scale.write(value), score=None, raw_score=None, interval=None)
+
+
+def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
+    """Several scores as one distribution over the rubric's levels, with their mean as its expectation.
+
+    A score between two levels is shared between them in proportion, so every level counts, also one that no score fell
+    on: the entropy of five equal scores and of five that fill the scale are comparable with any other distribution's.
+    """
+    levels = rubric.levels
+    masses: Counter[int] = Counter()
+    for score in scores:
+        above = next((n for n, value in enumerate(levels) if value >= score), len(levels) - 1)
+        if above == 0 or levels[above] <= score:
+            masses[above] += 1
+            continue
+        share = (score - levels[above - 1]) / (levels[above] - levels[above - 1])
+        masses[above] += share  # type: ignore[assignment]
+        masses[above - 1] += 1 - share  # type: ignore[assignment]
+    total = len(scores)
+    return ScoreDistribution(values=levels, probabilities=tuple(masses[n] / total for n in range(len(levels))))
+
+
+def agreement_confidence(shares: Sequence[float]) -> float:
+    """100 x (1 - 2 standard deviations) of scores on 0-1: equal scores give 100, an even split over both ends 0."""
+    mean = sum(shares) / len(shares)
+    variance = sum((share - mean) ** 2 for share in shares) / len(shares)
+    return 100.0 * max(0.0, 1 - 2 * variance**0.5)

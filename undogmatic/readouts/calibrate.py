@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Item, Judgment, Verdict, digest, text_mark
+from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest, text_mark
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]
 LEAST = 20
@@ -28,6 +28,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         DataError: There are too few labelled texts, or too few of them could be judged.
     """
     from undogmatic.api import compose_config, judge_items
+    from undogmatic.config import build
     from undogmatic.datasets.labels import labelled_items
 
     config = compose_config(overrides)
@@ -36,15 +37,15 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     if config["readout"].get("calibration") is not None:
         raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
     out.parent.mkdir(parents=True, exist_ok=True)  # before anything is asked and paid for
-    scale = (config["rubric"]["minimum"], config["rubric"]["maximum"])
+    rubric: Rubric = build(config["rubric"], "rubric")
     if method == "content_free":
-        empty = [Item(id=str(n), inputs={"text": text}) for n, text in enumerate(CONTENT_FREE)]
+        empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
-        items = labelled_items(data, str(config["rubric"]["name"]))
+        items = labelled_items(data, rubric.name)
         if len(items) < LEAST:
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
-        fitted, summary = fit(items, judge_items(items, overrides), method, scale)
+        fitted, summary = fit(items, judge_items(items, overrides), method, (rubric.minimum, rubric.maximum))
     out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 

@@ -1,32 +1,37 @@
-"""DSPy plumbing that the chat readouts share: the language model over our engine, the adapter for our prompts."""
+"""From a model to DSPy: the language model that calls go through, and a predictor's call."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import contextvars
+import threading
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
-from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.errors import ConfigError, UndogmaticError, UnparseableAnswer
 from undogmatic.models.base import Chats, Model
+from undogmatic.models.calls import current_rollout, rollout
 
 if TYPE_CHECKING:
     from dspy.lm15 import Config, Request, Response, TokenLogprob
 
 Messages = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 class _Sync:
     """DSPy wants a synchronous engine beside the asynchronous one; optimisers use it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
 
     def complete(self, request: Request) -> Response:
         async def once() -> Response:
             try:
-                return await self.model.complete(request)
+                return await _chats(self.model).complete(request)
             finally:
                 await self.model.close()  # connections belong to this call's event loop
 
@@ -34,37 +39,55 @@ class _Sync:
 
 
 class _Async:
-    def __init__(self, model: Chats) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
 
     async def complete(self, request: Request) -> Response:
-        return await self.model.complete(request)
+        return await _chats(self.model).complete(request)
 
 
-_PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format"}
+def _chats(model: Model) -> Chats:
+    if not isinstance(model, Chats):
+        raise ConfigError(f"{model.name} does not chat; it serves the readouts {', '.join(model.readouts)}.")
+    return model
 
 
-class _LanguageModel(dspy.LM):
-    """`dspy.LM` without two hand-overs to worker threads and a conversion of the settings for every call.
+_PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format", "rollout_id"}
 
-    They cost a third of the throughput at 64 calls in flight (benchmarks/hosted.py). Calls that want more of DSPy than
-    messages in and text out (history, callbacks, streaming, usage, several generations) go its own way.
+
+class LanguageModel(dspy.LM):
+    """A model of ours as DSPy's language model, for `dspy.context(lm=...)`; its calls go through the model's gateway.
+
+    DSPy's own cache and retries are off: the gateway has them. `rollout_id` makes a call of its own, as there. Two
+    hand-overs to worker threads and a conversion of the settings for every call are spared: they cost a third of the
+    throughput at 64 calls in flight (benchmarks/hosted.py). Calls that want more of DSPy than messages in and text out
+    (history, callbacks, streaming, usage, several generations) go its own way.
+
+    Args:
+        model: Any model; one that does not chat serves the readouts that ask it otherwise.
     """
 
-    def __init__(self, chats: Chats, name: str, **settings: Any) -> None:
-        super().__init__(name, engine=_Sync(chats), async_engine=_Async(chats), cache=False, num_retries=0, **settings)
-        self.chats = chats
+    def __init__(self, model: Model, **settings: Any) -> None:
+        super().__init__(
+            model.name, engine=_Sync(model), async_engine=_Async(model), cache=False, num_retries=0, **settings
+        )
+        self.served = model
         self._converted: tuple[dict[str, Any], Config] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
+        return self  # connections, cache and budget are shared by the copies of a program
 
     async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
         settings = dspy.settings
         wanted = {key: value for key, value in {**self.kwargs, **kwargs}.items() if value is not None}
-        watched = settings.callbacks or self.callbacks or settings.usage_tracker or not settings.disable_history
-        plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
-        if watched or settings.send_stream is not None or not plain or not _only_text(messages):
-            return await super().acall(prompt, messages=messages, **kwargs)
-        assert messages is not None
-        response = await self.chats.complete(self._request(messages, wanted))
+        repeat = wanted.pop("rollout_id", 0)
+        with rollout(current_rollout() + int(repeat)):
+            watched = settings.callbacks or self.callbacks or settings.usage_tracker or not settings.disable_history
+            plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
+            if watched or settings.send_stream is not None or not plain or not _only_text(messages):
+                return await super().acall(prompt, messages=messages, **kwargs)
+            assert messages is not None
+            response = await _chats(self.served).complete(self._request(messages, wanted))
         if response.logprobs is None:
             return [response.text]
         return [{"text": response.text, "logprobs": {"content": [_token(t) for t in response.logprobs]}}]
@@ -102,35 +125,15 @@ def _token(found: TokenLogprob) -> dict[str, Any]:
     return {"token": found.token, "logprob": found.logprob, "top_logprobs": top}
 
 
-def language_model(model: Model, **settings: Any) -> dspy.LM:
-    """A `dspy.LM` whose calls go through our gateway. DSPy's own cache and retries are off: the gateway has them."""
-    if not isinstance(model, Chats):
-        raise ConfigError(f"{model.name} does not chat; it serves the readouts {', '.join(model.readouts)}.")
-    return _LanguageModel(model, model.name, **settings)
-
-
-class PromptAdapter(dspy.Adapter):
-    """Renders messages with a function of (demos, inputs) and hands the raw text back as the field `answer`.
-
-    Parsing stays with the readout, which knows how to ask again.
-    """
-
-    def __init__(self, render: Callable[[list[dict[str, Any]], dict[str, Any]], Messages]) -> None:
-        super().__init__()
-        self._render = render
-
-    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        return self._render(demos, inputs)
-
-    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        return {"answer": completion}
-
-
-def before_the_text(messages: Messages) -> str:
-    """All messages but the last, which holds the judged text, as one text."""
-    return "\n\n".join(
-        str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in messages[:-1]
-    )
+def served_model() -> Model:
+    """The model of ours that `dspy.context(lm=...)` names. Raises ConfigError if it names none."""
+    found = dspy.settings.lm
+    if not isinstance(found, LanguageModel):
+        raise ConfigError(
+            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(found).__name__}. Call it "
+            "within dspy.context(lm=LanguageModel(model)), with LanguageModel from undogmatic.readouts.chat."
+        )
+    return found.served
 
 
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
@@ -144,4 +147,30 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
             if isinstance(cause, UndogmaticError):
                 raise cause from None
             cause = cause.__cause__ or cause.__context__
+        if isinstance(error, AdapterParseError):  # DSPy's own word for an answer without text
+            raise UnparseableAnswer("the answer is empty", "") from None
         raise
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    results: list[T] = []
+    errors: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            results.append(context.run(asyncio.run, work))
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -10,7 +10,10 @@ import dspy
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides
-from undogmatic.readouts.base import Readout, entropy_reading
+from undogmatic.readouts import adapter
+from undogmatic.readouts.base import Reading, Readout, entropy_reading
+from undogmatic.readouts.chat import served_model
+from undogmatic.readouts.structured import demonstrations
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
@@ -32,30 +35,37 @@ class DecisionReadout(Readout):
         super().bind(model, prompt, rubric)
         if not isinstance(model, Decides):
             raise ConfigError(f"{model.name} is not a decision model; it serves: {', '.join(model.readouts)}.")
-        self.client = model
         if not 2 <= len(rubric.levels) <= 10:
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
+        levels = rubric.labels, rubric.meanings(prompt.language), rubric.levels
+        fields = adapter.judged(rubric, prompt.language) | {"level": adapter.level(*levels, is_score=True)}
+        task = f"{prompt.task(rubric)}\n{prompt.definition(rubric)}".strip()
+        # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a typed question.
+        self.predict = dspy.Predict(dspy.Signature(fields, task))
+        self.predict.demos = demonstrations(prompt)
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
-        answers = await self.client.decide({"text": item.text} | self._demos(), {self.rubric.score_field: self._ask()})
-        answer = answers.get(self.rubric.score_field)
-        distribution = parse_score_answer(answer, self.rubric.levels)
-        return dspy.Prediction(reading=entropy_reading(distribution))
+    async def read(self, item: Item) -> Reading:
+        client, name = served_model(), self.rubric.score_field
+        if not isinstance(client, Decides):
+            raise ConfigError(f"{client.name} is not a decision model; it serves: {', '.join(client.readouts)}.")
+        answers = await client.decide(self.inputs(item) | self._demos(), {name: self._ask()})
+        return entropy_reading(parse_score_answer(answers.get(name), self.rubric.levels))
 
     def shown(self) -> str:
         return json.dumps(self._ask() | self._demos(), indent=2, ensure_ascii=False)
 
     def _ask(self) -> dict[str, Any]:
-        wording = self.rubric.wordings[self.prompt.language]
-        instructions = f"{self.prompt.instructions.strip()}\n{wording.definition.strip()}\n{wording.question.strip()}"
-        return {
-            "type": "score",
-            "instructions": instructions,
-            "criteria": self.rubric.meanings(self.prompt.language),
-        }
+        criteria = self.rubric.meanings(self.prompt.language)
+        return {"type": "score", "instructions": self.predict.signature.instructions, "criteria": criteria}
 
     def _demos(self) -> dict[str, Any]:
-        demos = [{"text": d.text, self.rubric.score_field: d.score} for d in self.prompt.shown()]
+        shown = [dict(demo) for demo in self.predict.demos]
+        names = self.rubric.inputs
+        demos = [
+            {name: demo[name] for name in names} | {self.rubric.score_field: demo["score"]}
+            for demo in shown
+            if "score" in demo and all(name in demo for name in names)
+        ]
         return {"demos": demos} if demos else {}
 
 

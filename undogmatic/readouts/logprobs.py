@@ -12,8 +12,10 @@ import dspy
 import numpy as np
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.readouts.base import Readout, entropy_reading
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, before_the_text, language_model
+from undogmatic.readouts import adapter
+from undogmatic.readouts.base import Reading, Readout, entropy_reading
+from undogmatic.readouts.chat import ask
+from undogmatic.readouts.structured import demonstrations, instructions, shown
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LogprobsReadout(Readout):
-    """Expected value over the rubric's levels, which are offered as the digits 0, 1, 2, ...
+    """Expected value over the rubric's levels, which are offered under one-token labels (`Rubric.labels`).
 
     A chat model gets the rubric as instructions; a base model (`model.base`) gets a plain text to continue. The mass
     that falls on anything but a level is kept as `off_scale`.
@@ -43,44 +45,44 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if getattr(model, "base", False) and not prompt.demonstrations:
+        if model.base and not prompt.demonstrations:
             raise ConfigError(
                 f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
-                "shows none. Use a prompt with demonstrations, e.g. prompt=demos_pt."
+                f"shows none. {with_examples(rubric)}"
             )
-        if len(rubric.levels) > 10:
-            raise ConfigError(
-                f"readout=logprobs offers levels as digits; rubric={rubric.name} has {len(rubric.levels)}."
-            )
-        signature = dspy.Signature("text -> answer", prompt.system(rubric, "level"))
-        self.predict = dspy.Predict(signature)
-        self.predict.demos = [
-            dspy.Example(text=d.text, answer=str(nearest_level(d.score, rubric))).with_inputs("text")
-            for d in prompt.shown()
-        ]
-        self.predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=self.top)
-        self._render = self._continuation if getattr(model, "base", False) else self._messages
-        self.adapter = PromptAdapter(self._render)
+        check_labels(rubric)
+        choice = rubric.labels, rubric.meanings(prompt.language), rubric.levels
+        signature = {
+            **adapter.judged(rubric, prompt.language),
+            **adapter.optional("rubric"),
+            "level": adapter.level(*choice, is_score=True),
+        }
+        definition = prompt.definition(rubric)
+        task = prompt.task(rubric)
+        if model.base:  # it continues a text, in which the question comes first; there is no role to give
+            question = rubric.wordings[prompt.language].question.strip()
+            task = "\n".join([question, prompt.level_lines(rubric)] if prompt.anchors else [question])
+        self.predict = dspy.Predict(
+            dspy.Signature(signature, instructions(task)),
+            temperature=0.0,
+            max_tokens=1,
+            logprobs=True,
+            top_logprobs=self.top,
+        )
+        self.predict.demos = demonstrations(prompt)
+        for demo in self.predict.demos:
+            demo["score"] = rubric.scale.read(demo["score"])
+        self.given = {} if model.base else {"rubric": f"{definition}\n\n{prompt.level_lines(rubric)}"}
+        self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
 
-    def _messages(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        messages: Messages = [{"role": "system", "content": self.predict.signature.instructions}]
-        for demo in demos:
-            messages.append({"role": "user", "content": self.prompt.user(demo["text"])})
-            messages.append({"role": "assistant", "content": demo["answer"]})
-        messages.append({"role": "user", "content": self.prompt.user(inputs["text"])})
-        return messages
-
-    def _continuation(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        shots = tuple((demo["text"], int(demo["answer"])) for demo in demos)
-        return continuation(self.prompt.completion(self.rubric, shots, inputs["text"]))
-
-    async def aforward(self, item: Item) -> dspy.Prediction:
-        prediction = await ask(self.predict, self.adapter, text=item.text)
-        distribution = level_distribution(first_token(prediction), self.rubric.levels, self.minimum_mass)
+    async def read(self, item: Item) -> Reading:
+        prediction = await ask(self.predict, self.adapter, **self.inputs(item), **self.given)
+        rubric = self.rubric
+        distribution = level_distribution(first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass)
         if self.calibration is None:
-            return dspy.Prediction(reading=entropy_reading(distribution))
+            return entropy_reading(distribution)
         from undogmatic.stats import calibration as calibrators
 
         raw = distribution.expectation
@@ -91,25 +93,41 @@ class LogprobsReadout(Readout):
                 probabilities=tuple(probabilities.tolist()),
                 off_scale=distribution.off_scale,
             )
-            return dspy.Prediction(reading=entropy_reading(even, raw_score=raw))
+            return entropy_reading(even, raw_score=raw)
         score = float(calibrators.apply(self.calibration["parameters"], np.array([raw]))[0])
-        return dspy.Prediction(reading=entropy_reading(distribution, score=score, raw_score=raw))
+        return entropy_reading(distribution, score=score, raw_score=raw)
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
 
     def shown(self) -> str:
-        messages = self._render(self.predict.demos, {"text": ""})
-        return str(messages[0]["content"]) if self._render == self._continuation else before_the_text(messages)
+        return shown(self.predict, self.adapter, self.rubric, self.given)
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "top": self.top,
-            "minimum_mass": self.minimum_mass,
-            "calibration": self.calibration,
-            "demos": [dict(d) for d in self.predict.demos],
-            "instructions": self.predict.signature.instructions,
-        }
+    def settings(self) -> dict[str, Any]:
+        own = {"minimum_mass": self.minimum_mass, "calibration": self.calibration, "given": self.given}
+        return super().settings() | own
+
+
+def check_labels(rubric: Rubric) -> None:
+    """Raise ConfigError where one token cannot name each level."""
+    if len(rubric.labels) < len(rubric.levels):
+        raise ConfigError(
+            f"readout=logprobs offers levels as digits or letters; rubric={rubric.name} has {len(rubric.levels)}, more "
+            "than there are letters. Give it a guide with fewer anchors, or use readout=structured."
+        )
+
+
+def with_examples(rubric: Rubric) -> str:
+    """What to do where a base model needs a prompt with examples for this rubric."""
+    from undogmatic.judges.composition import prompts_with_examples
+
+    found = prompts_with_examples(rubric)
+    if found:
+        return f"Use one with examples for this rubric: {', '.join(f'prompt={name}' for name in found)}."
+    return (
+        f"None that is here has examples for rubric={rubric.name}. Write one with `demonstrations` and "
+        f"`rubric: {rubric.name}` (see conf/prompt/demos_en.yaml), or fit a probe: undogmatic probe fit --data FILE."
+    )
 
 
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
@@ -123,44 +141,36 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     if not content:
         raise UnparseableAnswer(
             "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
-            prediction.answer,
+            prediction.level,
         )
     top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]]
     return top or [(content[0]["token"], content[0]["logprob"])]
 
 
-def continuation(parts: Sequence[str]) -> Messages:
-    """A text for a base model to continue: one message per part."""
-    return [{"role": "user", "content": part} for part in parts]
-
-
-def nearest_level(score: float, rubric: Rubric) -> int:
-    """Index of the level closest to `score` (the lower one at a tie)."""
-    return int(np.argmin([abs(value - score) for value in rubric.levels]))
-
-
 def level_distribution(
-    top: Iterable[tuple[str, float]], values: Sequence[float], minimum_mass: float
+    top: Iterable[tuple[str, float]], labels: Sequence[str], values: Sequence[float], minimum_mass: float
 ) -> ScoreDistribution:
-    """Token log-probabilities -> distribution over levels labelled "0", "1", ...
+    """Token log-probabilities -> distribution over levels by their labels.
 
     Spellings that differ in surrounding white space are added up. Tokens outside the list are unknown mass and count
     as off the scale.
 
     Args:
         top: Pairs of token text and natural log-probability.
-        values: Level values in score units; label n stands for values[n].
+        labels: What stands for each level, shape (n_levels,).
+        values: Level values in score units, shape (n_levels,).
         minimum_mass: Least share of probability on the labels.
     Raises:
         OffScaleAnswer: If the labels carry less than `minimum_mass`.
     """
+    places = {label: n for n, label in enumerate(labels)}
     mass = [0.0] * len(values)
     seen = []
     for token, logprob in top:
         label = token.replace("\u2581", " ").strip()
         seen.append(f"{label!r} {math.exp(logprob):.2f}")
-        if label.isascii() and label.isdigit() and str(int(label)) == label and int(label) < len(values):
-            mass[int(label)] += math.exp(logprob)
+        if label in places:
+            mass[places[label]] += math.exp(logprob)
     total = math.fsum(mass)
     if total < minimum_mass or total <= 0:
         raise OffScaleAnswer(

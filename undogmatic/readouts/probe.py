@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dspy
 import numpy as np
 
 from undogmatic.errors import ConfigError
+from undogmatic.models.base import Embeds
 from undogmatic.paths import data_folder
-from undogmatic.readouts.base import Readout, entropy_reading
+from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
+from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.probe_file import Probe, load, rubric_digest
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.stats.distribution import discretised_normal
@@ -43,24 +44,25 @@ class ProbeReadout(Readout):
         path = self.path or shipped_probe(rubric)
         self.probe = fitting_probe(path, model, rubric)
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
-        views = self.probe.about.views
-        features = np.concatenate([await self.model.pooled(item.text, view) for view in views])  # type: ignore[attr-defined]
+    async def read(self, item: Item) -> Reading:
+        states = served_model()
+        if not isinstance(states, Embeds):
+            raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
+        text = shown_text(item, self.rubric)
+        features = np.concatenate([await states.pooled(text, view) for view in self.probe.about.views])
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
-        raw = self.rubric.minimum + found.raw * (self.rubric.maximum - self.rubric.minimum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
-        reading = entropy_reading(distribution, score=found.score, interval=(found.low, found.high), raw_score=raw)
-        return dspy.Prediction(reading=reading)
+        return entropy_reading(
+            distribution, score=found.score, interval=(found.low, found.high), raw_score=self.rubric.units(found.raw)
+        )
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "probe": self.probe.about.arrays,
-            "views": [v.model_dump() for v in self.probe.about.views],
-        }
+    def settings(self) -> dict[str, Any]:
+        about = self.probe.about
+        return super().settings() | {"probe": about.arrays, "views": [v.model_dump() for v in about.views]}
 
 
 def shipped_probe(rubric: Rubric) -> Path:
@@ -81,8 +83,8 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
     """Load a probe and check that it was fitted on this model and this rubric's scale. Raises ConfigError."""
     probe = load(path)
     about = probe.about
-    found = getattr(model, "sha256", None)
-    if found is None or not hasattr(model, "pooled"):
+    found = model.sha256
+    if found is None or not isinstance(model, Embeds):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     again = (
         f"Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors (now {path})."

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import dspy
-
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Rates
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.base import Reading, Readout, shown_text
+from undogmatic.readouts.chat import served_model
 from undogmatic.records import Item, Rubric
 
 if TYPE_CHECKING:
@@ -26,19 +25,18 @@ class RulesReadout(Readout):
         super().bind(model, prompt, rubric)
         if not isinstance(model, Rates):
             raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
-        made_for = getattr(model, "rubric", None)
-        if made_for is not None and made_for != rubric.name:
+        if model.rubric is not None and model.rubric != rubric.name:
             raise ConfigError(
-                f"{model.name} rates texts for rubric={made_for} only, and this run uses rubric={rubric.name}. "
+                f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
                 "Ask a language model: model=local readout=logprobs, or a hosted one."
             )
-        self.rater = model
 
     def fitted_on(self) -> frozenset[str]:
-        found: frozenset[str] = getattr(self.rater, "fitted_on", frozenset())
-        return found
+        return self.model.fitted_on
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
-        share, reason = await self.rater.rate(item.text)
-        score = self.rubric.minimum + share * (self.rubric.maximum - self.rubric.minimum)
-        return dspy.Prediction(reading=Reading(score=score, rationale=reason))
+    async def read(self, item: Item) -> Reading:
+        rater = served_model()
+        if not isinstance(rater, Rates):
+            raise ConfigError(f"{rater.name} does not rate texts itself; it serves: {', '.join(rater.readouts)}.")
+        share, reason = await rater.rate(shown_text(item, self.rubric))
+        return Reading(score=self.rubric.units(share), rationale=reason)

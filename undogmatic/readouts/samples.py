@@ -6,12 +6,11 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import dspy
 import numpy as np
 
 from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
 from undogmatic.models.calls import current_rollout, rollout
-from undogmatic.readouts.base import Readout, entropy_reading
+from undogmatic.readouts.base import Reading, Readout, agreement_confidence, entropy_reading, spread_over
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
 class SamplesReadout(Readout):
     """n structured answers at a temperature above 0, each with its own rollout id so that no cache answers twice.
 
-    The interval is the central 90 % of the sampled scores. Answers that fail are left out and named in the issues;
-    fewer than half readable answers are a Failure.
+    The score is their mean, the interval their central 90 %, and the confidence says how far they agree on the scale:
+    equal answers give 100, an even split over both ends 0. Of categories without an order it is the entropy. Answers
+    that fail are left out and named in the issues; fewer than half readable answers are a Failure.
 
     Args:
         n: Number of answers, at least 2.
@@ -54,7 +54,7 @@ class SamplesReadout(Readout):
         super().bind(model, prompt, rubric)
         self.inner.bind(model, prompt, rubric)
 
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def read(self, item: Item) -> Reading:
         base = current_rollout() * self.n
 
         async def once(number: int) -> Any:
@@ -73,21 +73,28 @@ class SamplesReadout(Readout):
         if 2 * len(readings) < self.n:
             first = failed[0]
             raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
-        counts = Counter(r.score for r in readings)
-        values = tuple(sorted(counts))
-        distribution = ScoreDistribution(values=values, probabilities=tuple(counts[v] / len(readings) for v in values))
+        issues = tuple(f"{a.kind}: {a}" for a in failed)
+        if not self.rubric.scale.ordered:
+            counts = Counter(self.rubric.scale.read(r.category) for r in readings)
+            shares = tuple(counts[value] / len(readings) for value in self.rubric.levels)
+            spread = ScoreDistribution(values=self.rubric.levels, probabilities=shares)
+            return entropy_reading(spread, rationale=readings[0].rationale, issues=issues)
         scores = np.array([r.score for r in readings])
+        shares_of_scale = [self.rubric.share(float(score)) for score in scores]
         median = min(readings, key=lambda r: abs(r.score - float(np.median(scores))))
-        reading = entropy_reading(
-            distribution,
+        return Reading(
+            score=float(scores.mean()),
+            distribution=spread_over(scores.tolist(), self.rubric),
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
+            confidence=agreement_confidence(shares_of_scale),
+            confidence_source="procedure",
             rationale=median.rationale,
-            issues=tuple(f"{a.kind}: {a}" for a in failed),
+            issues=issues,
+            doubt=float(scores.std()),
         )
-        return dspy.Prediction(reading=reading)
 
     def shown(self) -> str:
         return self.inner.shown()
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"n": self.n, "inner": self.inner.state()}
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"n": self.n}

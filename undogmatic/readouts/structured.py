@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import dspy
 
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout
-from undogmatic.readouts.chat import Messages, PromptAdapter, ask, before_the_text, language_model
-from undogmatic.records import Item, Rubric
+from undogmatic.readouts.chat import ask
+from undogmatic.records import Item, NumericScale, Rubric, Scale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.prompts import Prompt
 
-_NOTHING = {"pt": "(vazio)", "en": "(empty)"}  # servers refuse an empty turn
-_FENCED = re.compile(r"^```(?:json)?\s*(.*?)\s*```$", re.DOTALL)
+PERCENT = NumericScale(minimum=0, maximum=100)
 
 
 class StructuredReadout(Readout):
@@ -42,24 +40,12 @@ class StructuredReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        signature = dspy.Signature(
-            {
-                "text": (str, dspy.InputField()),
-                "previous": (str | None, dspy.InputField(default=None)),
-                "problem": (str | None, dspy.InputField(default=None)),
-                "answer": (str, dspy.OutputField()),
-            },
-            prompt.system(rubric, "json"),
-        )
-        self.predict = dspy.Predict(signature)
-        self.predict.demos = [
-            dspy.Example(text=d.text, answer=prompt.answer(rubric, d.score, d.confidence, d.rationale)).with_inputs(
-                "text"
-            )
-            for d in prompt.shown()
-        ]
-        self.predict.lm = language_model(
-            model,
+        fields = adapter.judged(rubric, prompt.language)
+        for name in ("rubric", "note", "previous", "problem"):
+            fields |= adapter.optional(name)
+        fields |= answer_fields(rubric, prompt)
+        self.predict = dspy.Predict(
+            dspy.Signature(fields, instructions(prompt.task(rubric))),
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
@@ -68,101 +54,94 @@ class StructuredReadout(Readout):
                 "json_schema": {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True},
             },
         )
-        self.adapter = PromptAdapter(self._messages)
+        self.predict.demos = demonstrations(prompt)
+        self.adapter = adapter.JudgeAdapter(prompt.words)
+        self.given = {
+            "rubric": f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}",
+            "note": prompt.words.reason_first if prompt.reasoning else None,
+        }
 
-    def _messages(self, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> Messages:
-        messages: Messages = [{"role": "system", "content": self.predict.signature.instructions}]
-        for demo in demos:
-            messages.append({"role": "user", "content": self.prompt.user(demo["text"])})
-            messages.append({"role": "assistant", "content": demo["answer"]})
-        messages.append({"role": "user", "content": self.prompt.user(inputs["text"])})
-        if inputs.get("problem"):
-            messages.append({"role": "assistant", "content": inputs["previous"] or _NOTHING[self.prompt.language]})
-            messages.append({"role": "user", "content": self.prompt.retry(inputs["problem"])})
-        return messages
-
-    async def aforward(self, item: Item) -> dspy.Prediction:
+    async def read(self, item: Item) -> Reading:
         previous: str | None = None
         failure: ModelError | None = None
         for _ in range(self.retries + 1):
             try:
-                prediction = await ask(
+                answer = await ask(
                     self.predict,
                     self.adapter,
-                    text=item.text,
+                    **self.inputs(item),
+                    **self.given,
                     previous=previous,
                     problem=str(failure) if failure else None,
                 )
-                return dspy.Prediction(reading=parse_answer(prediction.answer, self.rubric))
+                return Reading(
+                    score=answer[self.rubric.score_field],
+                    confidence=answer.confidence,
+                    confidence_source="stated",
+                    rationale=answer.rationale.strip(),
+                )
             except (UnparseableAnswer, OffScaleAnswer) as error:
                 failure, previous = error, error.raw
         assert failure is not None
         raise failure
 
     def shown(self) -> str:
-        return before_the_text(self._messages(self.predict.demos, {"text": ""}))
+        return shown(self.predict, self.adapter, self.rubric, self.given)
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_tokens": self.max_tokens,
-            "retries": self.retries,
-            "demos": [dict(d) for d in self.predict.demos],
-            "instructions": self.predict.signature.instructions,
-        }
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"retries": self.retries, "given": self.given}
+
+
+def instructions(task: str) -> str:
+    """Instructions for a signature: DSPy writes its own where there are none, so one without says so by a blank."""
+    return task or " "
+
+
+def demonstrations(prompt: Prompt) -> list[dspy.Example]:
+    """The prompt's worked examples as DSPy holds them; `score` is the score in every signature."""
+    return [
+        dspy.Example(**d.inputs, score=d.score, confidence=d.confidence, rationale=d.rationale).with_inputs(*d.inputs)
+        for d in prompt.shown()
+    ]
+
+
+def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:
+    """All that a predictor sends but the judged text, as one text."""
+    messages = form.format(predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given)
+    before = messages[:-1] if len(messages) > 1 else messages
+    if form.base:
+        return "".join(str(m["content"]) for m in before)
+    return "\n\n".join(str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in before)
+
+
+def answer_fields(rubric: Rubric, prompt: Prompt) -> dict[str, Any]:
+    """Score, confidence and rationale as output fields; the rationale first where it is to be written first."""
+    rationale = {"rationale": adapter.words(str, f'"{prompt.words.rationale}"')}
+    numbers = {
+        rubric.score_field: adapter.number(rubric.scale, form(rubric.scale), is_score=True),
+        "confidence": adapter.number(PERCENT, PERCENT.span()),
+    }
+    return rationale | numbers if prompt.reasoning else numbers | rationale
+
+
+def form(scale: Scale) -> str:
+    """How a value of the scale stands in the form that a model fills: 0-100, or "no" | "yes"."""
+    if isinstance(scale, NumericScale):
+        return f"{scale.minimum:g}-{scale.maximum:g}"
+    return " | ".join(f'"{name}"' for name in scale.categories)
+
+
+def scale_schema(scale: Scale) -> dict[str, Any]:
+    """JSON Schema of a value of the scale."""
+    if not isinstance(scale, NumericScale):
+        return {"type": "string", "enum": list(scale.categories)}
+    whole = scale.step is not None and scale.step.is_integer() and scale.minimum.is_integer()
+    return {"type": "integer" if whole else "number", "minimum": scale.minimum, "maximum": scale.maximum}
 
 
 def answer_schema(rubric: Rubric, reasoning: bool) -> dict[str, Any]:
     """JSON Schema of the answer, for servers that can enforce one."""
-    score = {"type": "number", "minimum": rubric.minimum, "maximum": rubric.maximum}
-    confidence = {"type": "number", "minimum": 0, "maximum": 100}
-    rationale = {"type": "string"}
-    fields = {rubric.score_field: score, "confidence": confidence, "rationale": rationale}
-    if reasoning:
-        fields = {"rationale": rationale, rubric.score_field: score, "confidence": confidence}
+    numbers = {rubric.score_field: scale_schema(rubric.scale), "confidence": scale_schema(PERCENT)}
+    rationale = {"rationale": {"type": "string"}}
+    fields = rationale | numbers if reasoning else numbers | rationale
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-
-
-def parse_answer(text: str | None, rubric: Rubric) -> Reading:
-    """Validate a JSON answer.
-
-    A Markdown code fence around the object is tolerated; anything else around it is not.
-
-    Raises:
-        UnparseableAnswer: Not the object asked for.
-        OffScaleAnswer: The score lies outside the rubric.
-    """
-    raw, answer = json_object(text)
-    for field in (rubric.score_field, "confidence", "rationale"):
-        if field not in answer:
-            raise UnparseableAnswer(f"the field `{field}` is missing", raw)
-    for field in (rubric.score_field, "confidence"):
-        if isinstance(answer[field], bool) or not isinstance(answer[field], int | float):
-            raise UnparseableAnswer(f"`{field}` is {answer[field]!r}, not a number", raw)
-    rationale = answer["rationale"]
-    if not isinstance(rationale, str) or not rationale.strip():
-        raise UnparseableAnswer("`rationale` is empty or not a text", raw)
-    score, confidence = float(answer[rubric.score_field]), float(answer["confidence"])
-    if not rubric.contains(score):
-        raise OffScaleAnswer(f"`{rubric.score_field}` is {score:g}, outside {rubric.minimum:g}-{rubric.maximum:g}", raw)
-    if not 0 <= confidence <= 100:
-        raise UnparseableAnswer(f"`confidence` is {confidence:g}, outside 0-100", raw)
-    return Reading(score=score, confidence=confidence, confidence_source="stated", rationale=rationale.strip())
-
-
-def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
-    """The raw answer without white space around it, and the JSON object it is; a Markdown code fence is tolerated.
-
-    Raises:
-        UnparseableAnswer: Anything else stands there.
-    """
-    raw = (text or "").strip()
-    fenced = _FENCED.match(raw)
-    try:
-        answer = json.loads(fenced.group(1) if fenced else raw, parse_constant=lambda name: name)
-    except json.JSONDecodeError as error:
-        raise UnparseableAnswer(f"not a JSON object ({error.msg} at character {error.pos})", raw) from None
-    if not isinstance(answer, dict):
-        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
-    return raw, answer

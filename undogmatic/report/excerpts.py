@@ -26,14 +26,14 @@ def failure_counts(run: FinishedRun, words: Words) -> str:
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """Every failed judgment with its kind and message."""
-    by_key = {(j.item_id, j.repeat): j for j in run.judgments}
+    by_key = _by_key(run)
     rows = []
-    for row in run.frame[run.frame["error"].notna()].itertuples():
-        judgment = by_key.get((row.item_id, row.repeat))
+    for row in run.frame[run.frame["error"].notna()].to_dict("records"):
+        judgment = by_key.get(_key(row))
         outcome = judgment.outcome if judgment is not None else None
         message = outcome.message if isinstance(outcome, Failure) else ""
-        kind = words.find(f"common.failure.{row.error}") or str(row.error)
-        rows.append((str(row.item_id), kind, shorten(message)))
+        kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
+        rows.append((str(row["item_id"]), kind, shorten(message)))
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
     yield Table(headers, rows[:MOST_FAILURES])
     if len(rows) > MOST_FAILURES:
@@ -43,14 +43,13 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The texts with the highest, lowest and least certain scores, and those marked for review."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
-    by_id = {j.item_id: j for j in run.judgments if j.repeat == 0}
-    review = [i for i, j in by_id.items() if isinstance(j.outcome, Verdict) and j.outcome.review]
+    by_key = _by_key(run)
     unsure = first.sort_values("confidence", kind="stable")
     lists: dict[str, pd.DataFrame] = {
         "highest": first.sort_values("score", ascending=False, kind="stable"),
         "lowest": first.sort_values("score", kind="stable"),
         "uncertain": unsure[unsure["confidence"].notna()],
-        "review": first[first["item_id"].isin(review)],
+        "review": first[first["review"].astype(bool)],
     }
     yield Heading(words.text("common.items_title"))
     yield Paragraph(words.text("common.items_intro", length=EXCERPT))
@@ -63,7 +62,16 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
-            yield _item(row, by_id[row["item_id"]], texts[row["item_id"]], words)
+            yield _item(row, by_key[_key(row)], texts[row["item_id"]], words)
+
+
+def _by_key(run: FinishedRun) -> dict[tuple[Any, ...], Judgment]:
+    return {(j.item_id, j.judge, j.criterion, j.repeat): j for j in run.judgments}
+
+
+def _key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """By which judgment a row of the table was made."""
+    return row["item_id"], row["judge"], row["criterion"], row["repeat"]
 
 
 def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -> Quote:

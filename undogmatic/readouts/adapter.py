@@ -1,0 +1,287 @@
+"""The one DSPy adapter: a signature, demonstrations and inputs become messages, and an answer becomes typed fields.
+
+Everything said comes from the arguments of `format`: the instructions of the signature, its fields, the demonstrations
+and the inputs. So a copy of a module with other instructions asks the other question. What the adapter adds is the
+fence: the judged texts are data. Each stands between two lines named by a hash of what is judged, so that no text can
+close them by guessing, and the fixed sentences of the language say that nothing between them is an order.
+
+Fields of a signature that mean something to it:
+    inputs marked as judged (`judged`): fenced, under their headings where there are several;
+    `rubric`: stands in the system message behind the instructions;
+    `context`, `note`, `given`, `said`, `question`: stand where the names say; `previous`, `problem`: a second attempt;
+    outputs marked by `number` are read on their scale; an output `level` is one label, and its `values` what they mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import dspy
+from pydantic import Field, TypeAdapter, ValidationError
+
+from undogmatic.errors import OffScaleAnswer, UnparseableAnswer
+from undogmatic.prompts import Words, lines
+from undogmatic.records import Rubric, Scale
+
+Messages = list[dict[str, Any]]
+SCORE = "score"
+"""A demonstration's score under the name that every signature understands, whatever its own field is called."""
+_FENCED = re.compile(r"^```(?:json)?\s*(.*?)\s*```$", re.DOTALL)
+
+
+def judged(rubric: Rubric, language: str) -> dict[str, Any]:
+    """The input fields of a signature that hold what is judged."""
+    headings = rubric.wordings[language].headings
+    return {name: (str, _field("input", desc=headings.get(name, name), judged=True)) for name in rubric.inputs}
+
+
+def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
+    """An output field that is read on a scale.
+
+    Args:
+        scale: What it may be.
+        desc: How it stands in the form that the model is asked to fill.
+        is_score: Whether a demonstration's score is its value.
+        bounds: `at_least` and `at_most`: fields that it cannot lie below or above.
+    """
+    return (float, _field("output", desc=desc, scale=scale, is_score=is_score, **bounds))
+
+
+def level(labels: Sequence[str], meanings: Sequence[str], values: Sequence[float], is_score: bool = False) -> Any:
+    """An output field that is one of `labels`; `values` are the numbers they stand for."""
+    kind = Literal[tuple(labels)]  # type: ignore[valid-type]
+    marks = {"labels": tuple(labels), "meanings": list(meanings), "values": tuple(values), "is_score": is_score}
+    return (kind, _field("output", desc="", **marks))
+
+
+def words(kind: Any, desc: str) -> Any:
+    """Any other output field; `desc` is its place in the form."""
+    return (kind, _field("output", desc=desc))
+
+
+def optional(name: str) -> dict[str, Any]:
+    """An input field that may be left empty."""
+    return {name: (str | None, dspy.InputField(default=None, desc=name))}
+
+
+def _field(way: str, **marks: Any) -> Any:
+    # dspy.InputField and OutputField drop marks they do not know; the signature keeps those of the JSON schema.
+    return Field(json_schema_extra={"__dspy_field_type": way, **marks})
+
+
+def _mark(field: Any, name: str) -> Any:
+    return (field.json_schema_extra or {}).get(name)
+
+
+class JudgeAdapter(dspy.Adapter):
+    """See the module's docstring.
+
+    Args:
+        words: The fixed sentences of the language.
+        base: Whether the model continues a text instead of answering a chat.
+        exact: Whether an answer with a field that was not asked for is refused.
+    """
+
+    def __init__(self, words: Words, base: bool = False, exact: bool = False) -> None:
+        super().__init__()
+        self.words, self.base, self.exact = words, base, exact
+
+    def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> Messages:
+        usable = [demo for demo in map(dict, demos) if _usable(signature, demo)]
+        if self.base:
+            return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
+        messages: Messages = [{"role": "system", "content": self.system(signature, inputs)}]
+        for demo in usable:
+            messages.append({"role": "user", "content": self._asked(signature, demo)})
+            messages.append({"role": "assistant", "content": _answer(signature, demo)})
+        messages.append({"role": "user", "content": self._asked(signature, inputs)})
+        if inputs.get("problem"):
+            messages.append({"role": "assistant", "content": inputs.get("previous") or self.words.empty})
+            messages.append({"role": "user", "content": self.words.retry.format(reason=inputs["problem"])})
+        return messages
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        if "level" in signature.output_fields:
+            return {"level": completion}
+        return read_fields(signature.output_fields, completion, self.exact)
+
+    def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
+        """The system message."""
+        several = sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
+        fence = self.words.fences if several else self.words.fence
+        parts = [signature.instructions, inputs.get("rubric"), fence, self._contract(signature, inputs)]
+        return "\n\n".join(part for part in parts if part)
+
+    def _contract(self, signature: Any, inputs: Mapping[str, Any]) -> str:
+        if "level" in signature.output_fields:
+            return "" if "question" in signature.input_fields else self._labels_only(signature)
+        form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in signature.output_fields.items())
+        contract = self.words.json_only.format(form=f"{{{form}}}")
+        return f"{contract}\n{inputs['note']}" if inputs.get("note") else contract
+
+    def _labels_only(self, signature: Any) -> str:
+        labels = _mark(signature.output_fields["level"], "labels")
+        sentence = self.words.level if labels[0].isdigit() else self.words.letter
+        return sentence.format(labels=", ".join(labels))
+
+    def _asked(self, signature: Any, inputs: Mapping[str, Any]) -> str:
+        fenced = self._fenced(signature, inputs)
+        if "question" in signature.input_fields:
+            field = signature.output_fields["level"]
+            choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
+            asked = [
+                inputs.get("given"),
+                inputs.get("said"),
+                inputs.get("question"),
+                choice,
+                self._labels_only(signature),
+            ]
+            return f"{fenced}\n\n" + "\n".join(part for part in asked if part)
+        return f"{fenced}\n\n{inputs['context']}" if inputs.get("context") else fenced
+
+    def _fenced(self, signature: Any, inputs: Mapping[str, Any]) -> str:
+        texts = _judged_texts(signature, inputs)
+        code = hashlib.sha256("\n\n".join(texts.values()).encode()).hexdigest()[:8]
+        fence = f"{self.words.fence_name}-{code}"
+        parts = {heading: f"<<{fence}>>\n{text}\n<</{fence}>>" for heading, text in texts.items()}
+        if len(parts) == 1:
+            return next(iter(parts.values()))
+        return "\n\n".join(f"{heading}:\n{part}" for heading, part in parts.items())
+
+    def _continued(self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> list[str]:
+        """A text for a base model, in parts that many requests begin with; it ends where the label is to follow. Line
+        breaks in the judged texts are folded, so that each stays on its line."""
+        answer, field = self.words.answer, signature.output_fields["level"]
+        if "said" not in signature.input_fields:
+            shots = [f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos]
+            last = self._line(signature, inputs)
+            opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
+            head = "\n\n".join(part for part in (signature.instructions, *shots, opened) if part)
+            return [head, f"{last[len(opened) :]}\n{answer}:"]
+        choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
+        # Without a demonstration a base model puts a space after the colon; the label is read after that space.
+        shots = []
+        for demo in demos:
+            put = self._put(signature, demo, choice)
+            shots.append(f"{self._line(signature, demo)}\n\n{put}\n{answer}: {_label(field, demo)}\n\n")
+        question = f"{self._put(signature, inputs, choice)}\n{answer}: "
+        return [part for part in ("".join(shots), f"{self._line(signature, inputs)}\n\n", question) if part]
+
+    @staticmethod
+    def _put(signature: Any, inputs: Mapping[str, Any], choice: str) -> str:
+        asked = [inputs.get("given") or "", inputs.get("said"), signature.instructions, choice]
+        return "\n".join(part for part in asked if part is not None)
+
+    def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
+        texts = _judged_texts(signature, inputs)
+        named = dict.fromkeys([self.words.text], *texts.values()) if len(texts) == 1 else texts
+        return "\n".join(f"{heading}: {' '.join(text.split())}" for heading, text in named.items())
+
+
+def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
+    """The raw answer without white space around it, and the JSON object it is; a Markdown code fence is tolerated.
+
+    Raises:
+        UnparseableAnswer: Anything else stands there.
+    """
+    raw = (text or "").strip()
+    fenced = _FENCED.match(raw)
+    try:
+        answer = json.loads(fenced.group(1) if fenced else raw, parse_constant=lambda name: name)
+    except json.JSONDecodeError as error:
+        raise UnparseableAnswer(f"not a JSON object ({error.msg} at character {error.pos})", raw) from None
+    if not isinstance(answer, dict):
+        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
+    return raw, answer
+
+
+def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
+    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused.
+
+    Raises:
+        UnparseableAnswer: Not the object asked for, a missing or empty field, or one of another type.
+        OffScaleAnswer: A number or category that is not on its scale.
+    """
+    raw, given = json_object(text)
+    for name in fields:
+        if name not in given:
+            raise UnparseableAnswer(f"the field `{name}` is missing", raw)
+    unknown = [name for name in given if name not in fields]
+    if exact and unknown:
+        raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
+    found = {name: _typed(name, field, given[name], raw) for name, field in fields.items()}
+    for name, field in fields.items():
+        for mark, sign, where in (("at_least", 1, "below"), ("at_most", -1, "above")):
+            other = _mark(field, mark)
+            if other is not None and sign * found[name] < sign * found[other]:
+                raise UnparseableAnswer(f"`{name}` is {found[name]:g}, {where} `{other}` {found[other]:g}", raw)
+    for name, value in given.items():
+        parts = value if isinstance(value, list) else [value]
+        if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
+            raise UnparseableAnswer(f"`{name}` is empty", raw)
+    return found
+
+
+def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
+    scale: Scale | None = _mark(field, "scale")
+    if scale is not None:
+        if scale.kind == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise UnparseableAnswer(f"`{name}` is {value!r}, not a number", raw)
+        try:
+            return scale.read(value)
+        except ValueError as error:
+            raise OffScaleAnswer(f"`{name}` {error}", raw) from None
+    try:
+        return TypeAdapter(field.annotation).validate_json(json.dumps(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in (name, *first["loc"]))
+        raise UnparseableAnswer(f"`{where}`: {first['msg'][:1].lower() + first['msg'][1:]}", raw) from None
+
+
+def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """What is judged, by heading."""
+    return {
+        str(_mark(field, "desc")): str(inputs[name])
+        for name, field in signature.input_fields.items()
+        if _mark(field, "judged")
+    }
+
+
+def _usable(signature: Any, demo: Mapping[str, Any]) -> bool:
+    """Whether a demonstration says what was judged and at least one thing that this signature answers."""
+    known = all(name in demo for name, field in signature.input_fields.items() if _mark(field, "judged"))
+    return known and bool(_answers(signature, demo))
+
+
+def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, field in signature.output_fields.items():
+        value = demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _answer(signature: Any, demo: Mapping[str, Any]) -> str:
+    if "level" in signature.output_fields:
+        return _label(signature.output_fields["level"], demo)
+    return json.dumps({name: _plain(value) for name, value in _answers(signature, demo).items()}, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _label(field: Any, demo: Mapping[str, Any]) -> str:
+    """The label of a demonstration: its own, or that of the level nearest to its score (the lower one at a tie)."""
+    if demo.get("level") is not None:
+        return str(demo["level"])
+    labels, values = _mark(field, "labels"), _mark(field, "values")
+    return str(min(zip(values, labels, strict=True), key=lambda pair: abs(pair[0] - float(demo[SCORE])))[1])
