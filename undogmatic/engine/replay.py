@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -37,17 +38,22 @@ class NotedReplies(Gateway):
         super().__init__()
         self._noted: dict[str, deque[Call]] = defaultdict(deque)
         for call in calls:
-            self._noted[digest([call.model, call.request])].append(call)
+            self._noted[_key(call.model, call.request)].append(call)
 
     async def call(
         self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]], timed: bool = True
     ) -> Reply:
         """The noted answer. Raises ConfigError where there is none (left)."""
-        noted = self._noted[digest([model, request])]
+        noted = self._noted[_key(model, request)]
         if not noted:
             raise ConfigError(f"{model} would be asked what it was not asked there")
         call = noted.popleft()
         return Reply(call.reply, call.input_tokens, call.output_tokens, call.usd)
+
+
+def _key(model: str, request: dict[str, Any]) -> str:
+    """By which a request is known again: 100 and 100.0 are one number in JSON."""
+    return digest(json.loads(json.dumps([model, request]), parse_int=float))
 
 
 def replay(parts: Parts, items: Sequence[Item], folder: Path) -> Replay:
