@@ -10,9 +10,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from undogmatic.errors import ConfigError
+from undogmatic.wordings import languages
 
 ALLOWED_PACKAGES = ("undogmatic",)
 
@@ -33,7 +34,14 @@ class RunSection(_Section):
 class ReportSection(_Section):
     """`report.*`."""
 
-    language: Literal["pt", "en"] = "en"
+    language: str = "en"
+
+    @field_validator("language")
+    @classmethod
+    def _known(cls, language: str) -> str:
+        if language not in languages():
+            raise ValueError(f"there are reports in {', '.join(languages())}")
+        return language
 
 
 class OptimizerSection(_Section):

@@ -6,6 +6,7 @@ import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from undogmatic.progress import Progress
 from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
+from undogmatic.wordings import Licensed, texts_beside
 
 
 def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:
@@ -54,6 +56,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
     results = analyse(analysis, table, np.random.default_rng(chosen.seed))
     finished = _finished(config, said, parts, manifest, judged, results, started)
+    finished = replace(finished, **_words(dataset, analysis, parts, results))
     _report(finished, tracker)
     return _close(finished, manifest)
 
@@ -83,6 +86,18 @@ def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int
         table = Judged(tabulate(items, [], repeats, parts.expected()), parts.rubric, digest=items_digest(items))
         for part in read_by(analysis, table).values():
             analysis.check(part)
+
+
+def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[AnalysisResult]) -> dict[str, Any]:
+    """Where the words of dataset and analyses lie, and what models and dataset say of their licences."""
+    texts = [*texts_beside(dataset), *texts_beside(analysis), *(path for result in results for path in result.texts)]
+    models = [source.model for step in parts.judges for source in step.judge.readouts()]
+    said = {str(model.licence): model.licence for model in models}
+    return {
+        "texts": list(dict.fromkeys(texts)),
+        "model_licences": list(said.values()),
+        "data_licence": dataset.licence if isinstance(dataset, Licensed) else None,
+    }
 
 
 def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
@@ -192,6 +207,7 @@ def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
         choices=dict(finished.choices),
         uses_prompt=finished.uses_prompt,
         model=finished.model_name,
+        texts=[str(path) for path in finished.texts],
     )
     if missing:
         raise RunStopped(

@@ -13,6 +13,7 @@ import pandas as pd
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding
 from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
+from undogmatic.wordings import Licence
 
 _SCORES = ["pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
 
@@ -73,6 +74,9 @@ class FinishedRun:
         fitted: How many of the items something in a judge was fitted on.
         dataset_digest: SHA-256 over the items.
         versions: Package -> version, with "python" and "git" (commit, or "unknown").
+        texts: Files with the words of its dataset and analyses.
+        model_licences: What its models say of their licences, each once; None for one that says nothing.
+        data_licence: What the dataset says of its licence.
     """
 
     name: str
@@ -97,6 +101,9 @@ class FinishedRun:
     started: float
     seconds: float
     repeatability: Repeatability
+    texts: Sequence[Path] = ()
+    model_licences: Sequence[Licence | None] = (None,)
+    data_licence: Licence | None = None
 
     @property
     def uses_prompt(self) -> bool:
@@ -127,7 +134,8 @@ class SweepResult:
         findings: Sentences; the first is the verdict.
         failed: Jobs without a result: (job, message).
         tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
-        scale: Ends of the rubric's scale, for axes of scores.
+        rubric: That of the first job with a result, or None.
+        texts: Files with the words of the sweep and of the jobs' analyses.
     """
 
     name: str
@@ -142,7 +150,8 @@ class SweepResult:
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    scale: tuple[float, float] = (0.0, 100.0)
+    rubric: Rubric | None = None
+    texts: Sequence[Path] = ()
 
 
 def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:

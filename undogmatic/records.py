@@ -57,6 +57,7 @@ class Item(Record):
         labels: What people said: criterion -> rater -> number or category.
         parent, maker: Of an item made from another: that item's id, and what made it (a step and its model).
         place: Where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
+        label_scale: Ends of the scale its labels were given on, where its dataset says so; no part of it either.
     """
 
     id: str = Field(min_length=1)
@@ -68,6 +69,7 @@ class Item(Record):
     maker: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     place: str | None = Field(default=None, exclude=True, repr=False)
+    label_scale: tuple[float, float] | None = Field(default=None, exclude=True, repr=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -291,6 +293,25 @@ class Rubric(Record):
         """An interval of shares as scores."""
         return self.units(shares[0]), self.units(shares[1])
 
+    def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:
+        """A label as a number of this scale.
+
+        Args:
+            given: A number or a category's name.
+            ends: Of another numeric scale on which it was given, to be mapped linearly; None is this one.
+        Raises:
+            ValueError: It is on neither, or this scale has no ends to map to.
+        """
+        if ends is None or ends == (self.minimum, self.maximum):
+            return self.scale.read(given)
+        if not isinstance(self.scale, NumericScale):
+            raise ValueError(f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to {self.scale.span()}")
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise ValueError(f"is {given!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
+        if not ends[0] <= given <= ends[1]:
+            raise ValueError(f"is {given:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
+        return self.units((given - ends[0]) / (ends[1] - ends[0]))
+
     def with_labels(self, item: Item) -> Item:
         """The item with its overall labels as numbers of this scale.
 
@@ -303,11 +324,15 @@ class Rubric(Record):
         read = {}
         for rater, value in given.items():
             try:
-                read[rater] = self.scale.read(value)
+                read[rater] = self.read(value, item.label_scale)
             except ValueError as error:
                 whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
                 raise ValueError(f"{whose} {error}, the scale of rubric={self.name}") from None
-        return item if read == given else item.model_copy(update={"labels": item.labels | {OVERALL: read}})
+        if read == given:
+            return item
+        # On this scale from now on, and known to be: a second call changes nothing.
+        ends = None if item.label_scale is None else (self.minimum, self.maximum)
+        return item.model_copy(update={"labels": item.labels | {OVERALL: read}, "label_scale": ends})
 
 
 class ScoreDistribution(Record):

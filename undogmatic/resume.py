@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from undogmatic.outcome import Repeatability
     from undogmatic.records import Judgment
 
-MANIFEST = "run.json"
-SWEEP_MANIFEST = "sweep.json"
 FORMAT = 2
 """Of `run.json`; runs of earlier versions note none, and their identity was made otherwise."""
 
@@ -60,8 +59,9 @@ def _free(fresh: str) -> str:
 def _last_unfinished(root: str, name: str) -> Path:
     unfinished = []
     for manifest in Path(root).glob(f"*/*/{name}"):
-        if json.loads(manifest.read_text(encoding="utf-8")).get("status") != "finished":
-            unfinished.append(manifest.parent)
+        with suppress(DataError):  # a damaged one cannot be continued
+            if RunFolder(manifest.parent).json(name).get("status") != "finished":
+                unfinished.append(manifest.parent)
     if not unfinished:
         what = "sweep" if name == SWEEP_MANIFEST else "run"
         raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
@@ -162,35 +162,36 @@ class Manifest:
         calls = sum(j.cost.calls for j in judgments)
         cached = sum(j.cost.cached for j in judgments)
         share = cached / (calls + cached) if calls + cached else 0.0
-        earlier = self._earlier()
-        if earlier is None:
-            return Repeatability(None, None, None, share, deterministic)
-        import pandas as pd
+        for earlier in self._earlier():
+            with suppress(DataError, KeyError, ValueError):  # what is wrong with another run is no fault of this one
+                before, now = _beside(RunFolder(earlier).table(SCORES), frame)
+                gap = (now - before).abs()
+                same_missing = bool((now.isna() == before.isna()).all())
+                largest = float(gap.max()) if gap.notna().any() else 0.0
+                return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
+        return Repeatability(None, None, None, share, deterministic)
 
-        # An id such as "NA" is an id; only an empty cell is a missing score.
-        kept = pd.read_csv(earlier / "scores.csv", dtype={"item_id": str}, keep_default_na=False, na_values=[""])
-        keys = [column for column in ("item_id", "judge", "criterion") if column in kept]
-        before = kept.set_index(keys)["score"]
-        now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
-        gap = (now - before.reindex(now.index)).abs()
-        same_missing = bool((now.isna() == before.reindex(now.index).isna()).all())
-        largest = float(gap.max()) if gap.notna().any() else 0.0
-        return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
-
-    def _earlier(self) -> Path | None:
+    def _earlier(self) -> list[Path]:
+        """Finished runs of the same identity beside this one, the newest first."""
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         found = []
-        for path in (p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
-            if path.parent.resolve() == self.folder.resolve():
-                continue
-            with suppress(OSError, ValueError, AttributeError):  # another program's run.json
-                data = json.loads(path.read_text(encoding="utf-8"))
-                if data.get("identity") == self.identity and data.get("status") == "finished":
-                    found.append((data["ended"], path.parent))
-        return max(found)[1] if found else None
+        for path in (p.parent for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
+            with suppress(DataError, TypeError, ValueError):  # another program's run.json
+                facts = RunFolder(path).facts
+                same = facts.get("identity") == self.identity and facts.get("status") == "finished"
+                if same and path.resolve() != self.folder.resolve():
+                    found.append((float(facts.get("ended", 0)), path))
+        return [path for _, path in sorted(found, reverse=True)]
 
     def _write(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = self.folder / f".{MANIFEST}.{os.getpid()}"
         temporary.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
         temporary.replace(self.folder / MANIFEST)
+
+
+def _beside(kept: pd.DataFrame, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
+    keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+    now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
+    return kept.set_index(keys)["score"].reindex(now.index), now

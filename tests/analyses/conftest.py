@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import undogmatic
 from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
+
+PACKAGE = Path(undogmatic.__file__).parent
+SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
+"""All words that lie beside their modules."""
 
 
 @pytest.fixture
@@ -30,13 +36,13 @@ def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
         everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
         for finding in everything:
             for language in ("en", "pt"):
-                words = Words(language, strict=True)
+                words = Words(language, SHIPPED, strict=True)
                 assert words.say(finding)
                 wording = words.find(finding.key)
                 assert wording is not None
                 assert placeholders(wording) == set(finding.values), f"{finding.key} in {language}.yaml"
         for language in ("en", "pt"):
-            _names(result, Words(language, strict=True))
+            _names(result, Words(language, SHIPPED, strict=True))
         return {finding.key: finding for finding in everything}
 
     return read
@@ -49,7 +55,8 @@ def _names(result: AnalysisResult, words: Words) -> None:
     for name, table in result.tables.items():
         assert words.text(f"{result.name}.table_{name}")
         for column in table.columns:
-            known = [words.find(f"{place}.{column}") for place in (f"{result.name}.names", "columns", "common.names")]
+            places = (f"{result.name}.names", "columns", "names", "common.names")
+            known = [words.find(f"{place}.{column}") for place in places]
             assert any(known), f"column {column} of {result.name}.{name} in {words.language}.yaml"
     for metric in result.metrics:
         assert words.metric(metric.removesuffix("_low").removesuffix("_high")), f"{metric} in {words.language}.yaml"

@@ -140,7 +140,7 @@ def test_all_measures_are_compared_and_the_finest_is_used(rng: np.random.Generat
             "distribution": ScoreDistribution(values=(0, 100), probabilities=(top, 1 - top)),
             "confidence": 100 - error,
             "uncertainty": "high" if error > 10 else "medium" if error > 5 else "low",
-            "details": {"critique_strength": min(1.0, error / 30)},
+            "doubt": min(1.0, error / 30),
         }
 
     result = analysed(simulated(several), rng)
@@ -155,18 +155,18 @@ def test_all_measures_are_compared_and_the_finest_is_used(rng: np.random.Generat
     said(result)
 
 
-def test_a_degenerate_debate_is_as_unsure_as_can_be() -> None:
-    def debated(position: float | None) -> dict[str, Any]:
-        return {"details": {"gap": -10.0} if position is None else {"gap": 50.0, "judge_position": position}}
+def test_the_procedures_own_doubt_comes_first_and_where_one_judgment_lacks_it_the_next_measure() -> None:
+    def chosen(*doubts: float | None) -> str | None:
+        items = [Item(id=f"i{k}", text="t", label=50.0) for k in range(len(doubts))]
+        judgments = [verdict(f"i{k}", 50.0, doubt=doubt, interval=(k, 50)) for k, doubt in enumerate(doubts)]
+        found = uncertainties(tabulate(items, judgments, 1))
+        with pytest.raises(ConfigError, match=r"`analysis\.uncertainty` is 'entropy'.*width"):
+            choose(found, "entropy")
+        return choose(found, "auto")
 
-    positions = [0.5, 0.1, None, 0.9]
-    items = [Item(id=f"i{k}", text="t", label=50.0) for k in range(4)]
-    judgments = [verdict(i.id, 50.0, **debated(p)) for i, p in zip(items, positions, strict=True)]
-    found = uncertainties(Judged(tabulate(items, judgments, 1), rubric()).frame)
-    assert found["procedure"].tolist() == pytest.approx([0.5, 0.1, 0.5, 0.1])
-    assert choose(found, "auto") == "procedure"
-    with pytest.raises(ConfigError, match=r"`analysis\.uncertainty` is 'width'.*procedure"):
-        choose(found, "width")
+    assert chosen(0.5, 0.1, 0.5) == "procedure"
+    assert chosen(0.5, None, 0.5) == "width"
+    assert chosen(0.5, 0.5, 0.5) == "width"  # tells no item from another
 
 
 def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, said: Said) -> None:

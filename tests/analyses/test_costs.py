@@ -83,7 +83,7 @@ def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, sai
 
 def test_a_baseline_must_be_a_run_over_the_same_texts(tmp_path: Path) -> None:
     run = judged([verdict(f"i{k}", 50.0) for k in range(4)])
-    with pytest.raises(ConfigError, match=r"`analysis\.baseline` names"):
+    with pytest.raises(ConfigError, match=r"`analysis\.baseline` is .*not a folder"):
         CostsAnalysis(baseline=str(tmp_path / "none")).check(run)
     with pytest.raises(DataError, match="shares 4 items"):
         CostsAnalysis(baseline=baseline(tmp_path / "other", 6)).check(run)

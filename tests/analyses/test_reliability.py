@@ -187,7 +187,7 @@ class TestWhatDoesNotFit:
 
     def test_a_folder_without_journal_names_the_runs_beside_it(self, tmp_path: Path) -> None:
         folder(tmp_path / "10-22-33", [1.0])
-        with pytest.raises(ConfigError, match=r"analysis\.against.*no judgments\.jsonl.*10-22-33"):
+        with pytest.raises(ConfigError, match=r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"):
             ReliabilityAnalysis(against=[str(tmp_path / "10-22-34")]).check(repeats([1.0]))
 
     def test_a_negative_tolerance(self) -> None:

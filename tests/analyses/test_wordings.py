@@ -1,54 +1,38 @@
-"""Every finding that an analysis can make has words in both languages, and no wording is left over."""
+"""Every finding that an analysis can make has words, and no wording is left over."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-import pytest
-
 import undogmatic.analyses
-from tests.analyses.conftest import placeholders
-from undogmatic.report.words import Words
+from undogmatic.wordings import read
 
-SECTIONS = (
-    "analyses",
-    "ab",
-    "controls",
-    "adversarial",
-    "reliability",
-    "labelled",
-    "suite",
-    "none",
-    "calibration",
-    "conformal",
-    "costs",
-    "few_labels",
-)
+FOLDER = Path(undogmatic.analyses.__path__[0])
 NOT_FINDINGS = ("question", "title", "names", "metrics")
 
 
 def keys_in_code() -> tuple[set[str], set[str]]:
     """First arguments of `Finding(...)`: whole keys, and beginnings of keys that end in a value."""
     whole, beginnings = set(), set()
-    for path in Path(undogmatic.analyses.__path__[0]).glob("*.py"):
+    for path in FOLDER.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 whole.add(node.value)
             if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
                 beginnings.add(str(node.values[0].value))
-    sections = tuple(f"{s}." for s in SECTIONS)
+    sections = tuple({f"{key.partition('.')[0]}." for key in wordings()})
     return {k for k in whole if k.startswith(sections)}, {b for b in beginnings if b.startswith(sections) and "_" in b}
 
 
-def wordings(language: str) -> dict[str, str]:
-    """The findings' wordings of the analyses' sections by key."""
-    texts = Words(language).texts
+def wordings() -> set[str]:
+    """The keys of the findings' wordings beside the analyses."""
     return {
-        f"{section}.{key}": text
-        for section in SECTIONS
-        for key, text in texts[section].items()
+        f"{section}.{key}"
+        for path in FOLDER.glob("*.texts.yaml")
+        for section, texts in read(path)["en"].items()
+        for key in texts
         if key not in NOT_FINDINGS and not key.startswith(("caption_", "table_"))
     }
 
@@ -56,7 +40,7 @@ def wordings(language: str) -> dict[str, str]:
 def finding_keys() -> set[str]:
     """Keys that are the first argument of a `Finding(...)` in the code, as far as they are written out."""
     found = set()
-    for path in Path(undogmatic.analyses.__path__[0]).glob("*.py"):
+    for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
                 first = node.args[0]
@@ -65,20 +49,12 @@ def finding_keys() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("language", ["en", "pt"])
-def test_every_finding_in_the_code_has_words(language: str) -> None:
+def test_every_finding_in_the_code_has_words() -> None:
     assert len(finding_keys()) > 40
-    assert finding_keys() <= set(wordings(language))
+    assert finding_keys() <= wordings()
 
 
 def test_no_wording_is_left_over() -> None:
     whole, beginnings = keys_in_code()
-    unused = {k for k in wordings("en") if k not in whole and not k.startswith(tuple(beginnings))}
+    unused = {k for k in wordings() if k not in whole and not k.startswith(tuple(beginnings))}
     assert not unused
-
-
-def test_both_languages_say_the_same() -> None:
-    english, portuguese = wordings("en"), wordings("pt")
-    assert english.keys() == portuguese.keys()
-    for key, text in english.items():
-        assert placeholders(text) == placeholders(portuguese[key]), key

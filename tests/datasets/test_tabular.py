@@ -6,8 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Rubric
+from undogmatic.scale import OrderedScale
 
 
 def lines(path: Path, *rows: object) -> str:
@@ -125,3 +129,49 @@ def test_rubbish_parquet_is_a_data_error(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"nonsense")
     with pytest.raises(DataError, match="not a Parquet file"):
         TextsDataset(str(tmp_path / "t.parquet")).load()
+
+
+class TestLabelScale:
+    def ten(self, folder: Path, *labels: float) -> str:
+        return lines(folder / "ten.jsonl", *({"text": f"t{n}", "label": label} for n, label in enumerate(labels)))
+
+    def test_labels_that_seem_to_be_on_another_scale_are_refused_with_both_ways_out(
+        self, tmp_path: Path, rubric: Rubric
+    ) -> None:
+        file = self.ten(tmp_path, *range(1, 11))
+        with pytest.raises(DataError) as caught:
+            on_scale(TextsDataset(file).load(), rubric)
+        said = str(caught.value)
+        assert said.startswith(f"{file}: all 10 labels lie between 1 and 10, while rubric=toy runs from 0 to 100.")
+        assert "dataset.label_scale=[1,10]" in said
+        assert "dataset.label_scale=[0,100]" in said
+        mapped = on_scale(TextsDataset(file, label_scale=(1, 10)).load(), rubric)
+        assert [item.label for item in mapped] == pytest.approx([100 * n / 9 for n in range(10)])
+        assert on_scale(mapped, rubric) == mapped
+        meant = on_scale(SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric)
+        assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
+        assert on_scale(meant, rubric) == meant
+
+    @pytest.mark.parametrize("labels", [range(1, 10), [0.0] * 12, [*range(1, 11), 10.5]])
+    def test_few_labels_those_all_at_the_end_and_higher_ones_pass(
+        self, tmp_path: Path, rubric: Rubric, labels: list[float]
+    ) -> None:
+        items = on_scale(TextsDataset(self.ten(tmp_path, *labels)).load(), rubric)
+        assert [item.label for item in items] == list(labels)
+
+    def test_a_label_off_the_named_scale_is_refused_by_its_place(self, tmp_path: Path, rubric: Rubric) -> None:
+        with pytest.raises(DataError, match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10"):
+            on_scale(TextsDataset(self.ten(tmp_path, 1, 11), label_scale=(1, 10)).load(), rubric)
+
+    @pytest.mark.parametrize("ends", [(10, 1), (5, 5), (0, float("inf")), (float("nan"), 1)])
+    def test_a_scale_that_is_none_is_refused(self, tmp_path: Path, ends: tuple[float, float]) -> None:
+        with pytest.raises(ConfigError, match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]"):
+            TextsDataset(self.ten(tmp_path, 1), label_scale=ends)
+
+    def test_categories_have_no_ends_to_map_to(self, tmp_path: Path, rubric: Rubric) -> None:
+        wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
+        yes_no = rubric.model_copy(
+            update={"scale": OrderedScale(categories=("no", "yes")), "guide": None, "wordings": wordings}
+        )
+        with pytest.raises(DataError, match="cannot be mapped to no / yes of rubric=toy"):
+            on_scale(TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no)

@@ -16,7 +16,6 @@ from undogmatic.engine.journal import JUDGMENTS
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.report.words import Words
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
@@ -67,9 +66,8 @@ def test_judges_of_one_name_are_told_apart_everywhere(tmp_path: Path) -> None:
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["score.none.mean"] == metrics["score-2.none.mean"]
     assert metrics["judged"] == 12
-    report = (folder / "report.md").read_text(encoding="utf-8")
-    title = Words("en").text("none.title")
-    assert all(f"## {title}: {judge}\n" in report for judge in ("score", "score-2"))
+    headings = [line for line in (folder / "report.md").read_text(encoding="utf-8").splitlines() if line[:2] == "##"]
+    assert len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
     assert len(list((folder / "figures").iterdir())) == 2
 
 

@@ -12,38 +12,15 @@ import pytest
 import yaml
 
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, tabulate
+from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.paths import conf_folder
 from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
-from undogmatic.report import words
+from undogmatic.sweep.compare import OWN_TEXTS
+from undogmatic.wordings import texts_beside
 
-TRIAL = {
-    "en": {
-        "question": "Does {model} tell the two sorts apart?",
-        "title": "The trial",
-        "verdict": "Believe the order, not the numbers: {n:d} pairs, {share:.0%}, {interval:.2f}, {p:p}.",
-        "plain": "Mean difference {difference:.1f} points.",
-        "best": "{value:as metric} {interval:as metric}",
-        "metrics": {"share": "Pairs in order", "rank_biserial": "Effect size"},
-        "names": {"sort": "Sort"},
-    },
-    "pt": {
-        "question": "{model} distingue os dois tipos?",
-        "title": "O ensaio",
-        "verdict": "Acredite na ordem, não nos números: {n:d} pares, {share:.0%}, {interval:.2f}, {p:p}.",
-        "plain": "Diferença média de {difference:.1f} pontos.",
-        "best": "{value:as metric} {interval:as metric}",
-        "metrics": {"share": "Pares na ordem", "rank_biserial": "Tamanho do efeito"},
-        "names": {"sort": "Tipo"},
-    },
-}
-
-
-@pytest.fixture(autouse=True)
-def trial_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wordings of an analysis called `trial`, beside the real ones."""
-    real = words._texts
-    monkeypatch.setattr(words, "_texts", lambda language: {**real(language), "trial": TRIAL[language]})
+TRIAL = Path(__file__).with_name("trial.texts.yaml")
+"""The wordings of an analysis called `trial`."""
 
 
 def shame() -> Rubric:
@@ -165,6 +142,7 @@ def finished(tmp_path: Path) -> Build:
             "started": 1767323045.0,
             "seconds": 4.0,
             "repeatability": Repeatability(None, None, None, 0.0, True),
+            "texts": (TRIAL, *texts_beside(CuratedDataset)),
         }  # fmt: skip
         return FinishedRun(**(run | fields))
 
@@ -204,4 +182,6 @@ def swept(tmp_path: Path) -> SweepResult:
         agreement=pd.DataFrame({"left": ["local-a"], "right": ["tfidf-a"], "spearman": [0.91]}),
         findings=[Finding("trial.plain", {"difference": 6.5}), Finding("trial.plain", {"difference": 1.5})],
         failed=[("gpt-a", "model=gpt needs OPENAI_API_KEY <script>")],
+        rubric=shame(),
+        texts=(OWN_TEXTS, TRIAL),
     )

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.report.conftest import shame
 from undogmatic.analyses.base import FigureData
+from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.report import figures
 from undogmatic.report.pen import Pen
 from undogmatic.report.words import Words
+from undogmatic.scale import NumericScale
+from undogmatic.wordings import texts_beside
 
 NAN = float("nan")
 DATA: dict[str, tuple[dict[str, Any], int]] = {
@@ -89,7 +93,7 @@ def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_
     data, n = DATA[kind]
     words = Words(language, strict=True)
     figure = FigureData("it", kind, data)
-    figures.draw(figure, words, "trial", (0, 100), tmp_path / "figures" / "it.png")
+    figures.draw(figure, words, "trial", shame(), tmp_path / "figures" / "it.png")
     head = (tmp_path / "figures" / "it.png").read_bytes()[:24]
     width, _ = struct.unpack(">II", head[16:])
     assert head.startswith(b"\x89PNG") and width == 1080
@@ -102,16 +106,19 @@ def test_a_missing_key_is_named(kind: str, tmp_path: Path) -> None:
     required = next(iter(data))
     broken = FigureData("it", kind, {k: v for k, v in data.items() if k != required})
     with pytest.raises(ValueError, match=required):
-        figures.draw(broken, Words("en"), "trial", (0, 100), tmp_path / "it.png")
+        figures.draw(broken, Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
 def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"pie.*box.*calibration"):
-        figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", (0, 100), tmp_path / "it.png")
+        figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
-    figure = figures.KINDS["box"](DATA["box"][0], Pen(Words("pt"), "trial", (1, 5)))
+    five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
+    figure = figures.KINDS["box"](
+        DATA["box"][0], Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
+    )
     ax = figure.axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
@@ -121,7 +128,7 @@ def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
 
 def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
     data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
-    figure = figures.KINDS["forest"](data, Pen(Words("pt"), "trial", (0, 100)))
+    figure = figures.KINDS["forest"](data, Pen(Words("pt"), "trial", shame()))
     figure.draw_without_rendering()
     ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
     assert any("," in t for t in ticks) and not any("." in t for t in ticks)
@@ -135,17 +142,17 @@ def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
         "y_label": "score",
         "groups": list("abcdefghi"),
     }
-    figure = figures.KINDS["scatter"](data, Pen(Words("en"), "trial", (0, 100)))
+    figure = figures.KINDS["scatter"](data, Pen(Words("en"), "trial", shame()))
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
 
 
 def test_equal_points_lie_beside_each_other() -> None:
-    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, Pen(Words("en"), "trial", (0, 100)))
+    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, Pen(Words("en"), "trial", shame()))
     points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
 
 
 def test_pyplot_is_not_used(tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
-    figures.draw(FigureData("it", "box", DATA["box"][0]), Words("en"), "trial", (0, 100), tmp_path / "it.png")
+    figures.draw(FigureData("it", "box", DATA["box"][0]), Words("en"), "trial", shame(), tmp_path / "it.png")
     assert ("matplotlib.pyplot" in sys.modules) == before

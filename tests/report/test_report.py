@@ -170,15 +170,15 @@ def test_without_hydra_the_command_is_made_from_the_choices(finished: Build) -> 
     assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(line.split())
 
 
-def test_licences_follow_model_and_data(finished: Build) -> None:
-    run = finished()
-    assert "Gemma Terms of Use" in written(run)[1]
-    own = run.config | {
-        "model": {"path": "my.gguf"},
-        "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset"},
-    }  # type: ignore[operator]
-    _, shown = written(dataclasses.replace(run, config=own))
-    assert "model.path=my.gguf is under its publisher's own licence" in shown and "the user's own" in shown
+def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> None:
+    run = finished(model_licences=[{"en": "Mine."}, {"fr": "À moi."}], data_licence={"en": "Ours.", "pt": "Nosso."})
+    _, shown = written(run)
+    assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
+
+
+def test_where_no_licence_is_declared_a_neutral_sentence_stands(finished: Build) -> None:
+    _, shown = written(finished())
+    assert "under its provider's terms" in shown and "the user's own" in shown
 
 
 def test_terminal_says_verdict_numbers_readout_repeatability_and_paths(

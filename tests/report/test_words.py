@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
-import undogmatic.analyses
+from tests.analyses.conftest import SHIPPED
+from tests.report.conftest import TRIAL
+from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Finding
-from undogmatic.report.words import NOTHING, TEXTS, MissingWording, Words, visible
-
-LANGUAGES = ("en", "pt")
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.errors import ConfigError
+from undogmatic.report.words import NOTHING, MissingWording, Words, visible
+from undogmatic.wordings import REPORT_TEXTS, languages, read, texts_beside
 
 
 def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -27,46 +28,47 @@ def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
             yield (*path, key), value
 
 
-def texts(language: str) -> dict[tuple[str, ...], str]:
-    return dict(entries(yaml.safe_load((TEXTS / f"{language}.yaml").read_text(encoding="utf-8"))))
-
-
 def fields(wording: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}
 
 
-def test_both_languages_have_the_same_wordings_with_the_same_values() -> None:
-    english, portuguese = texts("en"), texts("pt")
-    assert english.keys() == portuguese.keys()
-    for key, wording in english.items():
-        assert isinstance(wording, str) and isinstance(portuguese[key], str), key
-        assert fields(wording) == fields(portuguese[key]), key
+def by_language(source: Path) -> dict[str, dict[tuple[str, ...], str]]:
+    """Its wordings per language: of a file beside a module, or of the report's own folder."""
+    if source.is_dir():
+        return {code: dict(entries(read(source / f"{code}.yaml"))) for code in languages()}
+    return {code: dict(entries(sections)) for code, sections in read(source).items()}
 
 
-def finding_keys() -> Iterator[tuple[str, bool]]:
-    """Keys of every `Finding(...)` in the analyses, and whether only the beginning is known (an f-string)."""
-    for path in Path(undogmatic.analyses.__path__[0]).glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"):
-                continue
-            for found in ast.walk(node.args[0]):
-                if isinstance(found, ast.JoinedStr) and isinstance(found.values[0], ast.Constant):
-                    yield str(found.values[0].value), True
-                    break
-                if isinstance(found, ast.Constant):
-                    yield str(found.value), False
+@pytest.mark.parametrize("source", [REPORT_TEXTS, *SHIPPED], ids=lambda path: path.name)
+def test_all_languages_have_the_same_wordings_with_the_same_values(source: Path) -> None:
+    found = by_language(source)
+    english = found["en"]
+    assert english and sorted(found) == languages() == ["en", "pt"]
+    for other in found.values():
+        assert other.keys() == english.keys()
+        for key, wording in english.items():
+            assert isinstance(wording, str) and isinstance(other[key], str), key
+            assert fields(wording) == fields(other[key]), key
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_finding_of_the_analyses_has_a_wording(language: str) -> None:
-    words, known = Words(language), {".".join(key) for key in texts(language)}
-    keys = set(finding_keys())
-    assert len(keys) > 20
-    for key, beginning_only in keys:
-        if beginning_only:
-            assert any(k.startswith(key) for k in known), key
-        elif "." in key:
-            assert words.find(key) is not None, key
+def test_a_language_that_lacks_a_wording_says_it_in_english(tmp_path: Path) -> None:
+    (tmp_path / "mine.texts.yaml").write_text("en: {mine: {a: 'Mean {x:.1f}.', b: B}}\nfr: {mine: {b: Bé}}\n")
+    words = Words("fr", [tmp_path / "mine.texts.yaml"], strict=True)
+    assert words.say(Finding("mine.a", {"x": 2})) == "Mean 2.0."
+    assert words.text("mine.b") == "Bé"
+
+
+def test_the_unit_is_the_rubrics_or_a_general_word() -> None:
+    assert Words("pt", [], "estrelas").text("figures.axes.difference") == "Diferença (estrelas)"
+    assert Words("pt").text("figures.axes.difference") == "Diferença (unidades)"
+    assert Words("en", [], "{0.x}").text("figures.axes.difference") == "Difference (0.x)"
+
+
+@pytest.mark.parametrize("text", ["en: [", "en: words", "- en"])
+def test_a_damaged_file_of_words_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.texts.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"mine\.texts\.yaml"):
+        read(tmp_path / "mine.texts.yaml")
 
 
 @pytest.mark.parametrize(
@@ -95,18 +97,21 @@ def test_numbers_in_both_languages(value: Any, spec: str, english: str, portugue
 @pytest.mark.parametrize("value", [None, float("nan"), np.nan, (None, float("nan"))])
 def test_no_value_is_a_dash_never_a_number(value: Any) -> None:
     assert Words("pt").number(value, ".1f") == NOTHING
-    assert Words("pt").say(Finding("trial.plain", {"difference": value})) == f"Diferença média de {NOTHING} pontos."
+    assert (
+        Words("pt", [TRIAL]).say(Finding("trial.plain", {"difference": value}))
+        == f"Diferença média de {NOTHING} pontos."
+    )
 
 
 def test_a_finding_is_worded_with_its_values() -> None:
     values = {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
-    assert Words("pt").say(Finding("trial.verdict", values)) == (
+    assert Words("pt", [TRIAL]).say(Finding("trial.verdict", values)) == (
         "Acredite na ordem, não nos números: 8 pares, 94%, [0,80; 0,99], p < 0,001."
     )
 
 
 def test_strict_words_name_the_missing_wording_or_value() -> None:
-    words = Words("en", strict=True)
+    words = Words("en", [TRIAL], strict=True)
     with pytest.raises(MissingWording, match=r"trial\.nothing"):
         words.say(Finding("trial.nothing"))
     with pytest.raises(MissingWording, match="difference"):
@@ -118,14 +123,14 @@ def test_a_report_shows_an_unworded_finding_by_its_values() -> None:
 
 
 def test_wordings_cannot_look_into_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = Words("en", strict=True)
+    words = Words("en", [TRIAL], strict=True)
     monkeypatch.setattr(words, "find", lambda key: "{x.__class__}")
     with pytest.raises(MissingWording):
         words.say(Finding("trial.plain", {"x": 1}))
 
 
 def test_names_are_translated_and_unknown_ones_stay() -> None:
-    words = Words("pt")
+    words = Words("pt", [TRIAL, *texts_beside(CuratedDataset)])
     assert words.value("attack:hedge_spam") == "ataque: atenuantes sem conteúdo"
     assert words.value("attack:brand_new") == "ataque: brand_new"
     assert words.value("gpt-5.5") == "gpt-5.5"
@@ -141,7 +146,7 @@ def test_one_and_many(n: int, said: str) -> None:
 
 
 def test_a_value_is_written_as_its_metric_is() -> None:
-    say = Words("pt", strict=True).say
+    say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
     assert say(Finding("trial.best", _valued("ab.share_expected"))) == "97% [90%; 100%]"
     assert say(Finding("trial.best", _valued("ab.auc"))) == "0,970 [0,900; 1,000]"
 

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
+from undogmatic.wordings import texts_beside
 
 COLUMNS = (
     "item_id judge criterion place pair_id condition label repeat score raw_score low high confidence entropy doubt "
@@ -171,7 +173,7 @@ def tabulate(
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the report: a key of `report/texts/<language>.yaml` and the values its wording uses."""
+    """A sentence of the report: the key of its wording (see `undogmatic.wordings`) and the values that this uses."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -200,6 +202,8 @@ class AnalysisResult:
     """Key of the metric that sums the analysis up; sweeps rank and search by it."""
     items: pd.DataFrame | None = None
     """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
+    texts: Sequence[Path] = ()
+    """The files with its words; `analyse` fills them in."""
 
     part: str = ""
     """Judge, or judge and criterion, that it is about, where the run has several."""
@@ -235,9 +239,11 @@ def read_by(analysis: Analysis, judged: Judged) -> dict[str, Judged]:
 
 
 def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
-    """Run an analysis on all that it is to read; a result of one of several says which."""
+    """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
+    words lie: beside the module that defines it."""
+    texts = texts_beside(analysis)
     return [
-        replace(result, part=part)
+        replace(result, part=part, texts=result.texts or texts)
         for part, own in read_by(analysis, judged).items()
         # Each starts from the same state, so that its intervals are those of a run with this judge alone.
         for result in analysis(own, copy.deepcopy(rng))

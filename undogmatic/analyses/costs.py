@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,8 +10,8 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
-from undogmatic.analyses.runs import judgments_of
 from undogmatic.errors import DataError
+from undogmatic.runfolder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
@@ -113,7 +112,7 @@ class CostsAnalysis:
     def _baseline(self, judged: Judged) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
-        found = judgments_of(Path(self.baseline).expanduser(), self.baseline, "analysis.baseline")
+        found = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments
         own, there = set(judged.frame["item_id"]), {j.item_id for j in found}
         if own != there:
             raise DataError(

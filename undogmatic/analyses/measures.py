@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 from undogmatic.errors import ConfigError
@@ -21,19 +20,24 @@ _LEVELS = {"low": 0.0, "medium": 1.0, "high": 2.0}
 
 
 def uncertainties(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
-    """Every measure that all of these judged rows have, larger where the judge is less sure.
+    """Every measure that all of these judged rows have; see `measured`."""
+    return {name: column for name, column in measured(rows).items() if column.notna().all()}
 
-    procedure: what the judge style itself measures, see `_procedure`. width: of the interval, in score units. entropy:
-    of the score distribution, normalised to [0, 1]. confidence: 100 - confidence. level: low 0, medium 1, high 2.
+
+def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
+    """Every measure, larger where the judge is less sure, NaN where a row has it not.
+
+    procedure: the doubt that the judge style itself measures. width: of the interval, in score units. entropy: of the
+    score distribution, normalised to [0, 1]. confidence: 100 - confidence. level: low 0, medium 1, high 2.
     """
     columns: dict[Measure, pd.Series] = {
-        "procedure": _procedure(rows),
+        "procedure": rows["doubt"],
         "width": (rows["high"] - rows["low"]).abs(),
         "entropy": rows["entropy"],
         "confidence": 100.0 - rows["confidence"],
         "level": rows["uncertainty"].map(_LEVELS),
     }
-    return {name: column.astype("float64") for name, column in columns.items() if column.notna().all()}
+    return {name: column.astype("float64") for name, column in columns.items()}
 
 
 def choose(found: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
@@ -55,26 +59,3 @@ def choose(found: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
     varying = [name for name in MEASURES if name in found and found[name].round(9).nunique() > 1]
     present = [name for name in MEASURES if name in found]
     return next(iter(varying or present), None)
-
-
-def _procedure(rows: pd.DataFrame) -> pd.Series:
-    """From the first of these details that the verdicts have; NaN without any.
-
-    Estimated accuracy (what it leaves), strength of the critique, nearness of the verdict to the middle between
-    advocate and critic, evenness of red and blue team, disagreement of a panel, entropy of the points. A debate or a
-    match without position or share is degenerate, and as unsure as can be.
-    """
-    details = {c.removeprefix("details."): rows[c] for c in rows.columns if c.startswith("details.")}
-    if "estimated_accuracy" in details:
-        return 100.0 - details["estimated_accuracy"].astype("float64")
-    if "critique_strength" in details:
-        return details["critique_strength"].astype("float64")
-    for given, middle in (("gap", "judge_position"), ("stronger_team", "blue_share")):
-        if given in details:
-            position = details.get(middle, pd.Series(np.nan, rows.index)).astype("float64")
-            evenness = (0.5 - (position - 0.5).abs()).where(position.notna(), 0.5)
-            return evenness.where(details[given].notna())
-    for name in ("disagreement", "entropy"):
-        if name in details:
-            return details[name].astype("float64")
-    return pd.Series(np.nan, rows.index)

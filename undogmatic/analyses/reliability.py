@@ -20,7 +20,7 @@ from undogmatic.analyses.base import (
     check_level,
     metric_name,
 )
-from undogmatic.analyses.runs import read_runs
+from undogmatic.analyses.runs import OtherRun, read_runs
 from undogmatic.errors import ConfigError
 from undogmatic.stats import agreement
 from undogmatic.stats.repeat import BackToBack, back_to_back
@@ -59,7 +59,7 @@ class ReliabilityAnalysis:
                 "Set run.repeats=2, or name the folders of other runs over the same dataset: "
                 "analysis.against=[outputs/DATE/TIME]."
             )
-        read_runs(judged, self.against)
+        self._others(judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
@@ -131,9 +131,12 @@ class ReliabilityAnalysis:
         verdict = _repeat_verdict(exact.rate, metrics["reliability.repeat.max_difference"], worst, cached_share)
         return AnalysisResult(self.name, metrics, {"repeats": pd.DataFrame(rows)}, findings, verdict=verdict)
 
+    def _others(self, judged: Judged) -> list[OtherRun]:
+        return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
+
     def _agreement(self, judged: Judged) -> AnalysisResult:
         """Every pair of runs, and all runs at once."""
-        others = read_runs(judged, self.against)
+        others = self._others(judged)
         if not others:
             return AnalysisResult(self.name, {})
         first = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")["score"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited, analyse
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -53,7 +53,7 @@ class SuiteAnalysis:
             findings=findings,
         )
         # Each starts from the same state, so that its intervals are those of a run with this analysis alone.
-        return [own, *(result for a in [*runnable, self.costs] for result in a(judged, copy.deepcopy(rng)))]
+        return [own, *(result for a in [*runnable, self.costs] for result in analyse(a, judged, copy.deepcopy(rng)))]
 
     def _all(self) -> list[Analysis]:
         return [self.ab, self.controls, self.adversarial, self.labelled]

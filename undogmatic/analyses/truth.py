@@ -56,7 +56,7 @@ def read_truth(
     name = ""
     if reference is not None:
         alone = Judged(judged.frame, judged.rubric, judged.name, digest=judged.digest)
-        other = read_runs(alone, [reference], "analysis.reference")[0]
+        other = read_runs(alone, {"analysis.reference": reference})[0]
         name, truth = other.name, rows["item_id"].map(other.scores)
     elif condition_labels:
         for condition, label in condition_labels.items():

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import OVERALL, UNNAMED, Item, Rubric
+from undogmatic.scale import NumericScale
 
 
 @runtime_checkable
@@ -86,11 +87,16 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
 
 
+FEWEST_LABELS = 10
+"""With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
+
+
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
     """The items with their overall labels as numbers of the rubric's scale.
 
     Raises:
-        DataError: A label that is not on the scale, by its place.
+        DataError: A label that is not on the scale, by its place; or labels that all seem to be on another scale, where
+            the dataset does not say which.
     """
     found = []
     for item in items:
@@ -100,7 +106,30 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
             raise DataError(
                 f"{item.place or 'dataset'}, item {item.id!r}: {error}. Correct it, or choose the rubric it is on."
             ) from None
+    unsaid = [item for item in found if item.labels.get(OVERALL)]
+    if len(unsaid) >= FEWEST_LABELS and all(item.label_scale is None for item in unsaid):
+        given = [value for item in unsaid for value in item.labels[OVERALL].values() if not isinstance(value, str)]
+        if (odd := seem_rescaled(given, rubric)) is not None:
+            low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
+            from_one = low + tenth / 10 if min(given) >= low + tenth / 10 else low
+            file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
+            raise DataError(
+                f"{file}: {odd}. If they are on another scale, give its ends, e.g. "
+                f"dataset.label_scale=[{from_one:g},{low + tenth:g}]: they are mapped linearly. If they are meant as "
+                f"they are: dataset.label_scale=[{low:g},{rubric.maximum:g}]."
+            )
     return found
+
+
+def seem_rescaled(given: Sequence[float], rubric: Rubric) -> str | None:
+    """What is odd about labels in the lowest tenth of a numeric scale (and not all on its end): 0-10 put for 0-100."""
+    low, high = rubric.minimum, rubric.maximum
+    if not isinstance(rubric.scale, NumericScale) or not given or not low < max(given) <= low + (high - low) / 10:
+        return None
+    return (
+        f"all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} runs from "
+        f"{low:g} to {high:g}"
+    )
 
 
 def _as_typed(place: Sequence[int | str]) -> str:

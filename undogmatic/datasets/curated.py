@@ -11,15 +11,27 @@ from undogmatic.datasets.base import existing_file, json_lines, make_item, uniqu
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.paths import data_folder
 from undogmatic.records import Item
+from undogmatic.wordings import Licence
 
 VARIANTS = ("authority_only", "explained_only", "explained_cited")
 LENGTH_MATCH = 0.10
+LABEL_SCALE = (0.0, 100.0)
+"""Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
 Part = Literal["pairs", "controls", "adversarial", "labelled"]
 _FILES = {
     "pairs": "ab_pairs.jsonl",
     "controls": "controls.jsonl",
     "adversarial": "adversarial.jsonl",
     "labelled": "labelled.jsonl",
+}
+
+
+_LICENCE = {
+    "en": "The curated texts are part of this project (CC BY 4.0). They tell real precedents in the authors' words; "
+    "the precedents themselves are official acts, which Brazilian copyright law leaves free (Lei 9.610/1998, art. 8, "
+    "IV).",
+    "pt": "Os textos curados são parte deste projeto (CC BY 4.0). Contam precedentes reais com palavras dos autores; "
+    "os precedentes são atos oficiais, sem proteção autoral (Lei 9.610/1998, art. 8º, IV).",
 }
 
 
@@ -51,6 +63,11 @@ class CuratedDataset:
         self.name = "+".join(parts) if len(parts) < 4 else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
+
+    @property
+    def licence(self) -> Licence | None:
+        """That of the shipped texts; none is known of a file of the user's."""
+        return _LICENCE if self.path is None else None
 
     def load(self) -> list[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
@@ -93,8 +110,9 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
     if not name:
         raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
     extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
-    fields = {k: row[k] for k in ("id", "text", "label") if k in row}
-    return make_item(place, fields | {"condition": f"{prefix}{name}", "metadata": {"part": part} | extra})
+    fields: dict[str, Any] = {k: row[k] for k in ("id", "text", "label") if k in row}
+    fields["condition"] = f"{prefix}{name}"
+    return make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
 
 
 def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:

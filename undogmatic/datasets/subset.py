@@ -8,6 +8,7 @@ from collections import defaultdict
 from undogmatic.datasets.base import Dataset
 from undogmatic.errors import ConfigError
 from undogmatic.records import Item
+from undogmatic.wordings import Licence, Licensed
 
 
 class SubsetDataset:
@@ -28,6 +29,16 @@ class SubsetDataset:
         self.dataset, self.n, self.seed = dataset, n, seed
         self.name = f"{dataset.name}-{n}"
         self.about = f"{n} of {dataset.about}, drawn with seed {seed}"
+
+    @property
+    def licence(self) -> Licence | None:
+        """That of the whole."""
+        return self.dataset.licence if isinstance(self.dataset, Licensed) else None
+
+    @property
+    def words_of(self) -> Dataset:
+        """The dataset whose words its conditions have."""
+        return self.dataset
 
     def load(self) -> list[Item]:
         """The items. Raises ConfigError if there are fewer than `n`."""

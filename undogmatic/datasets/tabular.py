@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.base import existing_file, json_lines, make_item, unique
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import UNNAMED, Item
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
@@ -27,13 +27,26 @@ class TextsDataset:
     Args:
         path: The file; its suffix tells the format. A row may leave out `id`: it then gets its line number.
         inputs: The columns that are judged; usually those that the rubric shows.
+        label_scale: The ends of the scale on which the labels were given; None is the rubric's own, and labels that
+            look as if they were on another are then refused.
         key: What the user set, for messages.
     """
 
     name = "texts"
 
-    def __init__(self, path: str, inputs: Sequence[str] = ("text",), key: str = "dataset.path") -> None:
-        self.inputs = tuple(inputs)
+    def __init__(
+        self,
+        path: str,
+        inputs: Sequence[str] = ("text",),
+        label_scale: tuple[float, float] | None = None,
+        key: str = "dataset.path",
+    ) -> None:
+        if label_scale is not None and not -math.inf < label_scale[0] < label_scale[1] < math.inf:
+            raise ConfigError(
+                f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; give the lowest and the highest "
+                "label, e.g. dataset.label_scale=[1,10]."
+            )
+        self.inputs, self.label_scale = tuple(inputs), label_scale
         self.path = existing_file(path, key, SUFFIXES)
         self.about = self.path.name
         if self.path.suffix not in SUFFIXES:
@@ -41,10 +54,10 @@ class TextsDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(_items(self.path, self.inputs), str(self.path))
+        return unique(_items(self.path, self.inputs, self.label_scale), str(self.path))
 
 
-def _items(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[str, Item]]:
+def _items(path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None) -> Iterator[tuple[str, Item]]:
     for number, row in _rows(path, inputs):
         place = f"{path}:{number}"
         given = {k: v for k, v in row.items() if v is not None}
@@ -72,7 +85,7 @@ def _items(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[str, Item]]:
                 fields[key] = str(fields[key])
         noted = given.pop("metadata", {})
         fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
-        yield place, make_item(place, fields)
+        yield place, make_item(place, fields | {"label_scale": label_scale})
 
 
 def _rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:

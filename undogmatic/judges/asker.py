@@ -6,7 +6,7 @@ Every question is a DSPy module over predictors: one per step in words, one per 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +30,7 @@ from undogmatic.readouts.base import Unit, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask
 from undogmatic.readouts.logprobs import LogprobsReadout, check_labels, first_token, level_distribution
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout, instructions, shown
+from undogmatic.readouts.structured import StructuredReadout, shown
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -101,6 +101,9 @@ class Question(Unit):
         names = {name for _, name, _, _ in Formatter().parse(template) if name}
         return self._fill(template, {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}})
 
+    def _judged(self) -> dict[str, Any]:
+        return adapter.judged(self.rubric, self.prompt.language)
+
     def _about(self) -> str:
         prompt, rubric = self.prompt, self.rubric
         return "\n\n".join(p for p in (prompt.task(rubric), prompt.definition(rubric), prompt.scale(rubric)) if p)
@@ -132,9 +135,18 @@ class Asker:
         """Nothing in it is fitted; see `Readout.fitted_on`."""
         return frozenset()
 
-    def question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None) -> Question:
-        """The question for a step; `aforward` gives an answer of class `kind`. `values` fill its wording."""
-        made = self._question(step, kind, values)
+    def question(
+        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
+    ) -> Question:
+        """The question for a step; `aforward` gives an answer of class `kind`.
+
+        Args:
+            step: Name of its wording.
+            kind: Class of its answer.
+            values: Fill its wording.
+            known: Number fields that are always given where numbers are asked one by one.
+        """
+        made = self._question(step, kind, values, known)
         self.questions.append(made)
         return made
 
@@ -157,7 +169,9 @@ class Asker:
         """What the model is shown besides the item, step by step; see `Question.shown`."""
         return "\n\n".join(f"[{question.step}]\n{question.shown()}" for question in self.questions)
 
-    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
+    def _question(
+        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
+    ) -> Question:
         raise NotImplementedError
 
 
@@ -176,7 +190,9 @@ class WordsAsker(Asker):
         self.temperature, self.top_p = temperature, top_p
         self.deterministic = temperature == 0
 
-    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
+    def _question(
+        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
+    ) -> Question:
         return WordsQuestion(step, kind, self, values)
 
 
@@ -188,9 +204,7 @@ class WordsQuestion(Question):
     ) -> None:
         super().__init__(step, kind, asker, values)
         marks = numbers(kind)
-        fields = adapter.judged(self.rubric, self.prompt.language)
-        for name in STEP_INPUTS:
-            fields |= adapter.optional(name)
+        fields: dict[str, Any] = {}
         for name, field in kind.model_fields.items():
             mark = marks.get(name)
             worded = self._form(name, mark)
@@ -202,14 +216,14 @@ class WordsQuestion(Question):
             fields[name] = adapter.number(mark.scale(self.rubric), asked, mark.unit == "score", **bounds)
         form_schema = {"name": step, "schema": schema(kind, self.rubric), "strict": True}
         self.predict = dspy.Predict(
-            dspy.Signature(fields, instructions(self._fill(self.wording.task))),
+            adapter.signature(self._fill(self.wording.task), self._judged(), fields, helpers=STEP_INPUTS),
             temperature=asker.temperature,
             top_p=asker.top_p,
             max_tokens=ROOM,
             response_format={"type": "json_schema", "json_schema": form_schema},
         )
         self.adapter = adapter.JudgeAdapter(self.prompt.words, exact=True)
-        self.given = {"rubric": self._about()}
+        self.given = {"the_rubric": self._about()}
 
     def shown(self) -> str:
         whole = shown(self.predict, self.adapter, self.rubric, self.given)
@@ -229,9 +243,9 @@ class WordsQuestion(Question):
                     self.adapter,
                     **shown_inputs(item, self.rubric),
                     **self.given,
-                    context=self._fill(self.wording.context, context),
-                    previous=previous,
-                    problem=str(failure) if failure else None,
+                    the_context=self._fill(self.wording.context, context),
+                    the_previous=previous,
+                    the_problem=str(failure) if failure else None,
                 )
                 given = {name: prediction[name] for name in self.kind.model_fields}
                 return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
@@ -260,8 +274,10 @@ class LevelsAsker(Asker):
         self.uses_prompt = not self.model.base  # a base model gets the question without the prompt's instructions
         check_labels(self.rubric)
 
-    def _question(self, step: str, kind: type[Answer], values: Mapping[str, Any] | None) -> Question:
-        return LevelsQuestion(step, kind, self, values)
+    def _question(
+        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
+    ) -> Question:
+        return LevelsQuestion(step, kind, self, values, known)
 
 
 class Asked(NamedTuple):
@@ -282,14 +298,19 @@ class LevelsQuestion(Question):
     """
 
     def __init__(
-        self, step: str, kind: type[Answer], asker: LevelsAsker, values: Mapping[str, Any] | None = None
+        self,
+        step: str,
+        kind: type[Answer],
+        asker: LevelsAsker,
+        values: Mapping[str, Any] | None = None,
+        known: Sequence[str] = (),
     ) -> None:
         super().__init__(step, kind, asker, values)
         self.minimum_mass, self.base = asker.minimum_mass, asker.model.base
-        self.given = {} if self.base else {"rubric": self._about()}
+        self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
         self.numbers = {name: self._asked(name, mark) for name, mark in numbers(kind).items() if not mark.words_only}
-        self.predicts = {name: self._predict(asked, asker.top) for name, asked in self.numbers.items()}
+        self.predicts = {n: self._predict(asked, asker.top) for n, asked in self.numbers.items() if n not in known}
 
     def _asked(self, name: str, number: Number) -> Asked:
         words = self.wording.levels[number.wording or name]
@@ -299,13 +320,11 @@ class LevelsQuestion(Question):
         return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)
 
     def _predict(self, asked: Asked, top: int) -> dspy.Predict:
-        fields = adapter.judged(self.rubric, self.prompt.language)
-        for name in LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question"):
-            fields |= adapter.optional(name)
+        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
         meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
-        fields["level"] = adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")
+        level = {"level": adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")}
         task = asked.question if self.base else self._fill(self.wording.task)
-        signature = dspy.Signature(fields, instructions(task))
+        signature = adapter.signature(task, self._judged(), level, helpers=helpers)
         return dspy.Predict(signature, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=top)
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
@@ -324,9 +343,9 @@ class LevelsQuestion(Question):
                 self.adapter,
                 **shown_inputs(item, self.rubric),
                 **self.given,
-                given=given,
-                said="\n".join(line for line in said if line) or None,
-                **({} if self.base else {"question": asked.question}),
+                the_given=given,
+                the_said="\n".join(line for line in said if line) or None,
+                **({} if self.base else {"the_question": asked.question}),
             )
             found = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
             found = _within(found, name, asked.number, values)
@@ -339,7 +358,7 @@ class LevelsQuestion(Question):
         first = next(iter(self.predicts.values()))
         parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
         parts.append(self._blank(self.wording.context or self.wording.given))
-        for asked in self.numbers.values():
+        for asked in (self.numbers[name] for name in self.predicts):
             meanings = list(asked.words.answers) or self.rubric.meanings(self.prompt.language)
             choice = [f"{label} = {meaning}" for label, meaning in zip(asked.labels, meanings, strict=True)]
             parts.append("\n".join([asked.question, *choice]))

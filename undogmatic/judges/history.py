@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from undogmatic.config import build
-from undogmatic.engine.journal import read_journal
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.probe_file import rubric_digest
 from undogmatic.records import Rubric
-from undogmatic.resume import MANIFEST, SWEEP_MANIFEST
+from undogmatic.runfolder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,13 +46,12 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         )
     tables = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
-        named = f"`judge.history[{n}]` is {typed!r}"
-        folder = Path(typed).expanduser()
-        _check_finished(folder, named)
-        _check_scale(folder, rubric, named)
-        _check_member(folder, member, rubric, named, n)
-        tables.append(_labelled_texts(folder, named))
-        _check_not_fitted(tables[-1], member, named)
+        folder = RunFolder.open(typed, f"`judge.history[{n}]`")
+        folder.check_finished()
+        _check_scale(folder, rubric)
+        _check_member(folder, member, rubric, n)
+        tables.append(_labelled_texts(folder))
+        _check_not_fitted(tables[-1], member, folder.named)
     _check_same_texts(folders, tables)
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
     if len(judged) < LEAST:
@@ -96,36 +91,12 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
     return [value / total for value in inverse]
 
 
-def _check_finished(folder: Path, named: str) -> None:
-    if not folder.is_dir():
-        raise ConfigError(f"{named}, which is not a folder. Name the folder of a run, e.g. outputs/DATE/TIME.")
-    if (folder / SWEEP_MANIFEST).is_file():
-        raise ConfigError(f"{named}, the folder of a sweep. Name one of its jobs, e.g. {folder / '0'}.")
-    files = (MANIFEST, "judgments.jsonl", ".hydra/config.yaml")
-    missing = [name for name in files if not (folder / name).is_file()]
-    if missing:
-        raise ConfigError(
-            f"{named}, which holds no whole run: it lacks {', '.join(missing)}. Name the folder of a run, and copy it "
-            "with its hidden files."
-        )
-    status = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("status")
-    if status != "finished" or not (folder / "scores.csv").is_file():
-        raise ConfigError(
-            f"{named}, a run that did not finish (status {status}). Continue it: the same command with "
-            f"run.resume={folder}"
-        )
-
-
-def _check_scale(folder: Path, rubric: Rubric, named: str) -> None:
-    from omegaconf import OmegaConf
-
-    config: Any = OmegaConf.load(folder / ".hydra" / "config.yaml")
-    node: Any = OmegaConf.to_container(config.rubric, resolve=True)
-    there: Rubric = build(node, "rubric")
+def _check_scale(folder: RunFolder, rubric: Rubric) -> None:
+    there = folder.rubric
     if rubric_digest(there) != rubric_digest(rubric):
         raise ConfigError(
-            f"{named}, a run on {_scale(there)}; this panel judges on {_scale(rubric)}. Judge the labelled texts on "
-            f"this one: rubric={rubric.name}."
+            f"{folder.named}, a run on {_scale(there)}; this panel judges on {_scale(rubric)}. Judge the labelled "
+            f"texts on this one: rubric={rubric.name}."
         )
 
 
@@ -134,11 +105,9 @@ def _scale(rubric: Rubric) -> str:
     return f"rubric={rubric.name} (levels {levels}, {rubric.direction})"
 
 
-def _check_member(folder: Path, member: Judge, rubric: Rubric, named: str, n: int) -> None:
+def _check_member(folder: RunFolder, member: Judge, rubric: Rubric, n: int) -> None:
     """Was that run judged by this member? Compared are judge, readout, settings, model, and a prompt that is used."""
-    first = next(read_journal(folder / "judgments.jsonl"), None)
-    if first is None:
-        raise DataError(f"{named}, whose judgments.jsonl is empty. Judge the labelled texts again.")
+    first = folder.judgments[0]
     there, sources = first.provenance, member.readouts()
     program = member.program_hash()
     models = {source.model.name for source in sources}
@@ -159,34 +128,25 @@ def _check_member(folder: Path, member: Judge, rubric: Rubric, named: str, n: in
         )
     if differ:
         raise ConfigError(
-            f"{named}, a run by another judge than judge.members[{n}]: {'; '.join(differ)}. Give the runs in the "
-            "order of judge.members, or judge the labelled texts with this member."
+            f"{folder.named}, a run by another judge than judge.members[{n}]: {'; '.join(differ)}. Give the runs in "
+            "the order of judge.members, or judge the labelled texts with this member."
         )
 
 
-def _labelled_texts(folder: Path, named: str) -> pd.DataFrame:
+def _labelled_texts(folder: RunFolder) -> pd.DataFrame:
     """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by item id."""
-    import pandas as pd
-
-    if not (folder / "labels.csv").is_file():
+    named, labels = folder.named, folder.labels()
+    if labels is None:
         raise DataError(
             f"{named}, a run over texts without labels. Judge labelled ones with this member: dataset=labelled, or a "
             "file of your own with a field `label`."
         )
-    # An id such as "NA" is an id, and a mark such as 12e4 is no number; only an empty cell is missing.
-    kinds = {"item_id": str, "text_mark": str, "label": float, "score": float}
-    read = {"dtype": kinds, "keep_default_na": False, "na_values": [""], "index_col": "item_id"}
-    try:
-        labels = pd.read_csv(folder / "labels.csv", **read)
-        scores = pd.read_csv(folder / "scores.csv", usecols=["item_id", "score"], **read)
-    except ValueError as error:
-        raise DataError(f"{named}, whose labels.csv or scores.csv cannot be read: {error}.") from None
     if "text_mark" not in labels:
         raise DataError(
             f"{named}, whose labels.csv has no column `text_mark`: it is of an earlier version, so it is not known "
-            f"which texts these are. Repeat that run's command with run.resume={folder}; nothing is asked again."
+            f"which texts these are. Repeat that run's command with run.resume={folder.path}; nothing is asked again."
         )
-    table = labels.dropna(subset="label").join(scores)
+    table = labels.dropna(subset="label").join(folder.scores()["score"])
     judged = int(table["score"].notna().sum())
     if judged < LEAST:
         raise DataError(

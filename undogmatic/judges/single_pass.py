@@ -39,12 +39,13 @@ class SinglePassJudge(Judge):
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
-        self.answer = asker.question("single_pass", SinglePass)
+        self.initial = None if asker.in_words else initial  # in words the answer holds its own score
+        self.asker, self.rubric = asker, asker.rubric
+        self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
     async def judge(self, item: Item) -> Reading:
         """`reading` with the range."""
-        if self.asker.in_words:
+        if self.initial is None:
             answer: SinglePass = (await self.answer.acall(item=item)).answer
             reading = Reading(
                 score=answer.score,
@@ -68,4 +69,4 @@ class SinglePassJudge(Judge):
         return reading
 
     def readouts(self) -> Sequence[Source]:
-        return (self.asker,) if self.asker.in_words else (*self.initial.readouts(), self.asker)
+        return (self.asker,) if self.initial is None else (*self.initial.readouts(), self.asker)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from undogmatic.models.calls import Gateway
+from undogmatic.wordings import Licence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ class Model:
         sha256: Hash of its file, where it is one: what was fitted on its states belongs to that file.
         rubric: The only rubric that it can judge by, or None for any.
         fitted_on: Marks (`records.text_mark`) of the texts that the model itself was fitted on.
+        licence: Under which licence it is, by language; None: its provider's terms, whatever they are.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Model:
     sha256: str | None = None
     rubric: str | None = None
     fitted_on: frozenset[str] = frozenset()
+    licence: Licence | None = None
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:

@@ -15,10 +15,11 @@ from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.models.gguf_file import GEMMA_SHA256, gemma_file, known_sha256, require, require_gguf
+from undogmatic.models.gguf_file import GEMMA_LICENCE, GEMMA_SHA256, gemma_file, known_sha256, require, require_gguf
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import View, pool
 from undogmatic.paths import data_folder
+from undogmatic.wordings import Licence
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -33,6 +34,13 @@ _lock = threading.Lock()  # two evaluations at once only slow one another
 def _llama(path: Path, threads: int, context: int) -> Llama:
     """The loaded model, shared by the jobs of a sweep."""
     return Llama(path, threads, context)
+
+
+def _file_licence(path: str | None) -> Licence:
+    return {
+        "en": f"The model file model.path={path} is under its publisher's own licence.",
+        "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
+    }
 
 
 class EmbeddedModel(Model):
@@ -63,6 +71,7 @@ class EmbeddedModel(Model):
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
+        self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else _file_licence(path)
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         # A longer text is cut into windows of this size, so the size belongs to the identity, and to the cache's keys.

@@ -58,7 +58,7 @@ class EnvModel(Model):
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         self._inner: Any = build(node, "model")
-        self.name, self.readouts = self._inner.name, self._inner.readouts
+        self.name, self.readouts, self.licence = self._inner.name, self._inner.readouts, self._inner.licence
 
     def connect(self, gateway: Gateway) -> None:
         super().connect(gateway)

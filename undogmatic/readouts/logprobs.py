@@ -15,7 +15,7 @@ from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import ask
-from undogmatic.readouts.structured import demonstrations, instructions, shown
+from undogmatic.readouts.structured import demonstrations, shown
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
@@ -52,18 +52,14 @@ class LogprobsReadout(Readout):
             )
         check_labels(rubric)
         choice = rubric.labels, rubric.meanings(prompt.language), rubric.levels
-        signature = {
-            **adapter.judged(rubric, prompt.language),
-            **adapter.optional("rubric"),
-            "level": adapter.level(*choice, is_score=True),
-        }
+        judged, level = adapter.judged(rubric, prompt.language), {"level": adapter.level(*choice, is_score=True)}
         definition = prompt.definition(rubric)
         task = prompt.task(rubric)
         if model.base:  # it continues a text, in which the question comes first; there is no role to give
             question = rubric.wordings[prompt.language].question.strip()
             task = "\n".join([question, prompt.level_lines(rubric)] if prompt.anchors else [question])
         self.predict = dspy.Predict(
-            dspy.Signature(signature, instructions(task)),
+            adapter.signature(task, judged, level, helpers=("rubric",)),
             temperature=0.0,
             max_tokens=1,
             logprobs=True,
@@ -72,7 +68,7 @@ class LogprobsReadout(Readout):
         self.predict.demos = demonstrations(prompt)
         for demo in self.predict.demos:
             demo["score"] = rubric.scale.read(demo["score"])
-        self.given = {} if model.base else {"rubric": f"{definition}\n\n{prompt.level_lines(rubric)}"}
+        self.given = {} if model.base else {"the_rubric": f"{definition}\n\n{prompt.level_lines(rubric)}"}
         self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))

@@ -40,12 +40,9 @@ class StructuredReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        fields = adapter.judged(rubric, prompt.language)
-        for name in ("rubric", "note", "previous", "problem"):
-            fields |= adapter.optional(name)
-        fields |= answer_fields(rubric, prompt)
+        judged, helpers = adapter.judged(rubric, prompt.language), ("rubric", "note", "previous", "problem")
         self.predict = dspy.Predict(
-            dspy.Signature(fields, instructions(prompt.task(rubric))),
+            adapter.signature(prompt.task(rubric), judged, answer_fields(rubric, prompt), helpers=helpers),
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
@@ -57,8 +54,8 @@ class StructuredReadout(Readout):
         self.predict.demos = demonstrations(prompt)
         self.adapter = adapter.JudgeAdapter(prompt.words)
         self.given = {
-            "rubric": f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}",
-            "note": prompt.words.reason_first if prompt.reasoning else None,
+            "the_rubric": f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}",
+            "the_note": prompt.words.reason_first if prompt.reasoning else None,
         }
 
     async def read(self, item: Item) -> Reading:
@@ -71,8 +68,8 @@ class StructuredReadout(Readout):
                     self.adapter,
                     **self.inputs(item),
                     **self.given,
-                    previous=previous,
-                    problem=str(failure) if failure else None,
+                    the_previous=previous,
+                    the_problem=str(failure) if failure else None,
                 )
                 return Reading(
                     score=answer[self.rubric.score_field],
@@ -90,11 +87,6 @@ class StructuredReadout(Readout):
 
     def settings(self) -> dict[str, Any]:
         return super().settings() | {"retries": self.retries, "given": self.given}
-
-
-def instructions(task: str) -> str:
-    """Instructions for a signature: DSPy writes its own where there are none, so one without says so by a blank."""
-    return task or " "
 
 
 def demonstrations(prompt: Prompt) -> list[dspy.Example]:

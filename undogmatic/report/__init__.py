@@ -10,4 +10,4 @@ from undogmatic.report.words import Words
 
 def write(run: FinishedRun) -> None:
     """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's folder."""
-    save(compose(run, Words(run.language)), run.folder)
+    save(compose(run, Words.of(run)), run.folder)

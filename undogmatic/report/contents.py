@@ -9,6 +9,7 @@ from pathlib import Path
 from undogmatic.analyses.base import AnalysisResult, FigureData
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
+from undogmatic.records import Rubric
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
 from undogmatic.report.excerpts import failure_counts, failures, items
@@ -85,7 +86,7 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
 
 
 def pictures(
-    drawn: Sequence[FigureData], words: Words, section: str, scale: tuple[float, float], folder: Path, before: str = ""
+    drawn: Sequence[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
 ) -> list[Block]:
     """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
     blocks: list[Block] = []
@@ -94,7 +95,7 @@ def pictures(
             blocks.append(Paragraph(words.text("figures.empty", name=figure.name), "small"))
             continue
         link = f"figures/{before}{section}_{figure.name}.png"
-        figures.draw(figure, words, section, scale, folder / link)
+        figures.draw(figure, words, section, rubric, folder / link)
         blocks.append(Picture(folder / link, link, figures.caption(figure, words, section)))
     return blocks
 
@@ -156,9 +157,7 @@ def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[
         yield Paragraph(words.say(result.verdict))
     if result.findings:
         yield Bullets([words.say(finding) for finding in result.findings])
-    yield from pictures(
-        result.figures, words, result.name, (run.rubric.minimum, run.rubric.maximum), run.folder, result.full("")
-    )
+    yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
     for name, frame in result.tables.items():
         yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
 
@@ -173,4 +172,4 @@ def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:
     conditions = scored["condition"].fillna("all").astype(str)
     groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
     figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
-    yield from pictures([figure], words, "common", (run.rubric.minimum, run.rubric.maximum), run.folder)
+    yield from pictures([figure], words, "common", run.rubric, run.folder)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.outcome import FinishedRun
-from undogmatic.records import Failure, Judgment, Verdict
+from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
 from undogmatic.report.words import Words, missing
 
@@ -53,7 +53,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     }
     yield Heading(words.text("common.items_title"))
     yield Paragraph(words.text("common.items_intro", length=EXCERPT))
-    texts = {item.id: item.text for item in run.items}
+    texts = {item.id: _excerpt(item, run.rubric, words) for item in run.items}
     seen: set[str] = set()
     for key, frame in lists.items():
         rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
@@ -74,10 +74,22 @@ def _key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
     return row["item_id"], row["judge"], row["criterion"], row["repeat"]
 
 
+def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
+    """What was judged, shortened; under headings where the rubric shows several inputs."""
+    shown = [name for name in rubric.inputs if name in item.inputs]
+    if len(shown) < 2:
+        return shorten(item.inputs[shown[0]] if shown else item.text)
+    wording = rubric.wordings.get(words.language)
+    headings = wording.headings if wording is not None else {}
+    return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
+
+
 def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -> Quote:
     verdict = judgment.outcome
     assert isinstance(verdict, Verdict)
-    said = [words.text("common.item_score", score=verdict.score)]
+    said = [] if verdict.score is None else [words.text("common.item_score", score=verdict.score)]
+    if verdict.category is not None:
+        said.append(words.text("common.item_category", category=verdict.category))
     if verdict.interval is not None:
         said.append(words.text("common.item_interval", interval=verdict.interval))
     if verdict.confidence is not None:
@@ -94,7 +106,7 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -
     if verdict.details:
         details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
         below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
-    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", shorten(text), " ".join(below) or None)
+    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
 
 
 def shorten(text: str) -> str:

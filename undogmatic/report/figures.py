@@ -6,7 +6,7 @@ figures_of_relations  scatter, bland_altman, calibration, curve, reliability
 
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
 `figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>`, else `figures.caption_<kind>`;
-both may use `{n}` (points, pairs or rows drawn) and every scalar in `data`.
+both may use `{n}` (texts, pairs or rows drawn) and every scalar in `data`.
 
 Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain floats in the unit of the axis):
 
@@ -35,8 +35,8 @@ ends of the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothi
 items out.
 
 Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
-"authority_only" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, `common.names`,
-`metrics`, `columns`), and what has no translation, like a model's name, stays as it is.
+"control" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, the dataset's `names`,
+`common.names`, `metrics`, `columns`), and what has no translation, like a model's name, stays as it is.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.analyses.base import FigureData
+from undogmatic.records import Rubric
 from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
 from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words
@@ -70,8 +71,8 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
 }
 
 
-def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, float], path: Path) -> None:
-    """Draw `figure` as a PNG at `path`.
+def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path) -> None:
+    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores.
 
     Raises:
         ValueError: Unknown kind, or a key of `data` is missing.
@@ -79,7 +80,7 @@ def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, flo
     if figure.kind not in KINDS:
         raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
     try:
-        drawn = KINDS[figure.kind](figure.data, Pen(words, section, scale))
+        drawn = KINDS[figure.kind](figure.data, Pen(words, section, rubric))
     except KeyError as error:
         raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +88,7 @@ def draw(figure: FigureData, words: Words, section: str, scale: tuple[float, flo
 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:
-    """What the figure shows, with the number of points, pairs or rows in it."""
+    """What the figure shows, with the number of texts, pairs or rows in it."""
     own = f"{section}.caption_{figure.name}"
     key = own if words.find(own) is not None else f"figures.caption_{figure.kind}"
     plain = {k: v for k, v in figure.data.items() if isinstance(v, str | int | float)}
@@ -95,7 +96,7 @@ def caption(figure: FigureData, words: Words, section: str) -> str:
 
 
 def size(figure: FigureData) -> int:
-    """How many points, pairs, bars, rows or cells a figure shows."""
+    """How many marks, pairs, bars, rows or cells a figure shows."""
     data = figure.data
     if figure.kind == "curve":
         return int(data["n"])

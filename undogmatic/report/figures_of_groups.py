@@ -27,8 +27,8 @@ def box(data: Mapping[str, Any], pen: Pen) -> Figure:
         if len(values):
             _one_box(ax, float(place), values, colour, lying)
         beside = place + _spread(values)
-        points = (values, beside) if lying else (beside, values)
-        ax.plot(*points, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
+        marks = (values, beside) if lying else (beside, values)
+        ax.plot(*marks, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     names = [pen.group(name, len(values), 2 if lying else len(groups)) for name, values in groups.items()]
     if lying:
         ax.set_yticks(places, [name.replace("\n", " ").replace(" n =", "\nn =") for name in names])
@@ -101,7 +101,7 @@ def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    """Sideways places of points, so that equal values lie beside each other; the same every time."""
+    """Sideways places of marks, so that equal values lie beside each other; the same every time."""
     if len(values) == 0:
         return np.zeros(0)
     width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
-    """Points, coloured by group where there are few enough, with a fitted line or y = x if asked for."""
+    """Marks, coloured by group where there are few enough, with a fitted line or y = x if asked for."""
     figure, axes = pen.figure(5.0)
     ax = axes[0, 0]
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from undogmatic.records import Rubric
 from undogmatic.report.words import Words
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ class Pen:
     Args:
         words: The report's language.
         section: The analysis, whose own names come first.
-        scale: Ends of the rubric's scale, in score units; axes of scores run from end to end.
+        rubric: Axes of scores run from end to end of its scale; without one, as the scores do.
     """
 
-    def __init__(self, words: Words, section: str, scale: tuple[float, float]) -> None:
-        self.words, self.section, self.scale = words, section, scale
+    def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
+        self.words, self.section = words, section
+        self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
 
     def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
         """An empty figure of our width and an array (rows, columns) of its axes."""
@@ -53,10 +55,11 @@ class Pen:
 
     def axis_label(self, word: str) -> str:
         """An axis label with its unit."""
-        wording = self.words.find(f"figures.axes.{word}")
-        if wording is None:
-            return self.words.heading(word, self.section)
-        return self.words.text(f"figures.axes.{word}", low=self.scale[0], high=self.scale[1])
+        if word in SCORES:
+            key = "score_axis" if self.scale is None else "score_axis_with_ends"
+            low, high = self.scale or (None, None)
+            return self.text(key, score=self.words.heading(word), low=low, high=high)
+        return self.words.find(f"figures.axes.{word}") or self.words.heading(word, self.section)
 
     def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
         """Label the axes; an axis of scores gets the scale's ends (or `limits`)."""
@@ -74,7 +77,7 @@ class Pen:
             axis.grid(color="#e3e3e3", linewidth=0.8)
 
     def group(self, name: Any, n: int | None = None, beside: int = 1) -> str:
-        """A group's name, with its number of points below; broken into lines where `beside` names share the axis."""
+        """A group's name, with its number of texts below; broken into lines where `beside` names share the axis."""
         shown = wrap(self.words.value(str(name), self.section), max(9, 64 // beside))
         return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
 

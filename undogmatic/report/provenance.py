@@ -12,6 +12,8 @@ from undogmatic.outcome import FinishedRun
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.words import Words
+from undogmatic.scale import Anchors, NumericScale
+from undogmatic.wordings import FALLBACK, Licence
 
 
 def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -63,16 +65,28 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The rubric with its anchors."""
+    """The rubric: what it measures, what it asks, of which inputs, on which scale, and what the values mean."""
     rubric = run.rubric
     language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
-    wording = rubric.wordings[language]
+    wording, scale = rubric.wordings[language], rubric.scale
+    direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
     yield Heading(words.text("common.rubric_title"), level=3)
-    yield Paragraph(f"{wording.definition.strip()} {words.text(f'common.{rubric.direction}')}")
+    yield Paragraph(" ".join([wording.definition.strip(), *direction]))
     yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
-    headers = [words.text("common.level"), words.text("common.meaning")]
-    rows = [(words.number(level.value, "g"), level.meaning) for level in rubric.anchors(language)]
-    yield Table(headers, rows, numeric=(True, False))
+    if len(rubric.inputs) > 1:
+        shown = "; ".join(wording.headings.get(name, name) for name in rubric.inputs)
+        yield Paragraph(words.text("common.rubric_inputs", inputs=shown))
+    numeric = isinstance(scale, NumericScale)
+    if isinstance(scale, NumericScale) and scale.step is not None:
+        span = words.text("common.span_in_steps", low=scale.minimum, high=scale.maximum, step=scale.step)
+    else:
+        span = words.text("common.span", low=scale.minimum, high=scale.maximum) if numeric else scale.span()
+    yield Paragraph(words.text("common.rubric_scale", span=span))
+    guided = rubric.guided(language)
+    if guided:
+        anchored = isinstance(rubric.guide, Anchors)
+        rows = [(words.localise(name) if anchored else name, meaning) for name, meaning in guided]
+        yield Table([words.text("common.level"), words.text("common.meaning")], rows, numeric=(anchored, False))
 
 
 def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -88,21 +102,17 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """Whose the model and the texts are."""
-    model, path = run.choices["model"], run.config["model"].get("path")
-    if model == "local":
-        key = "model_local" if path is None else "model_file"
-    else:
-        key = "model_own" if model in ("tfidf", "patterns") else "model_hosted"
-    dataset = run.config["dataset"]
-    shipped = "curated" in str(dataset.get("_target_")) and dataset.get("path") is None
+    """Whose the models and the texts are, as they say themselves."""
     yield Heading(words.text("common.licence_title"))
-    yield Bullets(
-        [
-            words.text(f"common.licence.{key}", model=model, path=path),
-            words.text("common.licence.data_curated" if shipped else "common.licence.data_own"),
-        ]
-    )
+    declared = [*((given, "model") for given in run.model_licences), (run.data_licence, "data")]
+    yield Bullets([_licence(given, words) or words.text(f"common.licence_{what}") for given, what in declared])
+
+
+def _licence(given: Licence | None, words: Words) -> str | None:
+    """The sentence in the report's language, else in English, else as it is there."""
+    if not given:
+        return None
+    return given.get(words.language) or given.get(FALLBACK) or next(iter(given.values()))
 
 
 def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:

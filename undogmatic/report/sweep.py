@@ -20,7 +20,7 @@ MOST_JOBS = 12  # on the terminal; the report has all
 
 def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
-    words = Words(sweep.language)
+    words = Words.of(sweep)
     question = words.text("common.sweep_question", jobs=len(sweep.jobs))
     document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
     for part in (_verdict, _leaderboard, _failed, _further, _comparisons, _figures, _repeat):
@@ -92,7 +92,7 @@ def _comparisons(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Blo
 def _figures(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if sweep.figures:
         yield Heading(words.text("common.figures_title"))
-        yield from pictures(sweep.figures, words, "sweep", sweep.scale, folder)
+        yield from pictures(sweep.figures, words, "sweep", sweep.rubric, folder)
 
 
 def _repeat(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:

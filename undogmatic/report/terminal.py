@@ -29,7 +29,7 @@ def show(run: FinishedRun, where: str | None) -> None:
         run: The run; its report is written already.
         where: How to open the tracking UI, or None.
     """
-    words, console = Words(run.language), _console()
+    words, console = Words.of(run), _console()
     _say(console, "", *verdicts(run, words), style="bold")
     keys = key_figures(run.results, words)
     if keys:
@@ -51,7 +51,7 @@ def show(run: FinishedRun, where: str | None) -> None:
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
     """Print how a sweep ended to stdout: verdict, leaderboard, failed jobs, paths."""
-    words, console = Words(sweep.language), _console()
+    words, console = Words.of(sweep), _console()
     _say(console, "", *(words.say(finding) for finding in sweep.findings[:1]), style="bold")
     table = leaderboard(sweep, words, MOST_JOBS)
     if table is not None:

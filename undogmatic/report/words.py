@@ -12,23 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.analyses.base import Finding
+from undogmatic.outcome import FinishedRun, SweepResult
+from undogmatic.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 
 NOTHING = "—"
-TEXTS = Path(__file__).resolve().parent / "texts"
 # Control characters and the marks that reverse the direction of writing: judged text may use them to disguise itself.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class MissingWording(LookupError):
     """A finding has no wording in this language, or its wording uses a value that the finding lacks."""
-
-
-@functools.cache
-def _texts(language: str) -> Mapping[str, Any]:
-    import yaml
-
-    loaded: Mapping[str, Any] = yaml.safe_load((TEXTS / f"{language}.yaml").read_text(encoding="utf-8"))
-    return loaded
 
 
 def visible(text: str) -> str:
@@ -42,37 +35,49 @@ def missing(value: Any) -> bool:
 
 
 class Words:
-    """The wordings of one language (`texts/<language>.yaml`) and how it writes numbers.
+    """The wordings of one language and how it writes numbers.
+
+    A wording is looked for in the files given and among the report's own (`texts/<language>.yaml`), in the language and
+    then in English. `{units}` in it is what the rubric calls a unit of the score.
 
     Args:
-        language: "en" or "pt".
+        language: One of those that `report/texts` has.
+        texts: Files of what the report speaks of: analyses, dataset, sweep (see `undogmatic.wordings`).
+        units: What a unit of the score is called, or None for the general word.
         strict: Raise `MissingWording` instead of showing a finding without wording by its key and values. Tests are
             strict; a report is not, because it is written after hours of judging.
     """
 
-    def __init__(self, language: str, strict: bool = False) -> None:
+    def __init__(
+        self, language: str, texts: Iterable[Path] = (), units: str | None = None, strict: bool = False
+    ) -> None:
         self.language, self.strict = language, strict
-        self.texts = _texts(language)
+        files = [*texts, *texts_beside(Finding)]
+        self._sources = [
+            source
+            for code in dict.fromkeys((language, FALLBACK))
+            for source in (read(REPORT_TEXTS / f"{code}.yaml"), *(read(path).get(code, {}) for path in files))
+        ]
+        # Braces would make it a value that nobody gives.
+        self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
+
+    @classmethod
+    def of(cls, outcome: FinishedRun | SweepResult) -> Words:
+        """The words for the report of a run or a sweep."""
+        rubric, language = outcome.rubric, outcome.language
+        wording = rubric.wordings.get(language) if rubric is not None else None
+        return cls(language, outcome.texts, wording.unit if wording is not None else None)
 
     def find(self, key: str) -> str | None:
-        """The wording under a dotted key (`ab.verdict_supported` -> texts["ab"]["verdict_supported"]), or None."""
-        node: Any = self.texts
-        parts = key.split(".")
-        for n, part in enumerate(parts):
-            if not isinstance(node, Mapping):
-                return None
-            rest = ".".join(parts[n:])
-            if rest in node:
-                node = node[rest]
-                break
-            node = node.get(part)
-        return node if isinstance(node, str) else None
+        """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
+        found = next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)
+        return found.replace("{units}", self.units) if found is not None and "{units}" in found else found
 
     def text(self, key: str, **values: Any) -> str:
         """One of the report's own wordings. Raises MissingWording."""
         wording = self.find(key)
         if wording is None:
-            raise MissingWording(f"report/texts/{self.language}.yaml has no `{key}`")
+            raise MissingWording(f"there is no wording `{key}` in language {self.language!r}")
         return self._format(key, wording, values)
 
     def say(self, finding: Finding) -> str:
@@ -100,7 +105,8 @@ class Words:
         return own or self.find(f"columns.{word}") or self.name(word, section)
 
     def value(self, word: str, section: str | None = None) -> str:
-        """A cell or group in words: `<section>.names`, then `common.names`; a model's or judge's name stays as it is.
+        """A cell or group in words: `<section>.names`, then the dataset's `names` and `common.names`; what none of them
+        has, such as a model's name, stays as it is.
 
         "attack:hedges" is its parts joined by a colon.
         """
@@ -122,11 +128,11 @@ class Words:
         return found
 
     def _value(self, word: str, section: str | None) -> str | None:
-        for key in ([f"{section}.names"] if section is not None else []) + ["common.names"]:
+        for key in ([f"{section}.names"] if section is not None else []) + ["names", "common.names"]:
             if (found := self.find(f"{key}.{word}")) is not None:
                 return found
         head, colon, tail = word.partition(":")
-        if colon and (known := self.find(f"common.names.{head}")) is not None:
+        if colon and (known := self.find(f"names.{head}")) is not None:
             return f"{known}: {self.value(tail, section)}"
         return None
 
@@ -178,7 +184,7 @@ class Words:
         except KeyError as error:
             given = ", ".join(values)
             raise MissingWording(
-                f"`{key}` in report/texts/{self.language}.yaml uses {error}, which is not given (given: {given})"
+                f"the wording `{key}` in language {self.language!r} uses {error}, which is not given (given: {given})"
             ) from None
 
     def _several(self, values: Sequence[Any], spec: str) -> str:
@@ -203,13 +209,28 @@ class Words:
         return self.localise(format(value, spec))
 
     def localise(self, written: str) -> str:
-        """A number written by Python in the language's signs: a true minus, a decimal comma in Portuguese."""
+        """A number written by Python in the language's signs: a true minus, its marks of thousands and decimals."""
         if written.startswith("-") and not re.search(r"[1-9]", written):
             written = written[1:]  # a rounded -0.0 is 0.0
-        written = written.replace("-", "−")
-        if self.language == "pt":
-            written = written.translate(str.maketrans(",.", ".,"))
-        return written
+        return written.replace("-", "−").translate(self._marks)
+
+    @functools.cached_property
+    def _marks(self) -> dict[int, str]:
+        return {ord(","): self.text("common.thousands_mark"), ord("."): self.text("common.decimal_mark")}
+
+
+def _lookup(node: Any, key: str) -> str | None:
+    """The text under a dotted key; a key of the mapping may hold dots itself (`repeat.exact_match`)."""
+    parts = key.split(".")
+    for n, part in enumerate(parts):
+        if not isinstance(node, Mapping):
+            return None
+        rest = ".".join(parts[n:])
+        if rest in node:
+            node = node[rest]
+            break
+        node = node.get(part)
+    return node if isinstance(node, str) else None
 
 
 def spec_for(column: str, value: float) -> str:

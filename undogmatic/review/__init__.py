@@ -1,6 +1,5 @@
 """The review queue: what a human should look at, and the labels that come back.
 
-folder    a run's folder read back: its judgments, rubric and items
 queue     which items, in which order, with which probability; the files to fill in
 sheet     CSV and JSON Lines as people fill them in, with line numbers
 labels    labels checked; RUN/labels.jsonl

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records import Failure, Item
 from undogmatic.review import assessed, datasets, labels, queue, sheet
-from undogmatic.review.folder import RunFolder, open_run
+from undogmatic.runfolder import RunFolder
+from undogmatic.scale import NumericScale
 from undogmatic.tracking.assessments import (
     HUMAN,
     PROBABILITY,
@@ -48,12 +51,11 @@ def export(
     """
     if seed < 0:
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
-    found = open_run(run)
+    found = RunFolder.open(run, "RUN")
     items = found.items()
     by_item = found.by_item()
-    stand_ins = [queue.spokesman(by_item[item.id]) for item in items if item.id in by_item]
-    chosen = queue.select(stand_ins, budget, everything, random, np.random.default_rng(seed))
-    rows = queue.rows(chosen, {item.id: item for item in items}, redact)
+    chosen = queue.select(items, by_item, budget, everything, random, np.random.default_rng(seed))
+    rows = queue.rows(chosen, {item.id: item for item in items}, found.rubric, redact)
     if not rows:
         return f"Nothing is flagged in {found.path} and nothing was written. --all ranks every item; --random N draws."
     written = queue.write(rows, out)
@@ -70,12 +72,12 @@ def export(
         )
         for entry, row in zip(chosen.entries, rows, strict=True)
     ]
-    tracking = found.tracking()
+    tracking = _tracking(found)
     hide = redact or bool(tracking.get("redact"))
     said = _untraced(found) or log_feedback(
         found.path, items, notes, started=float(found.facts.get("started", 0)), uri=tracking.get("uri"), hide=hide
     )
-    return "\n".join([*_exported(found, chosen, len(items), len(stand_ins), written), said])
+    return "\n".join([*_exported(found, chosen, len(items), len(by_item), written), said])
 
 
 def import_labels(
@@ -93,24 +95,24 @@ def import_labels(
     Raises:
         ConfigError, DataError: Every problem with file and line; nothing was imported then.
     """
-    found = open_run(run)
+    found = RunFolder.open(run, "RUN")
     path, rows = sheet.read(filled, needed=("item_id", "label"))
     checked, _, items, lines = _take(found, str(path), rows, scale, labeller, revise)
     by_item = found.by_item()
     notes = [
         HumanNote(
             judgment,
-            label.label,
+            label.label if isinstance(found.rubric.scale, NumericScale) else found.rubric.scale.write(label.label),
             label.labeller,
             label.comment,
-            {"file": label.place, "given": f"{label.given:g}"},
+            {"file": label.place, "given": label.as_given},
         )
         for label in [*checked.new, *checked.known]
         if label.trace is None  # else it was taken from there
         for judgment in by_item[label.item_id]
     ]
     if notes:
-        tracking = found.tracking()
+        tracking = _tracking(found)
         said = _untraced(found) or log_labels(
             found.path,
             items,
@@ -137,8 +139,8 @@ def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | No
         ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
         DataError: Every problem with its trace; nothing was imported then.
     """
-    found = open_run(run)
-    said = read_labels(found.path, found.judgments, uri=found.tracking().get("uri"))
+    found = RunFolder.open(run, "RUN")
+    said = read_labels(found.path, found.judgments, uri=_tracking(found).get("uri"))
     source = f"{HUMAN} in {said.address}"
     _, standing, _, lines = _take(found, source, assessed.rows(said), scale, labeller, revise)
     return "\n".join([*lines, *assessed.remarks(said, standing)])
@@ -175,14 +177,24 @@ def _take(
     if standing:
         try:
             items = found.items()
-            lines += _usable(found, datasets.write(found.path, items, standing))
+            weighted = datasets.write(found.path, items, standing, found.rubric)
+            low = seem_rescaled([label.label for label in standing], found.rubric) is not None
+            lines += _usable(found, weighted, low)
         except UndogmaticError as error:
             lines.append(f"{found.path / labels.FILE} is written, but no dataset files: {error}")
     return checked, standing, items, lines
 
 
+def _tracking(found: RunFolder) -> dict[str, Any]:
+    """The run's `tracking` section; {} if it cannot be resolved here (an environment variable is gone)."""
+    try:
+        return found.section("tracking")
+    except ConfigError:
+        return {}
+
+
 def _untraced(found: RunFolder) -> str | None:
-    if found.tracking().get("traces") == 0:
+    if _tracking(found).get("traces") == 0:
         return "MLflow: skipped, because this run keeps no traces (tracking.traces=0)."
     return None
 
@@ -197,8 +209,11 @@ def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, wr
     if certain < chosen.candidates:
         lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
     if certain > counts["failed"]:
-        by = f"by {chosen.measure}" if chosen.measure else "in the order of the dataset: the judge gives no uncertainty"
-        lines.append(f"Most uncertain first, {by}." if chosen.measure else f"Listed {by}.")
+        lines.append(
+            f"Most uncertain first, by {chosen.measure}: the measure that analysis=calibration takes too."
+            if chosen.measure
+            else "Listed in the order of the dataset: the judge gives no uncertainty."
+        )
     if counts["failed"]:
         lines.append("Failed items come first: they have no score at all.")
     if counts["random"]:
@@ -207,7 +222,7 @@ def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, wr
         lines.append("Labels of these rows say nothing of the others; for estimates over all items add --random N.")
     rubric = found.rubric
     lines.append(
-        f"Fill in `label` ({rubric.minimum:g} to {rubric.maximum:g}, rubric {rubric.name}) and `labeller`, then: "
+        f"Fill in `label` ({rubric.scale.span()}, rubric {rubric.name}) and `labeller`, then: "
         f"undogmatic review import {found.path} {written[0]}"
     )
     return lines
@@ -237,11 +252,12 @@ def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[labe
     return lines
 
 
-def _usable(found: RunFolder, weighted: bool) -> list[str]:
+def _usable(found: RunFolder, weighted: bool, low: bool) -> list[str]:
     whole = found.path / datasets.ALL
+    meant = f" dataset.label_scale=[{found.rubric.minimum:g},{found.rubric.maximum:g}]" if low else ""
     lines = [
-        f"To analyse: dataset=texts dataset.path={whole} (every item; the call cache answers what was judged before). "
-        f"To fit on: {found.path / datasets.LABELLED}"
+        f"To analyse: dataset=texts dataset.path={whole}{meant} (every item; the call cache answers what was judged "
+        f"before). To fit on: {found.path / datasets.LABELLED}"
     ]
     if not weighted:
         lines.append(

@@ -9,17 +9,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from undogmatic.records import Item
+from undogmatic.records import OVERALL, Item, Rubric
 from undogmatic.review.labels import Label
+from undogmatic.scale import NumericScale
 
 ALL = "with_labels.jsonl"
 LABELLED = "labelled.jsonl"
 
 
-def write(folder: Path, items: Sequence[Item], labels: Sequence[Label]) -> bool:
+def write(folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: Rubric) -> bool:
     """Write ALL (every item, `label` where there is one) and LABELLED (only those) into a run's folder.
 
-    `label` is the mean over labellers; `label_count` and `label_spread` (largest minus smallest) say how many there are
+    `label` is the mean over labellers, or, where that is no value of the scale (it has steps or categories), `labels`
+    holds what each of them said; `label_count` and `label_spread` (largest minus smallest) say how many there are
     and how far apart. A label that the item had before stays as `dataset_label`.
 
     Returns:
@@ -30,27 +32,36 @@ def write(folder: Path, items: Sequence[Item], labels: Sequence[Label]) -> bool:
     for label in labels:
         by_item.setdefault(label.item_id, []).append(label)
     queues = {label.queue for label in labels}
-    rows = [_row(item, by_item.get(item.id, []), len(queues) > 1) for item in items]
-    labelled = [row for row in rows if "label" in row]
+    rows = [_row(item, by_item.get(item.id, []), rubric, len(queues) > 1) for item in items]
+    labelled = [row for row in rows if row["id"] in by_item]
     _replace(folder / ALL, rows)
     _replace(folder / LABELLED, labelled)
     return all("inclusion_probability" in row for row in labelled)
 
 
-def _row(item: Item, labels: Sequence[Label], several_queues: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": item.id, "text": item.text, "condition": item.condition, "pair": item.pair}
-    row |= {k: v for k, v in item.metadata.items() if k not in row and k != "label"}
+def _row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id, **item.inputs, "condition": item.condition, "pair": item.pair}
+    row |= {"parent": item.parent, "maker": item.maker}
+    row |= {k: v for k, v in item.metadata.items() if k not in {*row, "label", "labels"}}
     if item.label is not None:
         row["dataset_label"] = item.label
     if labels:
         values = [label.label for label in labels]
-        row |= {"label": fmean(values), "label_count": len(values), "label_spread": max(values) - min(values)}
+        if rubric.scale.contains(fmean(values)):
+            row["label"] = _said(fmean(values), rubric)
+        else:
+            row["labels"] = {OVERALL: {label.labeller: _said(label.label, rubric) for label in labels}}
+        row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
         probabilities = {label.inclusion_probability for label in labels}
         if 1.0 in probabilities:
             row["inclusion_probability"] = 1.0
         elif len(probabilities) == 1 and None not in probabilities and not several_queues:
             row["inclusion_probability"] = probabilities.pop()
     return {k: v for k, v in row.items() if v is not None}
+
+
+def _said(value: float, rubric: Rubric) -> float | str:
+    return value if isinstance(rubric.scale, NumericScale) else rubric.scale.write(value)
 
 
 def _replace(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

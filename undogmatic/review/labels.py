@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Record, Rubric
+from undogmatic.records import Rubric
 from undogmatic.review import sheet
+from undogmatic.scale import NumericScale, Record
 
 FILE = "labels.jsonl"
 NAMELESS = "anonymous"
@@ -23,7 +26,8 @@ _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
 class Label(Record):
     """One human's label of one item, and where it comes from.
 
-    `label` is on the rubric's scale; `given` is what was filled in, on `scale` (None: the rubric's own).
+    `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale` (None: the rubric's
+    own) or a category's name.
     `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
     `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
     from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
@@ -33,7 +37,7 @@ class Label(Record):
     label: float
     labeller: str
     comment: str | None = None
-    given: float
+    given: float | str
     scale: tuple[float, float] | None = None
     inclusion_probability: float | None = Field(default=None, gt=0, le=1)
     queue: str | None = None
@@ -49,6 +53,11 @@ class Label(Record):
     def place(self) -> str:
         """Where it comes from, for messages."""
         return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
+
+    @property
+    def as_given(self) -> str:
+        """What was filled in, for messages."""
+        return self.given if isinstance(self.given, str) else f"{self.given:g}"
 
 
 class Checked(NamedTuple):
@@ -78,13 +87,6 @@ class Scale(NamedTuple):
         if found is None or not float(found[1]) < float(found[2]):
             raise ConfigError(f"--scale is {text!r}; give the lowest and the highest label, e.g. --scale 0-10.")
         return cls(float(found[1]), float(found[2]))
-
-    def onto(self, rubric: Rubric, given: float) -> float:
-        """The label in the rubric's units, mapped linearly."""
-        if self == (rubric.minimum, rubric.maximum):
-            return given
-        share = (given - self.low) / (self.high - self.low)
-        return rubric.minimum + share * (rubric.maximum - rubric.minimum)
 
 
 def on_trace(trace: str, item: str) -> str:
@@ -125,7 +127,7 @@ def check(
     labelled, now = {one.item_id for one in before}, time.time()
     problems: list[str] = []
     here: dict[tuple[str, str], Label] = {}
-    given: list[float] = []
+    given: list[float] = []  # as numbers, to see whether they seem to be on another scale
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
@@ -140,21 +142,25 @@ def check(
         key = (item, who)
         earlier = stand.get(key)
         wrong: list[str] = []
-        if earlier is not None and _still_shown(row, earlier):
+        if earlier is not None and _still_shown(row, earlier, rubric):
             label = earlier.model_copy(update=dict(row.origin))
         else:
             fields, wrong = _fields(row, item, known_ids, rubric, scale)
             if not wrong:
                 label = Label(**fields, labeller=who, imported=now, **row.origin)
-                given.append(label.given)
+                given.append(label.label)
         if not wrong:
             wrong = _contradicts(label, here.get(key), None if revise else earlier)
             here.setdefault(key, label)
             if item in drawn:
                 drawn[item] = True
         problems += [f"{row.place}: {problem}" for problem in wrong]
-    if scale is None and not problems:
-        problems += _looks_like_another(source, given, rubric)
+    if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
+        tenth = (rubric.maximum - rubric.minimum) / 10
+        problems.append(
+            f"{source}: {odd}. If they are on another scale: --scale 0-{tenth:g} maps them (or --scale 1-5, ...). If "
+            f"they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
+        )
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
@@ -208,12 +214,24 @@ def _named(row: sheet.Filled) -> str:
     return "" if _empty(cell := row.cells.get("labeller")) else str(cell).strip()
 
 
-def _still_shown(row: sheet.Filled, earlier: Label) -> bool:
+def _still_shown(row: sheet.Filled, earlier: Label, rubric: Rubric) -> bool:
     """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
     if "trace" not in row.origin:
         return False
-    value = sheet.number(row.cells["label"], row.comma)
-    return value == earlier.label or (earlier.trace is not None and value == earlier.given)
+    given = _given(row, rubric)
+    with suppress(ValueError):
+        if rubric.read(given) == earlier.label:
+            return True
+    return earlier.trace is not None and given == earlier.given
+
+
+def _given(row: sheet.Filled, rubric: Rubric) -> Any:
+    """The label as filled in: a number where it is one, else (a category's name) as it stands."""
+    cell = row.cells["label"]
+    if not isinstance(rubric.scale, NumericScale) and cell in rubric.scale.categories:
+        return cell  # a category may be called "1"
+    number = sheet.number(cell, row.comma)
+    return cell if number is None else number
 
 
 def _fields(
@@ -223,21 +241,22 @@ def _fields(
     cells, wrong = row.cells, []
     if item not in items:
         wrong.append(f"the item {item!r} is not one of the {len(items)} that this run judged.")
-    given = sheet.number(cells["label"], row.comma)
-    if given is None:
-        wrong.append(f"`label` is {cells['label']!r}, which is not a number.")
-    else:
-        wrong += _off_scale(given, rubric, scale)
+    given, label = _given(row, rubric), None
+    try:
+        label = rubric.read(given, scale)
+    except ValueError as error:
+        hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
+        wrong.append(f"`label` {error} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
     probability = None
     if not _empty(cell := cells.get("inclusion_probability")):
         probability = sheet.number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {cell!r}; it must be above 0 and at most 1, as exported.")
-    if wrong or given is None:
+    if wrong:
         return {}, wrong
     fields = {
         "item_id": item,
-        "label": given if scale is None else scale.onto(rubric, given),
+        "label": label,
         "comment": None if _empty(cells.get("comment")) else str(cells["comment"]),
         "given": given,
         "scale": scale,
@@ -249,32 +268,11 @@ def _fields(
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
     """What is wrong if the same labeller gave the item another label here or in an earlier import."""
-    start = f"{label.labeller!r} labels the item {label.item_id!r} {label.given:g}, but"
+    start = f"{label.labeller!r} labels the item {label.item_id!r} {label.as_given}, but"
     if here is not None and here.label != label.label:
         way_out = "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
-        return [f"{start} {here.given:g} at {here.place}.{way_out}"]
+        return [f"{start} {here.as_given} at {here.place}.{way_out}"]
     if earlier is not None and earlier.label != label.label:
         where = f"{earlier.place}, imported earlier"
-        return [f"{start} {earlier.given:g} before ({where}). If the new label counts: --revise."]
+        return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
     return []
-
-
-def _off_scale(given: float, rubric: Rubric, scale: Scale | None) -> list[str]:
-    low, high = scale if scale is not None else (rubric.minimum, rubric.maximum)
-    if low <= given <= high:
-        return []
-    whose = "--scale" if scale is not None else f"the scale of rubric={rubric.name}"
-    hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
-    return [f"`label` is {given:g}, outside {whose} ({low:g} to {high:g}).{hint}"]
-
-
-def _looks_like_another(source: str, given: Sequence[float], rubric: Rubric) -> list[str]:
-    """A complaint if all labels lie in the lowest tenth of the scale (and not all on its end): 0-10 put for 0-100."""
-    tenth = (rubric.maximum - rubric.minimum) / 10
-    if not given or max(given) > rubric.minimum + tenth or max(given) == rubric.minimum:
-        return []
-    return [
-        f"{source}: all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} "
-        f"runs from {rubric.minimum:g} to {rubric.maximum:g}. If they are on another scale: --scale 0-{tenth:g} maps "
-        f"them (or --scale 1-5, ...). If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
-    ]

@@ -8,14 +8,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from undogmatic.analyses.base import tabulate
+from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.errors import ConfigError
-from undogmatic.records import Failure, Item, Judgment, Verdict, digest
+from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest
 from undogmatic.review.sheet import write_csv, write_json_lines
+from undogmatic.scale import NumericScale
 from undogmatic.tracking.hide import redact_judgment, redacted
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
-MEASURES = ("interval width", "100 - confidence", "level")
-_LEVELS = {"low": 0.0, "medium": 1.0, "high": 2.0}
 COLUMNS = (
     "rank item_id pair condition text score low high confidence uncertainty uncertainty_value uncertainty_by "
     "failure rationale issues rules repeat why inclusion_probability queue label labeller comment"
@@ -26,13 +27,12 @@ class Entry(NamedTuple):
     """One row of a queue.
 
     `why` it is there; `inclusion` is the probability with which it came in (1 unless drawn at random); `value` is
-    the number by which it was ranked and `measure` what that number is (None: a failure, or nothing to rank by).
+    the number by which it was ranked (None: a failure, or nothing to rank by).
     """
 
     judgment: Judgment
     why: Why
     inclusion: float
-    measure: str | None = None
     value: float | None = None
 
 
@@ -42,7 +42,7 @@ class Queue(NamedTuple):
     entries: list[Entry]
     candidates: int
     remaining: int
-    measure: str | None
+    measure: Measure | None
 
 
 def flagged(judgment: Judgment) -> bool:
@@ -58,7 +58,8 @@ def spokesman(judgments: Sequence[Judgment]) -> Judgment:
 
 
 def select(
-    judgments: Sequence[Judgment],
+    items: Sequence[Item],
+    by_item: Mapping[str, Sequence[Judgment]],
     budget: int | None,
     everything: bool,
     random: int,
@@ -66,11 +67,11 @@ def select(
 ) -> Queue:
     """Choose the rows: failures, then the most uncertain within the budget, then `random` of all others.
 
-    Judgments are ranked by the first of MEASURES that every candidate has (else by the first that any has, those
-    without it last); ties are broken by the other measures, then by the order of the dataset.
+    Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of the dataset.
 
     Args:
-        judgments: One per item, in the order of the dataset.
+        items: In the order of the dataset; those without a judgment are left out.
+        by_item: The judgments of each, repeats in order.
         budget: At most so many rows before the random ones; None takes all candidates.
         everything: Candidates are all items, not only the failed and flagged.
         random: How many more to draw without replacement, each with probability `random` / remaining.
@@ -81,36 +82,51 @@ def select(
     for name, given in (("--budget", budget), ("--random", random)):
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
+    judgments = [spokesman(by_item[item.id]) for item in items if item.id in by_item]
+    measure, doubts = ranked(items, [j for own in by_item.values() for j in own])
+    doubt = {j.item_id: doubts.get((j.item_id, j.judge, j.criterion, j.repeat)) for j in judgments}
     failed = [j for j in judgments if isinstance(j.outcome, Failure)]
     judged = [j for j in judgments if isinstance(j.outcome, Verdict) and (everything or flagged(j))]
-    first = _measure(judged)
-    order = [] if first is None else [first, *(n for n in range(len(MEASURES)) if n != first)]
-    judged.sort(key=lambda j: [-np.inf if (v := measured(j)[n]) is None else v for n in order], reverse=True)
+    judged.sort(key=lambda j: -np.inf if (value := doubt[j.item_id]) is None else value, reverse=True)
     candidates = [*failed, *judged]
     chosen = candidates[:budget]
     taken = {j.item_id for j in chosen}
     rest = [j for j in judgments if j.item_id not in taken]
     drawn = [rest[n] for n in rng.choice(len(rest), min(random, len(rest)), replace=False)] if rest else []
-    entries = [_entry(j, _why(j), 1.0, first) for j in chosen]
-    entries += [_entry(j, "random", len(drawn) / len(rest), first) for j in drawn]
-    return Queue(entries, len(candidates), len(rest), None if first is None else MEASURES[first])
+    entries = [Entry(j, _why(j), 1.0, doubt[j.item_id]) for j in chosen]
+    entries += [Entry(j, "random", len(drawn) / len(rest), doubt[j.item_id]) for j in drawn]
+    return Queue(entries, len(candidates), len(rest), measure)
 
 
-def measured(judgment: Judgment) -> tuple[float | None, float | None, float | None]:
-    """The numbers of MEASURES: width in score units, 100 - confidence, level (0 low, 1 medium, 2 high)."""
-    outcome = judgment.outcome
-    if isinstance(outcome, Failure):
-        return None, None, None
-    return (
-        None if outcome.interval is None else outcome.interval[1] - outcome.interval[0],
-        None if outcome.confidence is None else 100 - outcome.confidence,
-        None if outcome.uncertainty is None else _LEVELS[outcome.uncertainty],
-    )
+_KEY = ["item_id", "judge", "criterion", "repeat"]
 
 
-def rows(queue: Queue, items: Mapping[str, Item], hide: bool) -> list[dict[str, Any]]:
+def ranked(
+    items: Sequence[Item], judgments: Sequence[Judgment]
+) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
+    """The measure that speaks for the judge, chosen as in `analysis=calibration`: on the verdicts of the first repeat.
+
+    Returns:
+        The measure, None if the judge gives no uncertainty, and its value by _KEY, where there is one.
+    """
+    table = tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0))
+    verdicts = table[table["error"].isna()]
+    first = verdicts[verdicts["repeat"] == 0]
+    measure = None if first.empty else choose(uncertainties(first), "auto")
+    if measure is None:
+        return None, {}
+    values = measured(verdicts)[measure].dropna()
+    keys = verdicts.loc[values.index, _KEY].itertuples(index=False, name=None)
+    return measure, dict(zip(keys, values.tolist(), strict=True))
+
+
+def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) -> list[dict[str, Any]]:
     """The queue as plain rows with COLUMNS, the last three empty. `hide` leaves only the hashes of all texts."""
-    shown = [_row(rank, e, items[e.judgment.item_id], hide) for rank, e in enumerate(queue.entries, 1)]
+    shown = [
+        _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
+        | {"uncertainty_by": None if entry.value is None else queue.measure}
+        for rank, entry in enumerate(queue.entries, 1)
+    ]
     name = digest(shown)[:12]
     return [row | {"queue": name, "label": None, "labeller": None, "comment": None} for row in shown]
 
@@ -129,13 +145,6 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
     return sheet, lines
 
 
-def _measure(judged: Sequence[Judgment]) -> int | None:
-    has = [[measured(j)[n] is not None for j in judged] for n in range(len(MEASURES))]
-    found = [n for n, column in enumerate(has) if column and all(column)]
-    found += [n for n, column in enumerate(has) if any(column)]
-    return found[0] if found else None
-
-
 def _why(judgment: Judgment) -> Why:
     if isinstance(judgment.outcome, Failure):
         return "failed"
@@ -148,12 +157,15 @@ def _rules(verdict: Verdict) -> list[str]:
     return [rule.strip() for rule in noted.split(",") if rule.strip()]
 
 
-def _entry(judgment: Judgment, why: Why, inclusion: float, measure: int | None) -> Entry:
-    value = None if measure is None else measured(judgment)[measure]
-    return Entry(judgment, why, inclusion, None if measure is None or value is None else MEASURES[measure], value)
+def _shown(value: float | None, rubric: Rubric) -> float | str | None:
+    """A score with the precision of its scale; a category by its name."""
+    if value is None:
+        return None
+    text = rubric.scale.write(value)
+    return float(text) if isinstance(rubric.scale, NumericScale) else text
 
 
-def _row(rank: int, entry: Entry, item: Item, hide: bool) -> dict[str, Any]:
+def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dict[str, Any]:
     judgment = redact_judgment(entry.judgment) if hide else entry.judgment
     outcome = judgment.outcome
     verdict = outcome if isinstance(outcome, Verdict) else None
@@ -165,13 +177,12 @@ def _row(rank: int, entry: Entry, item: Item, hide: bool) -> dict[str, Any]:
         "pair": item.pair,
         "condition": item.condition,
         "text": redacted(item.text) if hide else item.text,
-        "score": judgment.score,
-        "low": low,
-        "high": high,
+        "score": _shown(judgment.score, rubric) if verdict is None or verdict.category is None else verdict.category,
+        "low": _shown(low, rubric),
+        "high": _shown(high, rubric),
         "confidence": None if verdict is None else verdict.confidence,
         "uncertainty": None if verdict is None else verdict.uncertainty,
         "uncertainty_value": entry.value,
-        "uncertainty_by": entry.measure,
         "failure": f"{outcome.reason}: {outcome.message}" if isinstance(outcome, Failure) else None,
         "rationale": None if verdict is None else verdict.rationale,
         "issues": [] if verdict is None else list(verdict.issues),

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from omegaconf import OmegaConf
 
 from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.config import build
 from undogmatic.outcome import SweepResult
+from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
 from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tests
 
+OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_CURVES = 7
@@ -61,7 +65,8 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
-        scale=_scale(jobs),
+        rubric=_rubric(jobs),
+        texts=[OWN_TEXTS, *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ()))],
     )
 
 
@@ -82,9 +87,13 @@ def _headline(jobs: Sequence[Job]) -> str | None:
     return named.most_common(1)[0][0] if named else None
 
 
-def _scale(jobs: Sequence[Job]) -> tuple[float, float]:
-    rubrics = [job.config["rubric"] for job in jobs if "rubric" in job.config]
-    return (float(rubrics[0]["minimum"]), float(rubrics[0]["maximum"])) if rubrics else (0.0, 100.0)
+def _rubric(jobs: Sequence[Job]) -> Rubric | None:
+    """That of the first job with a result; another's may be what it failed on."""
+    for job in jobs:
+        if job.status == "finished" and "rubric" in job.config:
+            node: Any = OmegaConf.to_container(OmegaConf.create(dict(job.config)).rubric, resolve=True)
+            return build(node, "rubric")
+    return None
 
 
 def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-import yaml
 
 from undogmatic.command import ERROR_FILE
+from undogmatic.errors import DataError
+from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, RunFolder
 
+ITEMS = "items_calibration.csv"
 Status = Literal["finished", "stopped", "failed"]
 
 
@@ -61,54 +62,45 @@ def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
     return tuple(k for k in keys if len({job.overrides.get(k) for job in jobs}) > 1)
 
 
-def _read(folder: Path, number: int) -> Job:
-    facts = _json(folder / "run.json")
-    error = folder / ERROR_FILE
+def _read(path: Path, number: int) -> Job:
+    folder = RunFolder(path)
+    error = path / ERROR_FILE
     message = error.read_text(encoding="utf-8").strip() if error.is_file() else None
+    facts: Mapping[str, Any] = {}
+    overrides: list[str] = []
+    config: dict[str, Any] = {}
+    result: dict[str, Any] = {"metrics": {}, "scores": pd.DataFrame()}
     status: Status = "finished"
-    if message is not None:
-        status = "stopped" if facts.get("status") == "stopped" else "failed"
-    elif facts.get("status") != "finished":
-        status, message = "stopped", "it did not come to its end (killed?)"
-    overrides = _yaml(folder / ".hydra" / "overrides.yaml") or []
-    config = _yaml(folder / ".hydra" / "config.yaml") or {}
+    try:
+        # A kill may have come before any of them was written.
+        overrides = folder.yaml(OVERRIDES) or []
+        config = folder.yaml(COMPOSED) or {}
+        facts = folder.facts
+        if message is not None:
+            status = "stopped" if facts.get("status") == "stopped" else "failed"
+        elif facts.get("status") != "finished":
+            status, message = "stopped", "it did not come to its end (killed?)"
+        else:
+            result = {"metrics": folder.json(METRICS), "scores": _scores(folder), "items": _items(folder)}
+    except DataError as damage:
+        status, message = "failed", str(damage)
     return Job(
         number=number,
         overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
         config=config,
         facts=facts,
-        metrics=_json(folder / "metrics.json") if status == "finished" else {},
-        scores=_scores(folder) if status == "finished" else pd.DataFrame(),
         status=status,
         message=message,
-        items=_items(folder) if status == "finished" else pd.DataFrame(),
+        **result,
     )
 
 
-def _scores(folder: Path) -> pd.DataFrame:
-    read = _table(folder / "scores.csv")
-    if (folder / "labels.csv").is_file():
-        read = read.join(_table(folder / "labels.csv"))
+def _scores(folder: RunFolder) -> pd.DataFrame:
+    read, labels = folder.scores(), folder.labels()
+    if labels is not None:
+        read = read.join(labels["label"])
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
 
 
-def _items(folder: Path) -> pd.DataFrame:
-    path = folder / "items_calibration.csv"
-    if not path.is_file():
-        return pd.DataFrame()
-    return pd.read_csv(path, dtype={"item_id": str, "unit": str}).set_index("item_id")
-
-
-def _table(path: Path) -> pd.DataFrame:
-    """A table by item; only an empty cell is a missing value ("NA" may be an id)."""
-    text = {"item_id": str, "pair_id": str, "condition": str}
-    return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""]).set_index("item_id")
-
-
-def _yaml(path: Path) -> Any:
-    """What the file holds, or None where a kill came before it was written."""
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+def _items(folder: RunFolder) -> pd.DataFrame:
+    return folder.table(ITEMS).set_index("item_id") if folder.has(ITEMS) else pd.DataFrame()

@@ -42,10 +42,10 @@ class JudgeNote(NamedTuple):
 
 
 class HumanNote(NamedTuple):
-    """What a human says of an item: `label` in score units; it goes to the trace of `judgment`."""
+    """What a human says of an item: `label` in score units or a category; it goes to the trace of `judgment`."""
 
     judgment: Judgment
-    label: float
+    label: float | str
     labeller: str
     comment: str | None
     about: Mapping[str, str]

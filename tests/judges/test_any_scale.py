@@ -1,0 +1,163 @@
+"""Every readout and every judge style on every kind of scale."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import dspy
+import pytest
+
+from tests.judges.conftest import WORDINGS
+from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
+from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
+from undogmatic.judges.base import Judge, judge_item
+from undogmatic.judges.calibration_probe import CalibrationProbeJudge
+from undogmatic.judges.debate import DebateJudge
+from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
+from undogmatic.judges.distributional import DistributionalJudge
+from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.red_blue import RedBlueJudge
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.selective import Rules, SelectiveJudge
+from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.models.calls import Gateway
+from undogmatic.prompts import Demonstration, Prompt
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict
+
+READOUTS = {
+    "structured": (StructuredReadout, False),
+    "samples": (lambda: SamplesReadout(n=3), False),
+    "logprobs": (lambda: LogprobsReadout(minimum_mass=0.05), False),
+    "logprobs of a base model": (lambda: LogprobsReadout(minimum_mass=0.05), True),
+}
+STYLES: dict[str, Any] = {
+    "score": lambda start, asker, rubric: start,
+    "devils_advocate": lambda start, asker, rubric: DevilsAdvocateJudge(start, asker()),
+    "distributional": lambda start, asker, rubric: DistributionalJudge(asker()),
+    "debate": lambda start, asker, rubric: DebateJudge(asker()),
+    "debate_apart": lambda start, asker, rubric: DebateJudge(asker(), separate_calls=True),
+    "red_blue": lambda start, asker, rubric: RedBlueJudge(asker()),
+    "single_pass": lambda start, asker, rubric: SinglePassJudge(start, asker()),
+    "calibration_probe": lambda start, asker, rubric: CalibrationProbeJudge(start, asker()),
+    "panel": lambda start, asker, rubric: PanelJudge([start, DistributionalJudge(asker())], rubric),
+    "selective": lambda start, asker, rubric: SelectiveJudge(
+        start,
+        DistributionalJudge(asker()),
+        rubric,
+        Rules.model_validate({"low_confidence": {"confidence_below": 100}, "high_score": {"overall_above": 0.1}}),
+    ),
+}
+
+
+def item(rubric: Rubric) -> Item:
+    return Item(id="a", inputs={name: f"the {name}" for name in rubric.inputs})
+
+
+def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
+    example = {name: f"a {name}" for name in rubric.inputs}
+    shots = (Demonstration(inputs=example, score=rubric.scale.write(rubric.minimum), rationale="r"),)
+    if rubric.scale.kind == "numeric":
+        shots = (Demonstration(inputs=example, score=rubric.minimum, rationale="r"),)
+    model.connect(Gateway())
+    readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), rubric)
+    return readout
+
+
+def judged(judge: Judge, rubric: Rubric, model: FormFiller, provenance: Provenance) -> Judgment:
+    judge.rubric = rubric
+    with dspy.context(lm=LanguageModel(model)):
+        return asyncio.run(judge_item(judge, item(rubric), provenance))
+
+
+@pytest.mark.parametrize("place", [0.0, 1.0])
+@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("rubric", ALL, ids=lambda rubric: rubric.name)
+def test_every_style_runs_with_every_readout_on_every_scale(
+    rubric: Rubric, style: str, readout: str, place: float, provenance: Provenance
+) -> None:
+    make, base = READOUTS[readout]
+    model = FormFiller(place, base)
+    ready = bound(make(), rubric, model)
+    judge: Judge = STYLES[style](ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric)
+    if judge.needs_order and not rubric.scale.ordered:
+        return  # refused when the run is composed: see tests/judges/test_composition.py
+    outcome = judged(judge, rubric, model, provenance).outcome
+    degenerate = style == "distributional" and place == 0.0 and "logprobs" not in readout
+    if not isinstance(outcome, Verdict):
+        assert "0 points" in outcome.message  # all levels got none
+        assert degenerate or style in ("panel", "selective")
+        return
+    if rubric.scale.kind != "numeric":
+        assert outcome.category in rubric.scale.categories
+    if not rubric.scale.ordered:
+        assert outcome.score is None
+        return
+    assert outcome.score is not None
+    assert rubric.contains(outcome.score)
+    if outcome.interval is not None:
+        assert rubric.minimum <= outcome.interval[0] <= outcome.interval[1] <= rubric.maximum
+    if outcome.distribution is not None and style == "score":
+        assert outcome.distribution.expectation == pytest.approx(outcome.score)
+    if style == "score" and "logprobs" not in readout:
+        assert outcome.score == rubric.units(place)
+
+
+@pytest.mark.parametrize("rubric", ORDERED, ids=lambda rubric: rubric.name)
+def test_nothing_of_another_scale_is_said(rubric: Rubric) -> None:
+    model = FormFiller()
+    readout = bound(StructuredReadout(), rubric, model)
+    asker = asker_for(readout, WORDINGS)
+    for judge in (DebateJudge(asker), DevilsAdvocateJudge(ScoreJudge(readout), asker), SinglePassJudge(None, asker)):  # type: ignore[arg-type]
+        shown = "\n".join(source.shown() for source in judge.readouts() if source is asker)
+        assert "What is meant." in shown
+    if rubric is not HUNDRED:  # percentages are asked as such
+        assert "from 0 to 100" not in readout.shown()
+
+
+def test_labels_are_the_numbers_themselves_or_cannot_be_taken_for_them() -> None:
+    assert TEN.labels == tuple("ABCDEFGHIJ")
+    assert TEN.meanings("en")[:2] == ["1", "2"]
+    assert YES_NO.labels == ("0", "1")
+    assert [level.value for level in HUNDRED.anchors("en")] == [0, 25, 50, 75, 100]
+    assert HUNDRED.meanings("en")[-1] == "100, HIGH: much of it"
+
+
+@pytest.mark.parametrize("rubric", ALL, ids=lambda rubric: rubric.name)
+def test_several_inputs_are_fenced_under_their_headings_by_one_code(rubric: Rubric, provenance: Provenance) -> None:
+    model = FormFiller()
+    judged(ScoreJudge(bound(StructuredReadout(), rubric, model)), rubric, model, provenance)
+    asked = model.requests[-1]["messages"][-1]["content"]
+    fences = {line for line in asked.splitlines() if line.startswith("<<text-")}
+    assert len(fences) == 1
+    if rubric is QUESTION_ANSWER:
+        assert asked.index("The question:") < asked.index("the question") < asked.index("The answer:")
+
+
+@pytest.mark.parametrize(
+    ("rubric", "score"), [(TEN, 99), (TEN, 7.5), (YES_NO, "maybe"), (COLOURS, 3), (HUNDRED, 50.5), (TEN, "seven")]
+)
+def test_a_demonstration_off_the_scale_is_refused_by_name(rubric: Rubric, score: Any) -> None:
+    shots = (Demonstration(text="t", score=score, rationale="r"),)
+    with pytest.raises(ConfigError, match=rf"prompt=toy: `demonstrations\[0\]\.score` is .*rubric={rubric.name}"):
+        StructuredReadout().bind(FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric)
+
+
+def test_demonstrations_of_another_rubric_are_refused() -> None:
+    shots = (Demonstration(text="t", score=99, rationale="r"),)
+    prompt = Prompt(id="demos_pt", language="en", rubric="shame", demonstrations=shots)
+    with pytest.raises(ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"):
+        StructuredReadout().bind(FormFiller(), prompt, TEN)
+
+
+def test_a_base_model_is_told_of_prompts_for_this_rubric_only() -> None:
+    bare = Prompt(id="bare", language="en")
+    with pytest.raises(ConfigError, match="None that is here has examples for rubric=ten"):
+        LogprobsReadout().bind(FormFiller(base=True), bare, TEN)

@@ -1,0 +1,172 @@
+"""A run's folder made by hand, with or without its traces in MLflow; reading and filling its queue as a person does."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, items_digest
+from undogmatic.scale import OrderedScale
+
+PROVENANCE = Provenance(
+    model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
+)
+Outcome = Verdict | Failure
+
+
+def judgment(item: str, outcome: Outcome, repeat: int = 0) -> Judgment:
+    return Judgment(
+        item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=PROVENANCE
+    )
+
+
+def sure(width: float, **more: Any) -> Verdict:
+    return Verdict(score=40.0, interval=(40 - width / 2, 40 + width / 2), **more)
+
+
+MakeRun = Callable[..., Path]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
+    """A run's folder as `undogmatic.run` leaves it: one item per outcome."""
+
+    def make(
+        outcomes: Sequence[Outcome],
+        items: Sequence[Item] = (),
+        folder: str = "run",
+        repeats: Sequence[Judgment] = (),
+        rubric: Rubric = rubric,
+    ) -> Path:
+        items = items or [Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))]
+        path = tmp_path / folder
+        (path / ".hydra").mkdir(parents=True)
+        data = tmp_path / f"{folder}.jsonl"
+        # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
+        data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
+        config = {
+            "rubric": {"_target_": "undogmatic.records.Rubric", **rubric.model_dump(mode="json")},
+            "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": data.name},
+            "tracking": {"uri": None, "redact": False, "traces": 200},
+            "run": {"limit": None},
+        }
+        (path / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
+        (path / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}))
+        loaded = TextsDataset(str(data)).load()
+        facts = {"started": 1_800_000_000.0, "dataset_digest": items_digest(loaded)}
+        (path / "run.json").write_text(json.dumps(facts))
+        made = [judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)]
+        journal = "".join(j.model_dump_json() + "\n" for j in [*made, *repeats])
+        (path / "judgments.jsonl").write_text(journal, encoding="utf-8")
+        return path
+
+    return make
+
+
+def sheet_rows(path: str = "queue.csv") -> list[dict[str, str]]:
+    before = csv.field_size_limit(10**9)
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    finally:
+        csv.field_size_limit(before)
+
+
+def line_rows(path: str = "queue.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def fill(rows: Sequence[dict[str, Any]], path: str, delimiter: str = ",") -> str:
+    """Write rows back as a person's spreadsheet or script would."""
+    if path.endswith(".jsonl"):
+        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return path
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def yes_no(rubric: Rubric) -> Rubric:
+    """A rubric of two categories."""
+    wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
+    scale = OrderedScale(categories=("no", "yes"))
+    return rubric.model_copy(update={"scale": scale, "guide": None, "wordings": wordings})
+
+
+@pytest.fixture(scope="session")
+def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated MLflow database; making one takes seconds, copying it none."""
+    from undogmatic.tracking.store import opened
+
+    file = tmp_path_factory.mktemp("review") / "mlflow.db"
+    with opened(f"sqlite:///{file}", "undogmatic", ""):
+        pass
+    return file
+
+
+@pytest.fixture
+def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
+    """A run of a flagged item judged twice, a failed and a sure one, logged, but only the failed one traced."""
+    from undogmatic.tracking.store import default_uri, opened
+    from undogmatic.tracking.traces import log_traces
+
+    flagged = sure(30, review=True, confidence=20, rationale="só cita", issues=("no reason",))
+    failed = Failure(reason="refusal", message="no")
+    run = make_run([flagged, failed, sure(2)], repeats=[judgment("i0", sure(4), 1)])
+    (tmp_path / "mlruns").mkdir()
+    shutil.copy(fresh_store, tmp_path / "mlruns")
+    with opened(None, "undogmatic", "") as store:
+        run_id = store.client.create_run(store.experiment_id).info.run_id
+        items = [Item(id="i1", text="text 1", condition="c")]
+        log_traces(store, run_id, items, [judgment("i1", failed)], started=1_800_000_000, hide=False)
+    note = {"uri": default_uri(), "experiment": "undogmatic", "run_id": run_id}
+    (run / "mlflow.json").write_text(json.dumps(note))
+    return str(run)
+
+
+def say(
+    note: dict[str, str],
+    item: str,
+    value: Any,
+    who: str | None,
+    *,
+    repeat: int = 0,
+    kind: str = "feedback",
+    **more: Any,
+) -> Any:
+    """Add an assessment of a person to an item's trace, as the UI does; returns it."""
+    from mlflow.entities import AssessmentSource, Expectation, Feedback
+    from mlflow.tracing.client import TracingClient
+
+    source = AssessmentSource("HUMAN", who)
+    made = (Feedback if kind == "feedback" else Expectation)(
+        more.pop("name", "human_label"), value, source=source, **more
+    )
+    return TracingClient(note["uri"]).log_assessment(trace_of(note, item, repeat), made)
+
+
+def trace_of(note: dict[str, str], item: str, repeat: int = 0) -> str:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(note["uri"], note["uri"])
+    experiment = client.get_experiment_by_name("undogmatic").experiment_id
+    wanted = f"tags.item = '{item}' AND tags.repeat = '{repeat}'"
+    (found,) = client.search_traces(locations=[experiment], filter_string=wanted)
+    return str(found.info.trace_id)
+
+
+def note_experiment(note: dict[str, str]) -> str:
+    from mlflow import MlflowClient
+
+    return str(MlflowClient(note["uri"], note["uri"]).get_experiment_by_name("undogmatic").experiment_id)

@@ -1,0 +1,252 @@
+"""Labels come back from files: what is taken, what is refused, and where it goes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.review.conftest import MakeRun, fill, line_rows, sheet_rows, sure
+from undogmatic.cli import main
+from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Item, Rubric, Verdict
+from undogmatic.review import labels
+from undogmatic.review.commands import export, import_labels
+
+
+class TestImport:
+    @pytest.fixture
+    def run(self, make_run: MakeRun) -> str:
+        run = make_run([sure(k, review=True) for k in range(4)])
+        export(str(run))
+        return str(run)
+
+    @pytest.mark.parametrize("file", ["filled.csv", "filled.jsonl"])
+    def test_labels_come_back_with_where_they_are_from(self, run: str, file: str) -> None:
+        rows = sheet_rows() if file.endswith("csv") else line_rows()
+        rows[0] |= {"label": 72.5, "labeller": "ana", "comment": "só cita"}
+        rows[2] |= {"label": 10, "labeller": "bruno"}
+        said = import_labels(run, fill(rows, file))
+        first, second = labels.read(Path(run))
+        assert (first.item_id, first.label, first.labeller, first.comment) == ("i3", 72.5, "ana", "só cita")
+        assert (first.file, first.line, first.inclusion_probability) == (file, 2 if "csv" in file else 1, 1.0)
+        assert first.queue == rows[0]["queue"]
+        assert (second.item_id, second.label, second.comment) == ("i1", 10, None)
+        assert "2 labels added, 2 rows have no label" in said
+        assert "2 of 4 judged items" in said
+        assert "MLflow: skipped" in said
+
+    def test_a_spreadsheet_with_semicolons_may_write_decimal_commas(self, run: str) -> None:
+        rows = sheet_rows()
+        rows[0] |= {"label": "72,5"}
+        import_labels(run, fill(rows, "filled.csv", delimiter=";"), labeller="ana")
+        assert [(one.label, one.labeller) for one in labels.read(Path(run))] == [(72.5, "ana")]
+
+    def test_several_labellers_and_the_mean_goes_to_the_dataset_files(self, run: str) -> None:
+        rows = [{"item_id": "i0", "label": 30, "labeller": "ana"}, {"item_id": "i0", "label": 50, "labeller": "bo"}]
+        said = import_labels(run, fill(rows, "own.csv"))
+        assert "1 of 4 judged items" in said
+        assert "2 labellers: ana, bo" in said
+        assert "no inclusion probability" in said
+        everything = TextsDataset(f"{run}/with_labels.jsonl").load()
+        assert [(item.id, item.label) for item in everything] == [("i0", 40), ("i1", None), ("i2", None), ("i3", None)]
+        (only,) = TextsDataset(f"{run}/labelled.jsonl").load()
+        assert (only.text, only.condition) == ("text 0", "c")
+        assert only.metadata == {"label_count": 2, "label_spread": 20}
+
+    def test_importing_twice_adds_nothing_and_a_correction_must_be_meant(self, run: str) -> None:
+        filled = fill([{"item_id": "i0", "label": 30, "labeller": "ana"}], "own.csv")
+        import_labels(run, filled)
+        assert "0 labels added, 1 were there already" in import_labels(run, filled)
+        corrected = fill([{"item_id": "i0", "label": 35, "labeller": "ana"}], "corrected.csv")
+        with pytest.raises(DataError, match=r"corrected\.csv:2: 'ana' labels .* 35, but 30 before \(own\.csv:2"):
+            import_labels(run, corrected)
+        import_labels(run, corrected, revise=True)
+        assert [one.label for one in labels.read(Path(run))] == [35]
+        assert len(Path(run, "labels.jsonl").read_text().splitlines()) == 2
+
+    def test_every_problem_is_named_and_nothing_is_imported(self, run: str) -> None:
+        rows = [
+            {"item_id": "i0", "label": "much", "labeller": "ana", "inclusion_probability": "1"},
+            {"item_id": "i1", "label": "101", "labeller": "ana", "inclusion_probability": "1"},
+            {"item_id": "zz", "label": "50", "labeller": "ana", "inclusion_probability": "1"},
+            {"item_id": "i2", "label": "50", "labeller": "ana", "inclusion_probability": "1"},
+            {"item_id": "i2", "label": "60", "labeller": "ana", "inclusion_probability": "1"},
+            {"item_id": "i3", "label": "nan", "labeller": "ana", "inclusion_probability": "0"},
+        ]
+        with pytest.raises(DataError) as error:
+            import_labels(run, fill(rows, "bad.csv"))
+        said = str(error.value)
+        assert "bad.csv:2: `label` is 'much', not a number on the scale 0-100 of rubric=toy" in said
+        assert "bad.csv:3: `label` is 101, outside the scale 0-100 of rubric=toy" in said
+        assert "bad.csv:4: the item 'zz' is not one of the 4" in said
+        assert "bad.csv:6: 'ana' labels the item 'i2' 60, but 50 at bad.csv:5" in said
+        assert "bad.csv:7: `label` is 'nan'" in said
+        assert "bad.csv:7: `inclusion_probability` is '0'" in said
+        assert not Path(run, "labels.jsonl").exists()
+
+    def test_labels_on_another_scale_are_refused_and_mapped_when_named(self, run: str) -> None:
+        filled = fill(
+            [{"item_id": f"i{k}", "label": given, "labeller": "ana"} for k, given in enumerate([0, 7.5, 10])], "ten.csv"
+        )
+        with pytest.raises(DataError, match="--scale 0-10 maps them"):
+            import_labels(run, filled)
+        import_labels(run, filled, scale="0-10")
+        assert [(one.label, one.given, one.scale) for one in labels.read(Path(run))] == [
+            (0, 0, (0, 10)),
+            (75, 7.5, (0, 10)),
+            (100, 10, (0, 10)),
+        ]
+
+    def test_low_labels_that_are_meant_are_taken_when_the_scale_is_named(self, run: str) -> None:
+        filled = fill([{"item_id": "i0", "label": 5, "labeller": "ana"}], "low.csv")
+        import_labels(run, filled, scale="0-100")
+        assert labels.read(Path(run))[0].label == 5
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("a.csv", "item_id,score\ni0,5\n", r"a\.csv:1: no column `label`; columns: item_id, score"),
+            ("a.csv", "item_id,label,label\ni0,5,6\n", "more than one column `label`"),
+            ("a.csv", "item_id,label\ni0,5,6\n", r"a\.csv:2: more cells"),
+            ("a.csv", 'item_id,label\ni0,50\n"i1,5', r"a\.csv:\d: not CSV"),
+            ("a.csv", "", "no column `item_id`; columns: none"),
+            ("a.jsonl", '{"item_id": "i0"}\n', r"a\.jsonl:1: the field `label` is missing"),
+            ("a.jsonl", '{"item_id": "i0", "label": true}\n', r"a\.jsonl:1: `label` is True"),
+            ("a.jsonl", "{", r"a\.jsonl:1: not JSON"),
+            ("a.xlsx", "x", "Save the sheet as CSV"),
+        ],
+    )
+    def test_a_file_that_cannot_be_read_is_named(self, run: str, name: str, content: str, said: str) -> None:
+        Path(name).write_text(content)
+        with pytest.raises(DataError, match=said):
+            import_labels(run, name)
+
+    def test_a_sheet_saved_in_another_encoding_is_named(self, run: str) -> None:
+        Path("a.csv").write_bytes("item_id,label,comment\ni0,50,só\n".encode("latin-1"))
+        with pytest.raises(DataError, match="not UTF-8"):
+            import_labels(run, "a.csv")
+
+    @pytest.mark.parametrize("scale", ["ten", "10-0", "5-5", ""])
+    def test_a_scale_that_is_none_is_refused(self, run: str, scale: str) -> None:
+        with pytest.raises(ConfigError, match="--scale is"):
+            import_labels(run, fill([{"item_id": "i0", "label": 5}], "a.csv"), scale=scale)
+
+    def test_labels_are_kept_even_if_the_dataset_is_gone(self, run: str) -> None:
+        Path("run.jsonl").unlink()
+        said = import_labels(run, fill([{"item_id": "i0", "label": 50}], "a.csv"))
+        assert "no dataset files: `dataset.path` is 'run.jsonl', which does not exist" in said
+        assert "recorded as 'anonymous'" in said
+        assert labels.read(Path(run))[0].label == 50
+
+    def test_categories_are_labelled_by_name(self, make_run: MakeRun, yes_no: Rubric) -> None:
+        run = make_run([Verdict(score=1.0), Verdict(score=0.0), Verdict(score=0.0)], folder="named", rubric=yes_no)
+        rows = [("i0", "Yes", "ana"), ("i1", "no", "ana"), ("i1", "yes", "bo")]
+        said = import_labels(
+            str(run),
+            fill([{"item_id": i, "label": label, "labeller": who} for i, label, who in rows], "named.csv"),
+        )
+        assert "3 labels added" in said
+        assert [(one.label, one.given) for one in labels.read(run)] == [(1, "Yes"), (0, "no"), (1, "yes")]
+        first, second = on_scale(TextsDataset(str(run / "labelled.jsonl")).load(), yes_no)
+        assert (first.labels, first.label) == ({"overall": {"unnamed": 1.0}}, 1.0)
+        assert (second.labels, second.label) == ({"overall": {"ana": 0.0, "bo": 1.0}}, 0.5)
+        with pytest.raises(DataError, match="`label` is 'perhaps', not one of no / yes of rubric=toy"):
+            import_labels(str(run), fill([{"item_id": "i0", "label": "perhaps"}], "bad.csv"))
+
+    def test_low_labels_that_are_meant_come_with_the_key_that_says_so(self, make_run: MakeRun) -> None:
+        run = make_run([sure(1) for _ in range(10)], folder="low")
+        rows = [{"item_id": f"i{k}", "label": k} for k in range(10)]
+        said = import_labels(str(run), fill(rows, "low.csv"), scale="0-100")
+        assert f"dataset.path={run}/with_labels.jsonl dataset.label_scale=[0,100]" in said
+
+    def test_random_rows_half_labelled_are_pointed_out(self, make_run: MakeRun) -> None:
+        run = str(make_run([sure(k) for k in range(4)], folder="other"))
+        export(run, "random", random=2)
+        rows = line_rows("random.jsonl")
+        rows[0]["label"] = 50
+        assert "Only 1 of 2 random rows have a label" in import_labels(run, fill(rows, "a.jsonl"))
+        rows[1]["label"] = 60
+        assert "Only" not in import_labels(run, fill(rows, "a.jsonl"))
+        found = TextsDataset(f"{run}/labelled.jsonl").load()
+        assert [item.metadata["inclusion_probability"] for item in found] == [0.5, 0.5]
+
+
+HOSTILE = [
+    "=1+1",
+    "'=x",
+    "'plain",
+    '"',
+    "a,b;c\td",
+    "line\r\nbreak\n",
+    "@cmd|' /C calc'!A0",
+    "\x00",
+    "ação 🐍\u2028",
+    "-5",
+]
+texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+numbers = st.floats(0, 100, allow_nan=False)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ids=st.lists(texts.filter(str.strip), min_size=1, max_size=5, unique=True),
+    text=texts.filter(str.strip),
+    given=st.lists(numbers, min_size=5, max_size=5),
+    comment=texts,
+    suffix=st.sampled_from(["csv", "jsonl"]),
+)
+@example(ids=["a"], text="x" * 150_000, given=[50.0] * 5, comment="", suffix="csv")  # beyond the csv module's limit
+@example(ids=["=x", "'=x", "''=x"], text="=1", given=[11, 22, 33, 44, 55], comment="=2", suffix="csv")
+@example(ids=["=x", "'=x", "''=x"], text="=1", given=[11, 22, 33, 44, 55], comment="=2", suffix="jsonl")
+def test_what_was_filled_in_is_what_comes_back(
+    make_run: MakeRun, tmp_path: Path, ids: list[str], text: str, given: list[float], comment: str, suffix: str
+) -> None:
+    for old in tmp_path.iterdir():  # of the example before
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    items = [Item(id=own, text=text) for own in ids]
+    run = make_run([sure(9, review=True, rationale=text, issues=(text,)) for _ in ids], items)
+    export(str(run))
+    rows: list[dict[str, Any]] = sheet_rows() if suffix == "csv" else line_rows()
+    if suffix == "jsonl":
+        assert {row["text"] for row in rows} == {text}
+    wanted = dict(zip(ids, given, strict=False))
+    for row, label in zip(rows, wanted.values(), strict=True):  # equal width: the order of the dataset
+        row |= {"label": repr(label) if suffix == "csv" else label, "labeller": "ana", "comment": comment}
+    import_labels(str(run), fill(rows, f"filled.{suffix}"), scale="0-100")
+    found = labels.read(run)
+    assert {one.item_id: one.label for one in found} == wanted
+    assert {one.comment for one in found} == {comment if comment.strip() else None}
+    assert {item.id: item.label for item in TextsDataset(str(run / "labelled.jsonl")).load()} == wanted
+
+
+def test_a_sheet_holds_no_cell_that_runs_as_a_formula(make_run: MakeRun) -> None:
+    evil = '=HYPERLINK("http://x","y")'
+    run = make_run([sure(9, review=True, rationale=evil, issues=(evil,))], [Item(id=evil, text=evil, condition=evil)])
+    export(str(run))
+    (row,) = sheet_rows()
+    assert not [cell for cell in row.values() if cell[:1] in "=+-@" and cell]
+
+
+def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(make_run([sure(20, review=True), sure(5), sure(5)]))
+    main(["review", "export", run, "--budget", "1", "--random", "1", "--seed", "3", "--out", "q"])
+    assert "q.csv and q.jsonl: 2 of 3 judged items (1 flagged, 1 random)" in capsys.readouterr().out
+    rows = line_rows("q.jsonl")
+    assert [row["inclusion_probability"] for row in rows] == [1.0, 0.5]
+    rows[0]["label"] = 80
+    filled = fill(rows, "f.csv")
+    main(["review", "import", run, filled, "--labeller", "ana"])
+    assert "1 labels added, 1 rows have no label" in capsys.readouterr().out
+    main(["review", "import", run, "--labeller", "ana", filled])
+    assert "0 labels added, 1 were there already" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["review", "import", run, "none.csv"])
+    assert caught.value.code == 2
+    assert "`LABELS` is 'none.csv', which does not exist" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""Judge and people on the traces of a run's items in MLflow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.review.conftest import fill, judgment, line_rows, say
+from undogmatic.records import Judgment, Verdict
+from undogmatic.review.commands import export, import_from_mlflow, import_labels
+from undogmatic.tracking.hide import redacted
+
+
+# MLflow's own queries use an option that SQLAlchemy 2.1 deprecates.
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+class TestMlflow:
+    def traces(self, run: str) -> dict[tuple[str, str], list[Any]]:
+        """The assessments by (item, repeat), in the order of their names."""
+        from mlflow import MlflowClient
+
+        note = json.loads(Path(run, "mlflow.json").read_text())
+        client = MlflowClient(note["uri"], note["uri"])
+        experiment = client.get_experiment_by_name("undogmatic").experiment_id
+        found = client.search_traces(locations=[experiment], run_id=note["run_id"], max_results=100)
+        by_name = {}
+        for trace in found:
+            key = trace.info.tags["item"], trace.info.tags["repeat"]
+            assert key not in by_name
+            by_name[key] = sorted(trace.info.assessments, key=lambda a: (a.name, a.source.source_id))
+        return by_name
+
+    def test_judge_and_humans_stand_side_by_side_on_the_items_trace(self, logged: str) -> None:
+        assert "MLflow: on 2 traces." in export(logged)
+        rows = line_rows()
+        assert [row["item_id"] for row in rows] == ["i1", "i0"]
+        people = [
+            row | {"label": 60 + k, "labeller": who, "comment": "hm"} for row in rows for k, who in enumerate("ab")
+        ]
+        assert "MLflow: on 3 traces." in import_labels(logged, fill(people, "f.jsonl"))
+        found = self.traces(logged)
+        assert set(found) == {("i0", "0"), ("i0", "1"), ("i1", "0")}
+        by_a, by_b, flag, score = found["i0", "0"]
+        assert [(e.name, e.value, e.source.source_id) for e in (by_a, by_b)] == [
+            ("human_label", 60, "a"),
+            ("human_label", 61, "b"),
+        ]
+        assert by_a.source.source_type == "HUMAN"
+        assert by_a.metadata["comment"] == "hm"
+        assert (flag.name, flag.value) == ("judge_flag", True)
+        assert (score.name, score.value, score.rationale) == ("judge_score", 40, "só cita\nno reason")
+        assert score.source.source_type == "LLM_JUDGE"
+        assert score.metadata["interval"] == "25 to 55"
+        assert score.metadata["queue"] == rows[0]["queue"]
+        failure = found["i1", "0"][-1]
+        assert (failure.value, failure.error.error_code) == (None, "refusal")
+
+    def test_a_second_time_updates_what_is_there(self, logged: str) -> None:
+        export(logged)
+        export(logged, "again", everything=True)
+        filled = fill([{"item_id": "i0", "label": 60, "labeller": "a"}], "f.csv")
+        import_labels(logged, filled)
+        import_labels(logged, filled)
+        import_labels(logged, fill([{"item_id": "i0", "label": 70, "labeller": "a"}], "g.csv"), revise=True)
+        human, flag, score = self.traces(logged)["i0", "0"]
+        assert (human.value, human.metadata["file"], flag.value) == (70, "g.csv:2", True)
+        assert score.metadata["queue"] == line_rows("again.jsonl")[0]["queue"]
+
+    def test_redact_lets_no_text_into_the_store(self, logged: str) -> None:
+        config = Path(logged, ".hydra", "config.yaml")
+        config.write_text(config.read_text().replace("redact: false", "redact: true"))
+        export(logged)
+        import_labels(logged, fill([{"item_id": "i0", "label": 60, "comment": "tudo isto é segredo"}], "f.csv"))
+        stored = b"".join(file.read_bytes() for file in Path("mlruns").iterdir())
+        for text in ("só cita", "no reason", "text 0", "tudo isto é segredo"):
+            assert text.encode() not in stored
+            assert json.dumps(text)[1:-1].encode() not in stored
+        assert redacted("text 0").encode() in stored
+
+    def test_what_cannot_be_logged_is_said_and_the_files_are_there(self, logged: str) -> None:
+        note = Path(logged, "mlflow.json")
+        noted = json.loads(note.read_text())
+        note.write_text(json.dumps(noted | {"run_id": "0" * 32}))
+        assert "is no longer in" in export(logged, "a")
+        note.write_text(json.dumps(noted | {"uri": "sqlite:////nowhere/mlflow.db"}))
+        assert "is gone (/nowhere/mlflow.db)" in export(logged, "b")
+        Path("broken.db").write_bytes(b"this is not a database" * 100)
+        note.write_text(json.dumps(noted | {"uri": "sqlite:///broken.db"}))
+        assert "not a database" in export(logged, "c")
+        config = Path(logged, ".hydra", "config.yaml")
+        config.write_text(config.read_text().replace("traces: 200", "traces: 0"))
+        note.write_text(json.dumps(noted))
+        assert "tracking.traces=0" in export(logged, "d")
+        assert all(Path(f"{name}.csv").is_file() for name in "abcd")
+        assert self.traces(logged) == {("i1", "0"): []}
+
+    def test_a_label_given_as_feedback_is_updated_as_such(self, logged: str) -> None:
+        export(logged)
+        note = json.loads(Path(logged, "mlflow.json").read_text())
+        say(note, "i1", 60, "a", rationale="hm")
+        import_labels(logged, fill([{"item_id": "i1", "label": 70, "labeller": "a"}], "f.csv"))
+        human, *_ = [a for a in self.traces(logged)["i1", "0"] if a.name == "human_label"]
+        assert (human.feedback is not None, human.value, human.rationale) == (True, 70, "hm")
+        assert "0 labels added, 1 were there already" in import_from_mlflow(logged)
+
+
+def test_a_trace_keeps_its_id_when_a_record_gains_a_field_with_a_default() -> None:
+    from undogmatic.tracking.traces import trace_id
+
+    bare = judgment("a", Verdict(score=1))
+    spelled_out = judgment("a", Verdict(score=1, review=False, issues=(), details={}))
+    assert trace_id("1", bare) == trace_id("1", spelled_out)
+    assert trace_id("1", bare) != trace_id("2", bare) != trace_id("2", judgment("a", Verdict(score=2)))
+    assert trace_id("1", bare) == trace_id("1", Judgment.model_validate_json(bare.model_dump_json()))

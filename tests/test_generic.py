@@ -1,0 +1,60 @@
+"""Generic code does not know the one rubric and the data that ship with it: neither their subject nor their unit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import undogmatic
+
+PACKAGE = Path(undogmatic.__file__).parent
+OWNERS = ("datasets/curated", "datasets/labels", "models/patterns", "models/tfidf")
+"""The shipped data and the baselines made for them."""
+FORBIDDEN = re.compile(r"\b(shame|court|tribunal|explained|naked|0[-–]100|points|pontos)\b", re.IGNORECASE)
+PROCEDURE = {"judges/distributional.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
+"""Where points are what a judge spreads over levels, not a unit of the score: a whole module, or definitions in it."""
+MATPLOTLIB = '"offset points"'
+
+
+def generic_files() -> list[Path]:
+    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.texts.yaml"), *PACKAGE.glob("*/texts/*.yaml")]
+    return sorted(path for path in found if not path.relative_to(PACKAGE).as_posix().startswith(OWNERS))
+
+
+def without_procedure(path: Path) -> str:
+    """The file's text less what may speak of points; other forbidden words in it still count."""
+    text = path.read_text(encoding="utf-8").replace(MATPLOTLIB, "")
+    key = path.relative_to(PACKAGE).as_posix()
+    if key.startswith("judges/texts/"):
+        return re.sub(r"(?ms)^points:\n.*?(?=^\w|\Z)", lambda m: _no_points(m[0]), text)
+    if key not in PROCEDURE:
+        return text
+    names = PROCEDURE[key]
+    if names is None:
+        return _no_points(text)
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if getattr(node, "name", None) in names:
+            assert node.end_lineno is not None
+            lines[node.lineno - 1 : node.end_lineno] = [_no_points(x) for x in lines[node.lineno - 1 : node.end_lineno]]
+    return "\n".join(lines)
+
+
+def _no_points(text: str) -> str:
+    return re.sub(r"(?i)\b(points|pontos)\b", "", text)
+
+
+def test_the_files_are_found() -> None:
+    names = {path.name for path in generic_files()}
+    assert {"words.py", "ab.texts.yaml", "compare.texts.yaml", "en.yaml", "pt.yaml"} <= names
+    assert "curated.texts.yaml" not in names
+
+
+@pytest.mark.parametrize("path", generic_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_generic_code_names_neither_subject_nor_unit(path: Path) -> None:
+    lines = without_procedure(path).splitlines()
+    said = [f"line {n}: {match[0]!r}" for n, line in enumerate(lines, 1) for match in FORBIDDEN.finditer(line)]
+    assert not said, f"{path.relative_to(PACKAGE)}: {'; '.join(said)}"

@@ -1,0 +1,266 @@
+"""A run's folder read back, for all who read one: review, analyses, panels, sweeps, and a run that follows another.
+
+Imported by the Hydra entry point (the names of files), so heavy libraries are imported inside functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from undogmatic.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.records import Item, Judgment, Rubric
+
+MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
+JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
+WHOLE = (MANIFEST, JOURNAL, COMPOSED)
+"""What every run leaves, also one that was stopped."""
+
+_TEXTS = ("item_id", "judge", "criterion", "pair_id", "condition", "unit", "text_mark")
+_NUMBERS = ("score", "label")
+
+
+class RunFolder:
+    """The folder of a run, read as it is asked.
+
+    What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a DataError for a file in it
+    that cannot be read. Both name it as it was named.
+
+    Args:
+        path: The folder.
+        named: How messages begin, e.g. "`judge.history[0]` is 'outputs/x'".
+    """
+
+    def __init__(self, path: Path, named: str | None = None) -> None:
+        self.path, self.named = path, named or str(path)
+
+    @classmethod
+    def open(cls, typed: str, key: str, needs: Iterable[str] = WHOLE) -> RunFolder:
+        """The run's folder that a user named.
+
+        Args:
+            typed: As typed.
+            key: What it was typed for, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
+            needs: The files without which it cannot be used.
+        Raises:
+            ConfigError: It is no folder, a sweep's, or it lacks one of the files.
+        """
+        path = Path(typed).expanduser()
+        found = cls(path, f"{key} is {typed!r}")
+        if not path.is_dir():
+            raise ConfigError(
+                f"{found.named}, which is not a folder.{_beside(path)} Name the folder of a run, e.g. "
+                "outputs/2026-01-31/12-00-00."
+            )
+        if found.has(SWEEP_MANIFEST):
+            jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
+            listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
+            raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
+        missing = [name for name in needs if not found.has(name)]
+        if missing:
+            raise ConfigError(
+                f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
+                "folder of a run, and copy it with its hidden files."
+            )
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether this file is there."""
+        return (self.path / name).is_file()
+
+    def check_finished(self) -> None:
+        """Raises ConfigError for a run that did not come to its end."""
+        status = self.facts.get("status")
+        if status != "finished" or not self.has(SCORES):
+            raise ConfigError(
+                f"{self.named}, a run that did not finish (status {status}). Continue it: the same command with "
+                f"run.resume={self.path}"
+            )
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Its `run.json`; {} if it did not get that far."""
+        return self.json(MANIFEST)
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The object in a JSON file, {} without the file."""
+        if not self.has(name):
+            return {}
+        try:
+            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise self._damaged(name, error) from None
+        if not isinstance(found, dict):
+            raise self._damaged(name, "it holds no object")
+        return found
+
+    def yaml(self, name: str) -> Any:
+        """What a YAML file holds, None without the file: interpolations stay as they were typed."""
+        import yaml
+
+        if not self.has(name):
+            return None
+        try:
+            return yaml.safe_load((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise self._damaged(name, error) from None
+
+    def section(self, key: str) -> dict[str, Any]:
+        """A section of the composed config, resolved.
+
+        Raises:
+            ConfigError: It refers to something that is not here, such as a variable of the environment.
+        """
+        from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
+
+        if not OmegaConf.is_dict(self._config.get(key)):
+            raise self._damaged(COMPOSED, f"it has no section `{key}`")
+        try:
+            plain = OmegaConf.to_container(self._config[key], resolve=True)
+        except OmegaConfBaseException as error:
+            why = str(error).splitlines()[0]
+            raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
+        assert isinstance(plain, dict)
+        return {str(k): v for k, v in plain.items()}
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """What its scores mean."""
+        from undogmatic.config import build
+
+        found: Rubric = build(self.section("rubric"), "rubric")
+        return found
+
+    @cached_property
+    def judgments(self) -> list[Judgment]:
+        """The judgments that count, in the journal's order. Raises DataError if there are none."""
+        from undogmatic.engine.journal import last_judgments
+
+        try:
+            found = list(last_judgments(self.path / JOURNAL).values())
+        except UnicodeDecodeError as error:
+            raise self._damaged(JOURNAL, error) from None
+        if not found:
+            raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
+        return found
+
+    def by_item(self) -> dict[str, list[Judgment]]:
+        """The judgments of each item, repeats in order."""
+        found: dict[str, list[Judgment]] = {}
+        for judgment in sorted(self.judgments, key=lambda j: j.repeat):
+            found.setdefault(judgment.item_id, []).append(judgment)
+        return found
+
+    def first_scores(self) -> pd.Series:
+        """Score by item id in the first repeat, NaN where the judge failed. Raises DataError for several judges."""
+        import pandas as pd
+
+        first = [j for j in self.judgments if j.repeat == 0]
+        self._one_voice((j.judge, j.criterion) for j in first)
+        return pd.Series({j.item_id: j.score for j in first}, dtype="float64")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A CSV file with the column item_id. An id such as "NA" is an id; only an empty cell is missing."""
+        import pandas as pd
+
+        kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_NUMBERS, "float64")
+        try:
+            found = pd.read_csv(self.path / name, dtype=kinds, keep_default_na=False, na_values=[""])
+        except (OSError, ValueError) as error:
+            raise self._damaged(name, error) from None
+        if "item_id" not in found:
+            raise self._damaged(name, "no column item_id")
+        return found
+
+    def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
+        """Its scores.csv by item id: the first repeat, of one judge and one criterion.
+
+        Args:
+            judge, criterion: Whose scores and of what, where the run has several.
+        Raises:
+            DataError: It cannot be read, or holds several and none was chosen.
+        """
+        return self._of_one(SCORES, judge=judge, criterion=criterion)
+
+    def labels(self, criterion: str | None = None) -> pd.DataFrame | None:
+        """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
+        return self._of_one(LABELS, criterion=criterion) if self.has(LABELS) else None
+
+    def items(self) -> list[Item]:
+        """The items as the run loaded them, loaded again from where it was started.
+
+        Raises:
+            ConfigError, DataError: The dataset is gone, or no longer what was judged.
+        """
+        from undogmatic.config import build
+        from undogmatic.datasets.base import on_scale
+        from undogmatic.records import items_digest
+
+        node, limit = self.section("dataset"), self.section("run").get("limit")
+        with contextlib.chdir(self._started_in()):
+            items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
+        if items_digest(items) != self.facts.get("dataset_digest"):
+            raise DataError(
+                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
+                "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
+            )
+        return items
+
+    @cached_property
+    def _config(self) -> Any:
+        import yaml
+        from omegaconf import DictConfig, OmegaConf
+
+        try:
+            found = OmegaConf.load(self.path / COMPOSED)  # as Hydra reads it: 1e-3 is a number
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise self._damaged(COMPOSED, error) from None
+        if not isinstance(found, DictConfig):
+            raise self._damaged(COMPOSED, "it holds no config")
+        return found
+
+    def _started_in(self) -> Path:
+        """The folder from which the run was started, to which its relative paths refer; here, if that one is gone."""
+        noted = self.yaml(HYDRA)
+        if noted is not None and (folder := Path(noted["hydra"]["runtime"]["cwd"])).is_dir():
+            return folder
+        return Path.cwd()
+
+    def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
+        found = self.table(name)
+        for column, value in wanted.items():
+            if value is not None and column in found:
+                found = found[found[column] == value]
+        said = found[[column for column in ("judge", "criterion") if column in found]].drop_duplicates()
+        self._one_voice(said.itertuples(index=False, name=None))
+        return found.set_index("item_id")
+
+    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> None:
+        voices = list(dict.fromkeys(" on ".join(map(str, voice)) for voice in said))
+        if len(voices) > 1:
+            raise DataError(
+                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a single judge "
+                "and criterion."
+            )
+
+    def _damaged(self, name: str, why: object) -> DataError:
+        return DataError(
+            f"{self.named}: its {name} cannot be read ({str(why).splitlines()[0]}). Put back a whole copy, or repeat "
+            "that run."
+        )
+
+
+def _beside(path: Path) -> str:
+    """The runs that lie where this one was looked for."""
+    found = sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}")) if path.parent.is_dir() else []
+    return f" Runs beside it: {', '.join(found[-8:])}." if found else ""
