@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.api import compose_config
-from undogmatic.config import settings
 from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.engine.journal import Journal
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
-from undogmatic.experiment import compose
+from undogmatic.engine.recipe import Recipe
 from undogmatic.models.gguf_file import gemma_file
 from undogmatic.records import Item
 
@@ -48,13 +47,11 @@ def bare_server(embedding: bool) -> Any:
 
 def pipeline(items: list[Item], overrides: list[str]) -> Callable[[], None]:
     """A function that judges all items through everything but the cache."""
-    chosen = settings(compose_config(overrides))
-    parts = compose(chosen)
+    parts = Recipe(compose_config(overrides)).build()
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            journal = Journal(Path(folder) / "judgments.jsonl")
-            judged = LocalEngine(cache=False).run(parts.judge, parts.model, items, parts.provenance, journal)
+            _, judged = LocalEngine(cache=False).run(parts, items, Journals(Path(folder)))
             failed = [j.outcome for j in judged if j.score is None]
             if failed:
                 raise SystemExit(f"{len(failed)} judgments failed, the first: {failed[0]}")
@@ -106,7 +103,7 @@ def main() -> None:
         lambda: [completions.handle_completions(_asked(item.text)) for item in items] and None,
     )
     overrides = ["readout=logprobs", "readout.minimum_mass=0", "prompt=demos_pt"]
-    chosen = compose(settings(compose_config(overrides)))
+    chosen = Recipe(compose_config(overrides)).build()
     demonstrations = tuple((d.text, 0) for d in chosen.prompt.shown())
     prompts = ["".join(chosen.prompt.completion(chosen.rubric, demonstrations, item.text)) for item in items]
     compare(

@@ -25,8 +25,10 @@ import aiohttp
 from omegaconf import OmegaConf
 
 from undogmatic.config import build
-from undogmatic.engine.journal import Journal
+from undogmatic.engine.journal import Journals
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.recipe import Parts
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.paths import conf_folder
@@ -85,7 +87,6 @@ def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
     rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
     readout = component("readout", "structured")
     readout.bind(model, prompt, rubric)
-    judge = ScoreJudge(readout)
     provenance = Provenance(
         model=model.name,
         readout=readout.name,
@@ -94,9 +95,10 @@ def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
         program_hash="0" * 64,
         config_hash="0" * 64,
     )
+    parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
     engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
     clock, processor = time.perf_counter(), time.process_time()
-    judgments = engine.run(judge, model, todo, provenance, Journal(folder / "judgments.jsonl"))
+    _, judgments = engine.run(parts, todo, Journals(folder))
     pace = Pace.since(clock, processor, len(todo))
     assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
     return pace

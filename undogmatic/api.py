@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -101,12 +99,12 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
 
 def _judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
     from undogmatic.config import build
-    from undogmatic.engine.journal import Journal
-    from undogmatic.experiment import compose
+    from undogmatic.engine.journal import Journals
+    from undogmatic.engine.recipe import Recipe
+    from undogmatic.readouts.chat import finished
 
-    parts = compose(chosen, seed=chosen.seed)
-    engine = build(chosen.engine, "engine")
-    return _outside_loop(engine.arun(parts.judge, parts.model, items, parts.provenance, Journal(None)))
+    recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
+    return finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
 
 
 def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
@@ -170,26 +168,3 @@ def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
         readout=where.readout,
         overrides=tuple(overrides),
     )
-
-
-def _outside_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(asyncio.run(work))
-        except BaseException as error:  # handed to the caller's thread below
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]

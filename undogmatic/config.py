@@ -57,6 +57,8 @@ class Settings(_Section):
     model: dict[str, Any]
     prompt: dict[str, Any]
     judge: dict[str, Any]
+    judges: list[str | dict[str, Any]] | None = None
+    steps: list[str | dict[str, Any]] = []
     readout: dict[str, Any]
     rubric: dict[str, Any]
     dataset: dict[str, Any]

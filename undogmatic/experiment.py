@@ -1,53 +1,31 @@
-"""The one pipeline: config -> dataset -> judge -> judgments -> analyses -> report and tracking."""
+"""The one pipeline: config -> dataset -> steps and judges -> judgments -> analyses -> report and tracking."""
 
 from __future__ import annotations
 
+import functools
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, Judged, analyse, tabulate
-from undogmatic.config import Settings, build, settings
+from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
+from undogmatic.config import build, settings
 from undogmatic.datasets.base import on_scale
-from undogmatic.engine.journal import Journal
+from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.replay import replay
 from undogmatic.errors import RunStopped, UndogmaticError
-from undogmatic.judges.base import Judge
-from undogmatic.judges.composition import Composer, readout_node
-from undogmatic.models.base import Model
-from undogmatic.outcome import Asked, FinishedRun
+from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress
-from undogmatic.prompts import Prompt
-from undogmatic.readouts.base import Readout
-from undogmatic.records import (
-    RETRIED_ON_RESUME,
-    Item,
-    Judgment,
-    Provenance,
-    Rubric,
-    Verdict,
-    digest,
-    items_digest,
-    text_mark,
-)
+from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
 from undogmatic.resume import Manifest
 from undogmatic.versions import versions
-from undogmatic.wordings import Licence, Licensed, texts_beside
-
-
-class Parts(NamedTuple):
-    """What a config composes, built and bound."""
-
-    rubric: Rubric
-    prompt: Prompt
-    model: Model
-    readout: Readout
-    judge: Judge
-    provenance: Provenance
+from undogmatic.wordings import Licensed, texts_beside
 
 
 def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:
@@ -62,140 +40,100 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started = time.time()
-    chosen = settings(config)
-    dataset = build(chosen.dataset, "dataset")
-    analysis = build(chosen.analysis, "analysis")
-    texts = [*texts_beside(dataset), *texts_beside(analysis)]
-    engine = build(chosen.engine, "engine")
-    tracker = build(chosen.tracking, "tracking")
+    started, chosen, recipe = time.time(), settings(config), Recipe(config)
+    dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
+    engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
     items: list[Item] = dataset.load()[: chosen.run.limit]
-    parts = compose(chosen, seed=chosen.seed)
+    parts = recipe.build()
     items = on_scale(items, parts.rubric)
-    dataset_digest = items_digest(items)
-    # Before anything is asked and paid for: does the dataset have what the analysis reads?
-    analysis.check(Judged(tabulate(items, [], chosen.run.repeats), parts.rubric, digest=dataset_digest))
-    choices = {k: v for k, v in choices.items() if "/" not in k and v is not None}
-    choices["readout"] = parts.provenance.readout
-    name = chosen.run.name or "-".join(choices[k] for k in ("model", "prompt", "judge", "dataset"))
+    said = _said(choices, parts)
+    name = chosen.run.name or "-".join(said[group] for group in ("model", "prompt", "judge", "dataset"))
+    _check(analysis, items, parts, chosen.run.repeats)
 
-    manifest = Manifest.open(folder, parts.provenance.config_hash, dataset_digest, name)
-    journal = Journal(folder / "judgments.jsonl")
-    kept = sum(journal.settled(i.id, r) is not None for r in range(chosen.run.repeats) for i in items)
-    with Progress(name, len(items) * chosen.run.repeats, parts, kept) as progress:
-        try:
-            judgments = engine.run(
-                parts.judge, parts.model, items, parts.provenance, journal, chosen.run.repeats, progress.step
-            )
-        except UndogmaticError as error:
-            _keep(folder, items, tabulate(items, list(journal.done.values()), chosen.run.repeats))
-            manifest.close("stopped", error=str(error))
-            if isinstance(error, RunStopped):
-                raise type(error)(
-                    f"{error}\n{kept + progress.done} of {progress.total} done. Continue: run.resume={folder}"
-                ) from None
-            raise
-    frame = tabulate(items, judgments, chosen.run.repeats)
-    _keep(folder, items, frame)
-    _some_verdict(judgments)
-
-    judged = Judged(frame, parts.rubric, name, digest=dataset_digest)
-    results = analyse(analysis, judged, np.random.default_rng(chosen.seed))
-    finished = FinishedRun(
-        name=name,
-        folder=folder,
-        language=chosen.report.language,
-        config=config,
-        choices=choices,
-        identity=manifest.identity,
-        rubric=parts.rubric,
-        items=items,
-        judgments=judgments,
-        frame=frame,
-        results=results,
-        metrics=_metrics(frame, judgments, progress, results),
-        prompt_id=parts.prompt.id,
-        prompt_hash=parts.provenance.prompt_hash,
-        asked=_asked(parts.judge),
-        fitted=_fitted(parts.judge, items),
-        model_name=parts.model.name,
-        dataset_digest=dataset_digest,
-        versions=versions(),
-        started=started,
-        seconds=time.time() - started,
-        repeatability=manifest.compare(frame, judgments, all(r.deterministic for r in parts.judge.readouts())),
-        texts=list(dict.fromkeys([*texts, *(path for result in results for path in result.texts)])),
-        model_licences=_licences(parts.judge),
-        data_licence=dataset.licence if isinstance(dataset, Licensed) else None,
-    )
-    headline = next((r.headline for r in results if r.headline is not None), None)
-    facts: dict[str, Any] = {"headline": headline, "choices": choices, "model": parts.model.name}
-    facts |= {"uses_prompt": finished.uses_prompt, "texts": [str(path) for path in finished.texts]}
+    again = functools.partial(replay, parts, items, folder)
+    manifest = Manifest.open(folder, parts.identity, items_digest(items), name, again)
+    judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
+    table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
+    results = analyse(analysis, table, np.random.default_rng(chosen.seed))
+    finished = _finished(config, said, parts, manifest, judged, results, started)
+    finished = replace(finished, **_words(dataset, analysis, parts, results))
     _report(finished, tracker)
-    unanswered = int(frame["error"].isin(RETRIED_ON_RESUME).sum())
-    manifest.close("stopped" if unanswered else "finished", **facts)
-    if unanswered:
-        raise RunStopped(
-            f"{unanswered} of {len(frame)} judgments got no answer from {parts.model.name}; the report says which. To "
-            f"ask for these again: the same command with run.resume={folder}"
-        )
-    return finished.metrics[headline] if headline is not None else None
+    return _close(finished, manifest)
 
 
-def compose(chosen: Settings, seed: int = 0) -> Parts:
-    """Build rubric, prompt, model, readout and judge, and bind them to one another. Raises ConfigError."""
-    rubric: Rubric = build(chosen.rubric, "rubric")
-    prompt: Prompt = build(chosen.prompt, "prompt")
-    model: Model = build(chosen.model, "model")
-    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen), "readout")
-    readout.bind(model, prompt, rubric)
-    composer = Composer(chosen, rubric, prompt, model, readout)
-    judge = composer.judge()
-    model = composer.model()
-    program = judge.program_hash()
-    state = {"program": program, "model": model.name, "rubric": rubric.model_dump(mode="json"), "seed": seed}
-    provenance = Provenance(
-        model=model.name,
-        readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
-        prompt=prompt.id,
-        prompt_hash=prompt.hash(rubric),
-        program_hash=program,
-        config_hash=digest(state | {"prompt": prompt.hash(rubric)}),
-    )
-    return Parts(rubric, prompt, model, readout, judge, provenance)
+class _Judgments(NamedTuple):
+    """What judging yielded: the items that were judged, in the end, and all about them."""
+
+    items: list[Item]
+    judgments: list[Judgment]
+    frame: pd.DataFrame
+    costs: list[Cost]
+    progress: Progress
 
 
-def _asked(judge: Judge) -> tuple[Asked, ...]:
-    ways = (Asked(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown()) for s in judge.readouts())
-    return tuple(dict.fromkeys(ways))
+def _said(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    """The choices per group, with the readout that `auto` stands for and with all judges."""
+    said = {k: v for k, v in choices.items() if "/" not in k and v is not None}
+    said["readout"] = parts.readout_name
+    if len(parts.judges) > 1:
+        said["judge"] = "+".join(judge.name for judge in parts.judges)
+    return said
 
 
-def _licences(judge: Judge) -> list[Licence | None]:
-    """What the judge's models say of their licences, each once."""
-    found: list[Licence | None] = []
-    for source in judge.readouts():
-        if source.model.licence not in found:
-            found.append(source.model.licence)
-    return found
+def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int) -> None:
+    """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them."""
+    if not parts.steps:
+        table = Judged(tabulate(items, [], repeats, parts.expected()), parts.rubric, digest=items_digest(items))
+        for part in read_by(analysis, table).values():
+            analysis.check(part)
 
 
-def _keep(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
-    """scores.csv: one row per item (the first repeat), in input order; labels.csv beside it where there are labels.
+def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[AnalysisResult]) -> dict[str, Any]:
+    """Where the words of dataset and analyses lie, and what models and dataset say of their licences."""
+    texts = [*texts_beside(dataset), *texts_beside(analysis), *(path for result in results for path in result.texts)]
+    models = [source.model for step in parts.judges for source in step.judge.readouts()]
+    said = {str(model.licence): model.licence for model in models}
+    return {
+        "texts": list(dict.fromkeys(texts)),
+        "model_licences": list(said.values()),
+        "data_licence": dataset.licence if isinstance(dataset, Licensed) else None,
+    }
 
-    `text_mark` in labels.csv tells which texts they are labels of, for what is later fitted on them.
-    """
-    columns = ["item_id", "pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
-    folder.mkdir(parents=True, exist_ok=True)
-    first = frame[frame["repeat"] == 0]
-    first[columns].round({"score": 6, "confidence": 4, "seconds": 4}).to_csv(folder / "scores.csv", index=False)
-    if first["label"].notna().any():
-        labels = first[["item_id", "label"]].assign(text_mark=[text_mark(item.text) for item in items])
-        labels.to_csv(folder / "labels.csv", index=False)
+
+def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
+    """Take all items through the recipe, and keep their scores whatever happens."""
+    parts, folder = recipe.build(), manifest.folder
+    journals = Journals(folder, parts.steps)
+
+    def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
+        found, judgments = journals.results(items, parts.judges, repeats)
+        return found, judgments, tabulate(found, judgments, repeats, parts.expected())
+
+    kept = sum(not unanswered(judgment) for judgment in reached()[1])
+    total = None if parts.steps else len(items) * repeats * len(parts.expected())
+    try:
+        with Progress(manifest.name, total, parts, kept) as progress:
+            engine.run(recipe, items, journals, repeats, progress.step)
+    except UndogmaticError as error:
+        found, _, frame = reached()
+        keep_scores(folder, found, frame)
+        manifest.close("stopped", error=str(error))
+        if isinstance(error, RunStopped):
+            raise type(error)(f"{error}\n{progress.reached}. Continue: run.resume={folder}") from None
+        raise
+    found, judgments, frame = reached()
+    keep_scores(folder, found, frame)
+    _some_verdict(judgments)
+    return _Judgments(found, judgments, frame, journals.costs(judgments), progress)
 
 
 def _some_verdict(judgments: Sequence[Judgment]) -> None:
     if any(isinstance(j.outcome, Verdict) for j in judgments):
         return
+    if not judgments:
+        raise RunStopped(
+            "the steps made nothing of any item, so there was nothing to judge; steps/ says what they did."
+        )
     outcome = judgments[0].outcome
     assert not isinstance(outcome, Verdict)
     raise RunStopped(
@@ -206,33 +144,40 @@ def _some_verdict(judgments: Sequence[Judgment]) -> None:
     )
 
 
-def _metrics(
-    frame: pd.DataFrame, judgments: Sequence[Judgment], progress: Progress, results: Sequence[AnalysisResult]
-) -> dict[str, float]:
-    failed = int(frame["error"].notna().sum())
-    usd = frame["usd"]
-    metrics: dict[str, float] = {
-        "judged": float(len(frame) - failed),
-        "failed": float(failed),
-        "calls": float(frame["calls"].sum()),
-        "calls_cached": float(frame["cached"].sum()),
-        "input_tokens": float(sum(j.cost.input_tokens for j in judgments)),
-        "output_tokens": float(sum(j.cost.output_tokens for j in judgments)),
-        "judging_seconds": progress.seconds,
-    }
-    if progress.done:  # a continued run is as fast as what it judged itself; one with nothing left has no rate
-        metrics["judgments_per_second"] = progress.done / progress.seconds
-    if usd.notna().all():
-        metrics["usd"] = float(usd.sum())
-    for result in results:
-        metrics |= {k: float(v) for k, v in result.metrics.items()}
-    return metrics
-
-
-def _fitted(judge: Judge, items: Sequence[Item]) -> int:
-    """How many of the items something in the judge was fitted on."""
-    seen = judge.fitted_on()
-    return sum(text_mark(item.text) in seen for item in items)
+def _finished(
+    config: Mapping[str, Any],
+    choices: Mapping[str, str],
+    parts: Parts,
+    manifest: Manifest,
+    judged: _Judgments,
+    results: Sequence[AnalysisResult],
+    started: float,
+) -> FinishedRun:
+    progress = judged.progress
+    return FinishedRun(
+        name=manifest.name,
+        folder=manifest.folder,
+        language=config["report"]["language"],
+        config=config,
+        choices=choices,
+        identity=manifest.identity,
+        rubric=parts.rubric,
+        items=judged.items,
+        judgments=judged.judgments,
+        frame=judged.frame,
+        results=results,
+        metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
+        prompt_id=parts.prompt.id,
+        prompt_hash=parts.provenance.prompt_hash,
+        asked=Asked.by(source for step in parts.judges for source in step.judge.readouts()),
+        fitted=parts.fitted(judged.items),
+        model_name=parts.model.name,
+        dataset_digest=manifest.dataset_digest,
+        versions=versions(),
+        started=started,
+        seconds=time.time() - started,
+        repeatability=manifest.compare(judged.frame, judged.judgments, parts.deterministic()),
+    )
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:
@@ -243,10 +188,30 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     )
     for result in finished.results:
         if result.items is not None:
-            result.items.to_csv(finished.folder / f"items_{result.name}.csv", index=False)
+            result.items.to_csv(finished.folder / f"items_{result.full(result.name)}.csv", index=False)
     write(finished)
     where = None
     try:
         where = tracker.log(finished)
     finally:  # what was measured is shown even if it could not be logged
         terminal.show(finished, where)
+
+
+def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
+    """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
+    headline = next((r.full(r.headline) for r in finished.results if r.headline is not None), None)
+    missing = sum(unanswered(judgment) for judgment in finished.judgments)
+    manifest.close(
+        "stopped" if missing else "finished",
+        headline=headline,
+        choices=dict(finished.choices),
+        uses_prompt=finished.uses_prompt,
+        model=finished.model_name,
+        texts=[str(path) for path in finished.texts],
+    )
+    if missing:
+        raise RunStopped(
+            f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}; the report says "
+            f"which. To ask for these again: the same command with run.resume={finished.folder}"
+        )
+    return finished.metrics[headline] if headline is not None else None

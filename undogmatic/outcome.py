@@ -1,8 +1,9 @@
-"""A finished run: what report and tracking read. Nothing here computes a statistic."""
+"""A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing here computes a
+statistic."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding
-from undogmatic.records import Item, Judgment, Rubric
+from undogmatic.judges.base import Source
+from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
+
+_SCORES = ["pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Asked:
     uses_prompt: bool
     text: str
 
+    @classmethod
+    def by(cls, sources: Iterable[Source]) -> tuple[Asked, ...]:
+        """The ways of these readouts and askers, each once."""
+        ways = (cls(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown()) for s in sources)
+        return tuple(dict.fromkeys(ways))
+
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -56,12 +66,12 @@ class FinishedRun:
         config: The composed config as plain data, without secrets (none enter it).
         choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
         identity: Hash of all that determines the scores.
-        items, judgments: What was judged, and the results in the same order (repeat by repeat).
+        items, judgments: What was judged, as loaded or made by steps, and the results in this order, repeat by repeat.
         frame: `analyses.base.tabulate` of both.
         results: One per analysis.
         metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
-        asked: The ways in which its judge asks a model.
-        fitted: How many of the items something in the judge was fitted on.
+        asked: The ways in which its judges ask a model.
+        fitted: How many of the items something in a judge was fitted on.
         dataset_digest: SHA-256 over the items.
         versions: Package -> version, with "python" and "git" (commit, or "unknown").
         texts: Files with the words of its dataset and analyses.
@@ -142,3 +152,53 @@ class SweepResult:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     rubric: Rubric | None = None
     texts: Sequence[Path] = ()
+
+
+def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
+    """scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it where
+    there are labels. Judge and criterion are named where there are several.
+
+    `text_mark` in labels.csv tells which texts they are labels of, for what is later fitted on them.
+    """
+    parts = ["judge", "criterion"]
+    keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
+    folder.mkdir(parents=True, exist_ok=True)
+    first = frame[frame["repeat"] == 0]
+    scores = first[keys + _SCORES].round({"score": 6, "confidence": 4, "seconds": 4})
+    scores.to_csv(folder / "scores.csv", index=False)
+    if first["label"].notna().any():
+        marks = {item.id: text_mark(item.text) for item in items}
+        labels = first[[*keys, "label"]].assign(text_mark=[marks[each] for each in first["item_id"]])
+        labels.to_csv(folder / "labels.csv", index=False)
+
+
+def metrics(
+    frame: pd.DataFrame, costs: Sequence[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
+) -> dict[str, float]:
+    """The flat numbers of a run.
+
+    Args:
+        frame: Its long table.
+        costs: Of its judgments, and of what its steps made.
+        made, seconds: The judgments made now and the time they took; a continued run is as fast as these, and one with
+            nothing left has no rate.
+        results: Of its analyses.
+    """
+    failed = int(frame["error"].notna().sum())
+    found = {
+        "judged": float(len(frame) - failed),
+        "failed": float(failed),
+        "calls": float(sum(cost.calls for cost in costs)),
+        "calls_cached": float(sum(cost.cached for cost in costs)),
+        "input_tokens": float(sum(cost.input_tokens for cost in costs)),
+        "output_tokens": float(sum(cost.output_tokens for cost in costs)),
+        "judging_seconds": seconds,
+    }
+    if made:
+        found["judgments_per_second"] = made / seconds
+    usd = pd.Series([cost.usd for cost in costs], dtype=float)
+    if usd.notna().all():
+        found["usd"] = float(usd.sum())
+    for result in results:
+        found |= {result.full(k): float(v) for k, v in result.metrics.items()}
+    return found

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.records import Failure, Judgment
+from undogmatic.records import Failure, Judgment, Made
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -20,22 +20,25 @@ class Progress:
 
     Args:
         name: Of the run.
-        total: Judgments that it shall have.
-        parts: What judges.
+        total: Judgments that it shall have; None where steps decide of how many items.
+        parts: What makes items and judges them.
         kept: Judgments that an earlier attempt left in the journal; `done` counts those made now.
     """
 
-    def __init__(self, name: str, total: int, parts: Any, kept: int = 0) -> None:
+    def __init__(self, name: str, total: int | None, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept
-        self.about = f"{parts.model.name}, readout {parts.provenance.readout}, prompt {parts.prompt.id}"
+        judges = f"{', '.join(judge.name for judge in parts.judges)} of " if len(parts.judges) > 1 else ""
+        steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
+        number = "" if total is None else f"{total} "
+        self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {judges}{parts.model.name}"
+        self.about += f", readout {parts.readout_name}, prompt {parts.prompt.id}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
-        kept = f" ({self.kept} made before)" if self.kept else ""
-        print(f"{self.name}: {self.total} judgments{kept} by {self.about}", file=sys.stderr, flush=True)
+        print(f"{self.name}: {self.about}", file=sys.stderr, flush=True)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -53,8 +56,18 @@ class Progress:
             self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
         return self
 
-    def step(self, judgment: Judgment) -> None:
-        """One more judgment is in the journal."""
+    @property
+    def reached(self) -> str:
+        """How far it came, in words."""
+        done = self.kept + self.done
+        return f"{done} judgments done" if self.total is None else f"{done} of {self.total} done"
+
+    def step(self, record: Judgment | Made) -> None:
+        """One more record is in its journal; judgments are counted."""
+        if isinstance(record, Judgment):
+            self._judged(record)
+
+    def _judged(self, judgment: Judgment) -> None:
         self.done += 1
         self.failed += isinstance(judgment.outcome, Failure)
         self.answered_by_cache += judgment.cost.calls == 0 and judgment.cost.cached > 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from typing import Any
 
 from pydantic import Field, model_validator
 
+from undogmatic import searchpath
 from undogmatic.config import build
 from undogmatic.errors import ConfigError
-from undogmatic.paths import conf_folder
 from undogmatic.records import NumericScale, Record, Rubric, digest
 
 
@@ -34,18 +33,9 @@ class Words(Record):
     answer: str
 
 
-@cache
 def language(code: str) -> Words:
     """The fixed sentences of a language. Raises ConfigError naming those that exist."""
-    import yaml
-
-    folder = conf_folder() / "language"
-    path = folder / f"{code}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
-        raise ConfigError(f"`prompt.language` is {code!r}, which is not in conf/language/. Known: {known}.")
-    node = yaml.safe_load(path.read_text(encoding="utf-8"))
-    words: Words = build(node, f"language={code}")
+    words: Words = build(searchpath.plain("language", code, "prompt.language"), f"language={code}")
     return words
 
 

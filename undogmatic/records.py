@@ -466,3 +466,21 @@ class Judgment(Record):
     def score(self) -> float | None:
         """The score, or None where the judge failed."""
         return self.outcome.score if isinstance(self.outcome, Verdict) else None
+
+
+class Items(Record):
+    """What a step made of one item; none, where there was nothing to make."""
+
+    kind: Literal["items"] = "items"
+    items: tuple[Item, ...]
+
+
+class Made(Record):
+    """One result of a step that makes items: the items or why there are none, what it cost and the raw exchange."""
+
+    item_id: str
+    repeat: int = 0
+    step: str
+    outcome: Annotated[Items | Failure, Field(discriminator="kind")]
+    cost: Cost
+    calls: tuple[Call, ...] = ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,12 @@ from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 if TYPE_CHECKING:
     import pandas as pd
 
+    from undogmatic.engine.replay import Replay
     from undogmatic.outcome import Repeatability
     from undogmatic.records import Judgment
+
+FORMAT = 2
+"""Of `run.json`; runs of earlier versions note none, and their identity was made otherwise."""
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
@@ -63,6 +68,27 @@ def _last_unfinished(root: str, name: str) -> Path:
     return max(unfinished)
 
 
+def _difference(
+    folder: Path, found: dict[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
+) -> str | None:
+    """In what the run noted in `found` is another one than that of `identity`; None if it is the same."""
+    if found.get("dataset_digest") != dataset_digest:
+        return "the items differ"
+    if "format" in found:
+        return None if found.get("identity") == identity else "the model, prompt, judge or seed differ"
+    if not (folder / "judgments.jsonl").is_file():
+        return None
+    played = replay()
+    if played.difference is None:
+        print(
+            f"{folder} is a run of an earlier version: {played.judged} of its items, judged again by the answers in "
+            "its journal, got the same scores, so it goes on.",
+            file=sys.stderr,
+            flush=True,
+        )
+    return played.difference
+
+
 class Manifest:
     """`run.json` in a run's folder: what the run is, and whether it ended."""
 
@@ -74,10 +100,26 @@ class Manifest:
         """Hash of all that determines the scores."""
         return str(self.data["identity"])
 
+    @property
+    def name(self) -> str:
+        """The run's short name."""
+        return str(self.data["name"])
+
+    @property
+    def dataset_digest(self) -> str:
+        """Hash of the items, as they were loaded."""
+        return str(self.data["dataset_digest"])
+
     @classmethod
-    def open(cls, folder: Path, config_hash: str, dataset_digest: str, name: str) -> Manifest:
+    def open(
+        cls, folder: Path, config_hash: str, dataset_digest: str, name: str, replay: Callable[[], Replay]
+    ) -> Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run.
 
+        Args:
+            folder, name: Of the run.
+            config_hash, dataset_digest: What determines its judgments, given the items; and the items.
+            replay: Compares a run of an earlier version, whose identity was another hash, by what it judged.
         Raises:
             ConfigError: The folder holds another run, or journal and manifest do not belong together.
         """
@@ -85,12 +127,10 @@ class Manifest:
         path = folder / MANIFEST
         if path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
-            if found.get("identity") != identity:
-                what = (
-                    "the items" if found.get("dataset_digest") != dataset_digest else "the model, prompt, judge or seed"
-                )
+            difference = _difference(folder, found, identity, dataset_digest, replay)
+            if difference is not None:
                 raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {what} differ. "
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {difference}. "
                     "Repeat that run's command with run.resume, or leave run.resume out to start anew."
                 )
         elif (folder / "judgments.jsonl").exists():
@@ -98,6 +138,7 @@ class Manifest:
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
             )
         data = {
+            "format": FORMAT,
             "name": name,
             "identity": identity,
             "config_hash": config_hash,

@@ -142,27 +142,23 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     Raises:
         ConfigError: There is no such file, or it is not YAML.
     """
-    source = _find(group, name, chosen.folders)
-    if source is None:
-        known = options(group, chosen.folders)
-        close = difflib.get_close_matches(str(name), known, 1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
-    import yaml
-
-    try:
-        loaded = source.load_config(f"{group}/{name}").config
-    except yaml.YAMLError as error:
-        raise ConfigError(not_yaml(error)) from None
-    if "defaults" in loaded:
-        raise ConfigError(
-            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
-            "one. Write its keys out."
-        )
+    loaded = _loaded(group, name, key, chosen.folders)
     whole = chosen.model_dump(exclude={FOLDERS}) | {group: loaded}
     node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
     assert isinstance(node, dict)
     return {str(k): v for k, v in node.items()}
+
+
+def plain(group: str, name: str, key: str) -> dict[str, Any]:
+    """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
+    node = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
+    assert isinstance(node, dict)
+    return {str(k): v for k, v in node.items()}
+
+
+def search(users: Sequence[str]) -> None:
+    """Search these folders of the user's from now on; a process that did not compose the config is told so."""
+    _latest[:] = users
 
 
 def options(group: str, users: Sequence[str] | None = None) -> list[str]:
@@ -184,6 +180,27 @@ def not_yaml(error: Exception) -> str:
     place = Path(mark.name)
     where = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
     return f"{where}:{mark.line + 1}: not YAML: {what}."
+
+
+def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
+    source = _find(group, name, users)
+    if source is None:
+        known = options(group, users)
+        close = difflib.get_close_matches(str(name), known, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
+    import yaml
+
+    try:
+        loaded = source.load_config(f"{group}/{name}").config
+    except yaml.YAMLError as error:
+        raise ConfigError(not_yaml(error)) from None
+    if "defaults" in loaded:
+        raise ConfigError(
+            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
+            "one. Write its keys out."
+        )
+    return loaded
 
 
 def _find(group: str, name: str, users: Sequence[str]) -> ConfigSource | None:

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from tests.stub_server import KEY, Fault, StubServer, score_of
-from undogmatic.engine.journal import Journal, read_journal
+from undogmatic.engine.journal import JUDGMENTS, Journals, read_journal
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.recipe import Parts
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
@@ -43,18 +45,19 @@ class Run:
     def __init__(self, stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path) -> None:
         self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
         self.folder = folder
-        self.path = folder / "judgments.jsonl"
+        self.path = folder / JUDGMENTS
 
     def __call__(
-        self, key_env: str | None = None, path: Path | None = None, readout: Readout | None = None, **engine: Any
+        self, key_env: str | None = None, folder: Path | None = None, readout: Readout | None = None, **engine: Any
     ) -> list[Judgment]:
         model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
         readout = readout if readout is not None else StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
         options |= {"cache_dir": str(self.folder / "cache")} | engine
-        journal = Journal(path if path is not None else self.path)
-        return LocalEngine(**options).run(ScoreJudge(readout), model, ITEMS, self.provenance, journal)
+        parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(ScoreJudge(readout), self.provenance),))
+        journals = Journals(folder if folder is not None else self.folder)
+        return LocalEngine(**options).run(parts, ITEMS, journals)[1]
 
     def kept(self) -> list[Judgment]:
         return list(read_journal(self.path))
@@ -141,7 +144,7 @@ def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(run: Run
 
 def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubServer, tmp_path: Path) -> None:
     first = run()
-    again = run(path=tmp_path / "other.jsonl")
+    again = run(folder=tmp_path / "other")
     assert len(stub.requests) == 12
     assert [j.score for j in again] == [j.score for j in first]
     assert all(j.cost.calls == 0 and j.cost.cached == 1 and j.cost.usd == 0 for j in again)

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FakeChat, good_answer
-from undogmatic.engine.journal import Journal, read_journal
+from undogmatic.engine.journal import JUDGMENTS, Journals, read_journal
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.recipe import Parts
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Failure, Item, Provenance, Rubric, Verdict
+from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}") for n in range(12)]
 
@@ -30,13 +32,15 @@ class Bench:
         self.model = FakeChat(answer or (lambda text: (good_answer(score_of(text)), None)))
         readout = StructuredReadout()
         readout.bind(self.model, prompt, rubric)
-        self.judge, self.provenance = ScoreJudge(readout), provenance
+        self.parts = Parts(rubric, prompt, self.model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
 
-    def run(self, journal: Path | None, repeats: int = 1, **engine: object):
+    def run(self, folder: Path | None, repeats: int = 1, **engine: object) -> list[Judgment]:
         options = {"cache": False, "backoff": 0.0} | engine
-        return LocalEngine(**options).run(  # type: ignore[arg-type]
-            self.judge, self.model, ITEMS, self.provenance, Journal(journal), repeats
+        items, judgments = LocalEngine(**options).run(  # type: ignore[arg-type]
+            self.parts, ITEMS, Journals(folder), repeats
         )
+        assert items == ITEMS
+        return judgments
 
 
 @pytest.fixture
@@ -46,46 +50,46 @@ def bench(prompt: Prompt, rubric: Rubric, provenance: Provenance) -> Bench:
 
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
 def test_judgments_come_back_in_input_order(bench: Bench, tmp_path: Path, concurrency: int) -> None:
-    judgments = bench.run(tmp_path / "j.jsonl", concurrency=concurrency)
+    judgments = bench.run(tmp_path, concurrency=concurrency)
     assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
     assert [j.score for j in judgments] == list(range(12))
     assert len(bench.model.requests) == 12
 
 
 def test_a_budget_stops_exactly_and_resume_asks_only_for_the_rest(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
+    path = tmp_path / JUDGMENTS
     with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 5 and 5 calls"):
-        bench.run(path, max_calls=5, concurrency=3)
+        bench.run(tmp_path, max_calls=5, concurrency=3)
     assert len(list(read_journal(path))) == len(bench.model.requests) == 5
-    judgments = bench.run(path)
+    judgments = bench.run(tmp_path)
     assert [j.score for j in judgments] == list(range(12))
     assert len(bench.model.requests) == 12
 
 
 def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
-    whole = [j.score for j in bench.run(path)]
+    path = tmp_path / JUDGMENTS
+    whole = [j.score for j in bench.run(tmp_path)]
     data = path.read_bytes()
     path.write_bytes(data[:-40])
-    assert [j.score for j in bench.run(path)] == whole
+    assert [j.score for j in bench.run(tmp_path)] == whole
     assert len(bench.model.requests) == 13
     assert len(list(read_journal(path))) == 12
 
 
 def test_a_damaged_line_in_the_middle_is_named(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
-    bench.run(path)
+    path = tmp_path / JUDGMENTS
+    bench.run(tmp_path)
     lines = path.read_text().splitlines()
     lines[3] = lines[3].replace('"item_id"', '"item_it"')
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DataError, match=r"j\.jsonl:4: not a judgment"):
-        Journal(path)
+    with pytest.raises(DataError, match=r"judgments\.jsonl:4: not a judgment"):
+        Journals(tmp_path)
 
 
 def test_repeats_are_real_calls_and_a_rerun_makes_none(bench: Bench, tmp_path: Path) -> None:
-    first = bench.run(tmp_path / "a.jsonl", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
+    first = bench.run(tmp_path / "a", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
     assert len(bench.model.requests) == 24
-    again = bench.run(tmp_path / "b.jsonl", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
+    again = bench.run(tmp_path / "b", repeats=2, cache=True, cache_dir=str(tmp_path / "c"))
     assert len(bench.model.requests) == 24
     assert [(j.item_id, j.repeat, j.score) for j in again] == [(j.item_id, j.repeat, j.score) for j in first]
     assert sum(j.cost.calls for j in again) == 0
@@ -109,7 +113,7 @@ def test_a_failure_is_kept_with_its_raw_answer_and_is_not_a_number(
     def answer(text: str):
         return ("???" if "number 4" in text or "???" in text or "again" in text else good_answer(score_of(text))), None
 
-    judgments = Bench(prompt, rubric, provenance, answer).run(tmp_path / "j.jsonl")
+    judgments = Bench(prompt, rubric, provenance, answer).run(tmp_path)
     failed = judgments[4].outcome
     assert isinstance(failed, Failure)
     assert (failed.reason, failed.raw, judgments[4].score) == ("unparseable", "???", None)
@@ -129,15 +133,15 @@ def test_a_dead_server_stops_the_run_and_a_rerun_continues(
 
     bench = Bench(prompt, rubric, provenance, answer)
     with pytest.raises(RunStopped, match="3 items in a row got no answer from fake-chat"):
-        bench.run(tmp_path / "j.jsonl", concurrency=1, stop_after=3)
+        bench.run(tmp_path, concurrency=1, stop_after=3)
     alive["yes"] = True
-    judgments = bench.run(tmp_path / "j.jsonl", concurrency=1)
+    judgments = bench.run(tmp_path, concurrency=1)
     assert [j.score for j in judgments] == list(range(12))
 
 
 def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Path) -> None:
-    bench.run(tmp_path / "j.jsonl")
-    line = json.loads((tmp_path / "j.jsonl").read_text().splitlines()[0])
+    bench.run(tmp_path)
+    line = json.loads((tmp_path / JUDGMENTS).read_text().splitlines()[0])
     assert "text number" in line["calls"][0]["request"]["messages"][-1]["content"]
     assert json.loads(line["calls"][0]["reply"]["text"])["shame_score"] == line["outcome"]["score"]
 
@@ -151,15 +155,13 @@ def test_senseless_settings_are_named(key: str, value: float) -> None:
 
 
 def test_a_resumed_run_goes_on_with_the_budget_it_had_left(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
     with pytest.raises(BudgetExceeded):
-        bench.run(path, max_calls=5)
+        bench.run(tmp_path, max_calls=5)
     with pytest.raises(BudgetExceeded, match="8 calls were made"):
-        bench.run(path, max_calls=8)
+        bench.run(tmp_path, max_calls=8)
     assert len(bench.model.requests) == 8
 
 
 def test_two_processes_cannot_write_one_journal(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "j.jsonl"
-    with Journal(path), pytest.raises(ConfigError, match="another process is writing"):
-        bench.run(path)
+    with Journals(tmp_path), pytest.raises(ConfigError, match="another process is writing"):
+        bench.run(tmp_path)

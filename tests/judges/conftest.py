@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from tests.conftest import FakeChat
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.judges.asker import LevelsAsker, WordsAsker
-from undogmatic.judges.base import Judge, judge_item
+from undogmatic.judges.base import Judge
 from undogmatic.models.calls import Gateway
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
@@ -84,7 +85,7 @@ class Bench:
     def judge(self, judge: Judge, text: str = "Tema 69.", **metadata: Any) -> Judgment:
         item = Item(id="a", text=text, metadata=metadata)
         with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
-            return asyncio.run(judge_item(judge, item, self.provenance))
+            return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
     def asked(self) -> list[str]:
         """The last message of every call."""

@@ -13,10 +13,10 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer, score_of
 from undogmatic.api import compose_config, judge_items
-from undogmatic.config import settings
 from undogmatic.engine.journal import read_journal
+from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError
-from undogmatic.experiment import Parts, compose, run_experiment
+from undogmatic.experiment import run_experiment
 from undogmatic.judges.debate import DebateJudge
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
@@ -49,7 +49,7 @@ def hosted(stub: StubServer, *overrides: str) -> list[str]:
 
 def parts(*overrides: str) -> Parts:
     server = ["model=openai_compatible", "model.api_base=http://127.0.0.1:1/v1", "model.name=m"]
-    return compose(settings(compose_config([*(() if _names_model(overrides) else server), *overrides])))
+    return Recipe(compose_config([*(() if _names_model(overrides) else server), *overrides])).build()
 
 
 def _names_model(overrides: Sequence[str]) -> bool:

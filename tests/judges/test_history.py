@@ -15,9 +15,9 @@ import yaml
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.api import compose_config
-from undogmatic.config import settings
+from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.experiment import Parts, compose, run_experiment
+from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
 from undogmatic.judges.history import History, inverse_weights, read_history
 from undogmatic.judges.panel import PanelJudge
@@ -248,7 +248,7 @@ MEMBERS = [
 
 def parts(*overrides: str) -> Parts:
     server = [] if any(o.startswith("model=") for o in overrides) else SERVER
-    return compose(settings(compose_config([*server, *overrides])))
+    return Recipe(compose_config([*server, *overrides])).build()
 
 
 def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Callable[..., str]) -> None:
@@ -296,7 +296,7 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     assert said in (tmp_path / "same" / "report.md").read_text(encoding="utf-8")
     assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
 
-    judge = compose(settings(compose_config(panel))).judge
+    judge = Recipe(compose_config(panel)).build().judge
     assert isinstance(judge, PanelJudge)
     assert all(isinstance(member, ScoreJudge) for member in judge.members)
     errors = []
@@ -324,7 +324,7 @@ def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> 
     before = (folder / "judgments.jsonl").read_bytes()
     panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", "judge.members=[score]"]
     with pytest.raises(DataError, match=r"no column `text_mark`.* run\.resume="):
-        compose(settings(compose_config([*panel, f"judge.history=[{folder}]"])))
+        Recipe(compose_config([*panel, f"judge.history=[{folder}]"])).build()
     run(folder, "model=patterns")
     assert (folder / "labels.csv").read_text() == whole
     assert (folder / "judgments.jsonl").read_bytes() == before

@@ -128,7 +128,7 @@ def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) ->
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
     tmp_path: Path, prompt: Prompt, rubric: Rubric
 ) -> None:
-    from undogmatic.judges.base import judge_item
+    from undogmatic.engine.judging import JudgeStep
     from undogmatic.judges.score import ScoreJudge
     from undogmatic.readouts.calibrate import fit_content_free
     from undogmatic.records import Provenance
@@ -148,7 +148,7 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
     )
     empty = [Item(id="0", text="N/A")]
     with dspy.context(lm=LanguageModel(model)):
-        judged = [asyncio.run(judge_item(ScoreJudge(readout), item, where)) for item in empty]
+        judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
     fitted, _ = fit_content_free(empty, judged)
     path = tmp_path / "c.json"
     path.write_text(json.dumps(fitted))

@@ -6,6 +6,8 @@ figure data. `report/` gives them words and pictures.
 
 from __future__ import annotations
 
+import copy
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,10 +35,11 @@ class Unsuited(DataError):
 
 @dataclass(frozen=True)
 class Judged:
-    """All judgments of one run as a table, one row per item and repeat, in input order.
+    """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
 
-    `frame` has COLUMNS; `score` is NaN exactly where `error` names a failure kind.
-    Columns `metadata.<key>` (of the item) and `details.<key>` (of the verdict) follow.
+    `frame` has COLUMNS; `score` is NaN exactly where `error` names a failure kind, and `label` is the item's for the
+    criterion. Columns `metadata.<key>` (of the item) and `details.<key>` (of the verdict) follow. Most analyses read
+    one score per item, so they are given one of the `parts` at a time.
     """
 
     frame: pd.DataFrame
@@ -46,6 +49,21 @@ class Judged:
     """Frames of other runs over the same items (by run name), for agreement between models."""
     digest: str | None = None
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
+
+    def parts(self) -> dict[str, Judged]:
+        """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
+        `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
+        pairs = list(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        if len(pairs) == 1:
+            return {"": self}
+        found = {}
+        for judge, criterion in pairs:
+            several = sum(judge == other for other, _ in pairs) > 1
+            rows = self.frame[(self.frame["judge"] == judge) & (self.frame["criterion"] == criterion)]
+            others = [c for c in rows if c.startswith("details.") and rows[c].isna().all()]
+            frame = rows.drop(columns=others).reset_index(drop=True)
+            found[metric_name(judge, criterion) if several else metric_name(judge)] = replace(self, frame=frame)
+        return found
 
     @property
     def sign(self) -> int:
@@ -91,13 +109,26 @@ class Judged:
             )
 
 
-def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int) -> pd.DataFrame:
-    """Items and judgments -> the frame of `Judged`. An item without judgment has error "not_judged"."""
-    by_key = {(j.item_id, j.repeat): j for j in judgments}
+def tabulate(
+    items: Sequence[Item],
+    judgments: Sequence[Judgment],
+    repeats: int,
+    expected: Sequence[tuple[str | None, str]] | None = None,
+) -> pd.DataFrame:
+    """Items and judgments -> the frame of `Judged`. What is not judged yet has error "not_judged".
+
+    Args:
+        items, judgments, repeats: What was to be judged, and what was.
+        expected: Judge and criterion of every judgment that an item shall have; without it, those that occur.
+    """
+    by_key = {(j.item_id, j.judge, j.criterion, j.repeat): j for j in judgments}
+    asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
     rows: list[dict[str, Any]] = []
-    for repeat in range(repeats):
-        for item in items:
-            judgment = by_key.get((item.id, repeat))
+    for repeat, item in itertools.product(range(repeats), items):
+        label = {criterion: item.labelled(criterion) for _, criterion in asked}
+        text = item.text
+        for judge, criterion in asked:
+            judgment = by_key.get((item.id, str(judge), criterion, repeat))
             verdict = judgment.outcome if judgment and isinstance(judgment.outcome, Verdict) else None
             error = None
             if verdict is None:
@@ -105,12 +136,12 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
             rows.append(
                 {
                     "item_id": item.id,
-                    "judge": judgment.judge if judgment else None,
-                    "criterion": judgment.criterion if judgment else OVERALL,
+                    "judge": judge,
+                    "criterion": criterion,
                     "place": item.place,
                     "pair_id": item.pair,
                     "condition": item.condition,
-                    "label": item.label if item.label is not None else np.nan,
+                    "label": np.nan if label[criterion] is None else label[criterion],
                     "repeat": repeat,
                     "score": verdict.score if verdict else np.nan,
                     "category": verdict.category if verdict else None,
@@ -129,8 +160,8 @@ def tabulate(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int)
                     "usd": judgment.cost.usd if judgment and judgment.cost.usd is not None else np.nan,
                     "seconds": judgment.cost.seconds if judgment else 0.0,
                     "error": error,
-                    "characters": len(item.text),
-                    "words": len(item.text.split()),
+                    "characters": len(text),
+                    "words": len(text.split()),
                 }
                 | {f"metadata.{k}": v for k, v in item.metadata.items()}
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
@@ -175,11 +206,19 @@ class AnalysisResult:
     texts: Sequence[Path] = ()
     """The files with its words; `analyse` fills them in."""
 
+    part: str = ""
+    """Judge, or judge and criterion, that it is about, where the run has several."""
+
+    def full(self, name: str) -> str:
+        """The name of a metric or file of its own among those of the whole run."""
+        return f"{self.part}.{name}" if self.part else name
+
 
 class Analysis(Protocol):
     """judgments -> numbers. Constructor arguments are the keys of `conf/analysis/<name>.yaml`.
 
-    A list comes back because an analysis may consist of several (`analysis=suite`).
+    A list comes back because an analysis may consist of several (`analysis=suite`). A class that sets `long = True`
+    reads all judges and criteria of a run at once; any other is given each of `Judged.parts` by itself (`analyse`).
     """
 
     @property
@@ -195,10 +234,21 @@ class Analysis(Protocol):
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]: ...
 
 
+def read_by(analysis: Analysis, judged: Judged) -> dict[str, Judged]:
+    """What an analysis is given of a run, by the name that its results are to bear in front."""
+    return {"": judged} if getattr(analysis, "long", False) else judged.parts()
+
+
 def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
-    """What an analysis yields, with where its words lie: beside the module that defines it."""
+    """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
+    words lie: beside the module that defines it."""
     texts = texts_beside(analysis)
-    return [r if r.texts else replace(r, texts=texts) for r in analysis(judged, rng)]
+    return [
+        replace(result, part=part, texts=result.texts or texts)
+        for part, own in read_by(analysis, judged).items()
+        # Each starts from the same state, so that its intervals are those of a run with this judge alone.
+        for result in analysis(own, copy.deepcopy(rng))
+    ]
 
 
 def metric_name(*parts: str) -> str:

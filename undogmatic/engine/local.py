@@ -1,27 +1,30 @@
-"""Judging in this process: bounded concurrency, budgets, a journal, and a clean stop."""
+"""Running a recipe in this process: bounded concurrency, budgets, journals, and a clean stop."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import dspy
-
-from undogmatic.engine.journal import Journal
+from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.recipe import Buildable, Parts
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
-from undogmatic.judges.base import Judge, judge_item
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.paths import cache_folder
-from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import RETRIED_ON_RESUME, Failure, Item, Judgment, Provenance
+from undogmatic.records import Failure, Item, Items, Judgment, Made
+from undogmatic.steps.base import Processes
+
+_Task = asyncio.Task[Sequence[Judgment | Made]]
 
 
 class LocalEngine:
-    """Runs a judge over items with a bounded number in flight.
+    """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
     Args:
         concurrency: Items in flight at most; a model that can use fewer (an embedded one) lowers it.
@@ -64,96 +67,191 @@ class LocalEngine:
         self.cache, self.stop_after = cache, stop_after
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
 
-    def run(
-        self,
-        judge: Judge,
-        model: Model,
-        items: Sequence[Item],
-        provenance: Provenance,
-        journal: Journal,
-        repeats: int = 1,
-        progress: Callable[[Judgment], None] | None = None,
-    ) -> list[Judgment]:
-        """Judge every item `repeats` times, skipping what the journal has settled.
+    async def stream(
+        self, recipe: Buildable, items: Iterable[Item], journals: Journals, repeats: int = 1
+    ) -> AsyncGenerator[Judgment | Made]:
+        """Take every item through the recipe, its judgments `repeats` times, skipping what the journals have settled.
 
-        Returns:
-            Judgments in the order of `items`, repeat by repeat.
+        Items are taken from the iterable as there is room for them. A record is in its journal before it is yielded.
+        To be closed (`aclosing`) where it is left early.
+
         Raises:
-            RunStopped: A budget is full or the server is gone; the journal holds what was judged.
+            RunStopped: A budget is full or the server is gone; the journals hold what was made.
             ConfigError: The model cannot be used at all (wrong key, unknown model).
+            DataError: A step made an item whose id another item bears.
         """
-        return asyncio.run(self.arun(judge, model, items, provenance, journal, repeats, progress))
+        parts = recipe.build()
+        agenda = _Agenda(parts, items, journals, repeats)
+        if not agenda.pending():
+            return
+        # A resumed run goes on with the budget that it had left.
+        for cost in journals.costs():
+            self.budget.calls += cost.calls
+            self.budget.usd += cost.usd or 0.0
+        limit = min(self.concurrency, parts.model.max_concurrency or self.concurrency)
+        running: set[_Task] = set()
+        ended: asyncio.Queue[_Task] = asyncio.Queue()
+        stop: Exception | None = None
+        lost = 0
+        # Set for the tasks alone: a generator's own context is that of whoever reads from it.
+        with parts.asking():
+            asking = copy_context()
+        with journals:
+            async with self._connected(parts.model, running):
+                while True:
+                    while stop is None and len(running) < limit and agenda.pending():
+                        step, item, repeat = agenda.take()
+                        task = asyncio.create_task(step.process(item, repeat), context=asking.copy())
+                        task.add_done_callback(ended.put_nowait)
+                        running.add(task)
+                    if not running:
+                        break
+                    task = await ended.get()
+                    running.discard(task)
+                    try:
+                        records = task.result()
+                        for record in records:
+                            journals.append(record)
+                            agenda.note(record)
+                    except (BudgetExceeded, ConfigError, DataError) as error:
+                        stop = stop or error
+                        continue
+                    lost = lost + 1 if unanswered(records[0]) else 0
+                    if lost >= self.stop_after:
+                        stop = stop or _gone(records[0].outcome, lost, parts.model)
+                    for record in records:
+                        yield record
+        if stop is not None:
+            raise stop
 
-    async def arun(
-        self,
-        judge: Judge,
-        model: Model,
-        items: Sequence[Item],
-        provenance: Provenance,
-        journal: Journal,
-        repeats: int = 1,
-        progress: Callable[[Judgment], None] | None = None,
-    ) -> list[Judgment]:
-        """`run` inside an event loop."""
-        todo = deque((i, r) for r in range(repeats) for i in items if journal.settled(i.id, r) is None)
-        if todo:
-            # A resumed run goes on with the budget that it had left.
-            for judgment in journal.done.values():
-                self.budget.calls += judgment.cost.calls
-                self.budget.usd += judgment.cost.usd or 0.0
-            with journal:
-                await self._run(judge, model, todo, provenance, journal, progress)
-        return [journal.done[i.id, r] for r in range(repeats) for i in items]
-
-    async def _run(
-        self,
-        judge: Judge,
-        model: Model,
-        todo: deque[tuple[Item, int]],
-        provenance: Provenance,
-        journal: Journal,
-        progress: Callable[[Judgment], None] | None,
-    ) -> None:
+    @asynccontextmanager
+    async def _connected(self, model: Model, running: set[_Task]) -> AsyncIterator[None]:
+        """The model with its gateway; whatever is still running when it ends is given up."""
         cache = ReplyCache(self.cache_dir) if self.cache else None
         model.connect(Gateway(cache, self.budget, self.timeout, self.retries, self.backoff))
-        stop: list[Exception] = []
-        lost = 0
-
-        async def work() -> None:
-            nonlocal lost
-            while todo and not stop:
-                item, repeat = todo.popleft()
-                try:
-                    judgment = await judge_item(judge, item, provenance, repeat)
-                except (BudgetExceeded, ConfigError, DataError) as error:
-                    stop.append(error)
-                    return
-                journal.append(judgment)
-                if progress is not None:
-                    progress(judgment)
-                outcome = judgment.outcome
-                lost = lost + 1 if isinstance(outcome, Failure) and outcome.reason in RETRIED_ON_RESUME else 0
-                if lost >= self.stop_after and isinstance(outcome, Failure):
-                    stop.append(
-                        RunStopped(
-                            f"{lost} items in a row got no answer from {model.name}; the last: {outcome.message}. "
-                            "What was judged is kept; rerun when the server answers."
-                        )
-                    )
-
-        limit = self.concurrency if model.max_concurrency is None else min(self.concurrency, model.max_concurrency)
         # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
         # server judgments per second (benchmarks/hosted.py).
         gc.freeze()
         try:
-            with dspy.context(lm=LanguageModel(model.asked())):
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(min(limit, len(todo))):
-                        group.create_task(work())
+            yield
         finally:
             gc.unfreeze()
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
             await model.close()
             if cache is not None:
                 cache.close()
-        if stop:
-            raise stop[0]
+
+    async def arun(
+        self,
+        recipe: Buildable,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        each: Callable[[Judgment | Made], None] | None = None,
+    ) -> tuple[list[Item], list[Judgment]]:
+        """`stream` to its end, every record handed to `each`.
+
+        Returns:
+            What was judged and the judgments, in the order of `items`, repeat by repeat (`Journals.results`).
+        """
+        async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
+            async for record in records:
+                if each is not None:
+                    each(record)
+        return journals.results(items, recipe.build().judges, repeats)
+
+    def run(
+        self,
+        recipe: Buildable,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        each: Callable[[Judgment | Made], None] | None = None,
+    ) -> tuple[list[Item], list[Judgment]]:
+        """`arun` where no event loop is running."""
+        return asyncio.run(self.arun(recipe, items, journals, repeats, each))
+
+
+def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
+    assert isinstance(outcome, Failure)
+    return RunStopped(
+        f"{lost} items in a row got no answer from {model.name}; the last: {outcome.message}. "
+        "What was judged is kept; rerun when the server answers."
+    )
+
+
+class _Work(NamedTuple):
+    """One item for one step."""
+
+    step: Processes
+    item: Item
+    repeat: int
+
+
+class _Agenda:
+    """What is to be done next: first what steps have just made, then further items, then further repeats.
+
+    Only what is in flight is held, and the items themselves where they are judged more than once.
+    """
+
+    def __init__(self, parts: Parts, items: Iterable[Item], journals: Journals, repeats: int) -> None:
+        self.steps, self.judges = parts.steps, parts.judges
+        self.journals, self.repeats = journals, repeats
+        self.source = iter(items)
+        self.due: deque[_Work] = deque()
+        self.later: deque[tuple[Item, int]] = deque()
+        self.under_way: dict[str, tuple[Item, int]] = {}
+        """Items in a step that makes items, and the stage at which they are, by id."""
+        self.made: set[tuple[int, str]] = set()
+
+    def pending(self) -> bool:
+        """Whether there is something that can be begun now."""
+        while not self.due:
+            item = next(self.source, None)
+            if item is not None:
+                self._arrive(item, 0)
+            elif self.later:
+                self._judge(*self.later.popleft())
+            else:
+                return False
+        return True
+
+    def take(self) -> _Work:
+        """The next piece of work; `pending` says that there is one."""
+        return self.due.popleft()
+
+    def note(self, record: Judgment | Made) -> None:
+        """What a step made goes on to the next one. Raises DataError where two items of the run bear one id."""
+        if isinstance(record, Made):
+            item, stage = self.under_way.pop(record.item_id)
+            self._go_on(item, stage, record)
+
+    def _arrive(self, item: Item, stage: int) -> None:
+        if stage == len(self.steps):
+            self._judge(item, 0)
+            return
+        step = self.steps[stage]
+        settled = self.journals.made[step.name].settled(step, item.id)
+        if settled is None:
+            self.under_way[item.id] = (item, stage)
+            self.due.append(_Work(step, item, 0))
+        else:
+            self._go_on(item, stage, settled[0])
+
+    def _go_on(self, item: Item, stage: int, record: Made) -> None:
+        for made in record.outcome.items if isinstance(record.outcome, Items) else ():
+            if (stage, made.id) in self.made:
+                raise DataError(
+                    f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item of this "
+                    "run bears. Ids must differ: let the step begin them with the id of the item they come from."
+                )
+            self.made.add((stage, made.id))
+            self._arrive(made, stage + 1)
+
+    def _judge(self, item: Item, repeat: int) -> None:
+        settled = self.journals.judgments.settled
+        self.due.extend(_Work(judge, item, repeat) for judge in self.judges if settled(judge, item.id, repeat) is None)
+        if repeat + 1 < self.repeats:
+            self.later.append((item, repeat + 1))

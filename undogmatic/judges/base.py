@@ -1,19 +1,17 @@
-"""From what a judge module predicts to the record that the rest of the program reads."""
+"""What a judge is, and its reading as a verdict."""
 
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
 from undogmatic.errors import ModelError
-from undogmatic.models.calls import recording, rollout
 from undogmatic.readouts.base import Reading, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records import OVERALL, Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -166,38 +164,4 @@ def verdict(reading: Reading) -> Verdict:
         category=reading.category,
         review=reading.review,
         details=reading.details,
-    )
-
-
-def total(calls: Sequence[Call], seconds: float) -> Cost:
-    """Sum of the exchanges; money is None as soon as one made call has no known price."""
-    made = [c for c in calls if not c.cached]
-    prices = [c.usd for c in made]
-    return Cost(
-        calls=sum(c.attempts for c in made),
-        cached=len(calls) - len(made),
-        input_tokens=sum(c.input_tokens for c in made),
-        output_tokens=sum(c.output_tokens for c in made),
-        usd=None if any(p is None for p in prices) else float(sum(p for p in prices if p is not None)),
-        seconds=seconds,
-    )
-
-
-async def judge_item(judge: Judge, item: Item, provenance: Provenance, repeat: int = 0) -> Judgment:
-    """Judge one item. A ModelError becomes a Failure; BudgetExceeded and ConfigError pass."""
-    clock = time.perf_counter()
-    # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
-    with recording() as calls, rollout(repeat), dspy.context(trace=None):
-        try:
-            outcome: Verdict | Failure = verdict((await judge.acall(item=item)).reading)
-        except ModelError as error:
-            outcome = Failure(reason=error.kind, message=str(error), raw=error.raw)  # type: ignore[arg-type]
-    return Judgment(
-        item_id=item.id,
-        repeat=repeat,
-        judge=judge.name,
-        outcome=outcome,
-        cost=total(calls, time.perf_counter() - clock),
-        provenance=provenance,
-        calls=tuple(calls),
     )

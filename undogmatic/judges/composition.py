@@ -17,7 +17,6 @@ from undogmatic.judges.asker import Asker, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.several import SeveralModels
-from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
@@ -41,12 +40,16 @@ class Composer:
         self.places: list[dict[str, Any]] = []
         """Model, prompt and readout of every judge inside that has its own."""
 
-    def judge(self) -> Judge:
-        """The run's judge."""
-        return self._judge(self.chosen.judge, "judge", self.readout)
+    def judge(self, node: Any = None, key: str = "judge") -> Judge:
+        """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
+        return self._judge(self.chosen.judge if node is None else node, key, self.readout)
+
+    def model_of(self, node: Any, key: str) -> Model:
+        """The model that a part asks: the run's own, or the one that its config names."""
+        return self._model(self.chosen.model if node is None else self._node("model", node, key), key)
 
     def model(self) -> Model:
-        """The model to connect and to close: the run's own, or all that its judges use."""
+        """The model to connect and to close: the run's own, or all that its steps and judges use."""
         models = list(self.models.values())
         return models[0] if len(models) == 1 else SeveralModels(models)
 
@@ -102,10 +105,7 @@ class Composer:
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
         nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
-        place = digest(nodes["model"])
-        if place not in self.models:
-            self.models[place] = build(nodes["model"], f"{key}.model")
-        model = self.models[place]
+        model = self._model(nodes["model"], f"{key}.model")
         node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
         if "prompt" in own and not _reads_prompts(node, key):
             if nodes["readout"].get("_target_") != "auto":
@@ -128,6 +128,12 @@ class Composer:
         )
         return readout
 
+    def _model(self, node: Mapping[str, Any], key: str) -> Model:
+        place = digest(node)
+        if place not in self.models:
+            self.models[place] = build(node, key)
+        return self.models[place]
+
     def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
         if isinstance(given, str):
             return named(part, given, f"{key}.{part}", self.chosen)
@@ -137,18 +143,6 @@ class Composer:
                 k: v for k, v in given.items() if k != part
             }
         return given
-
-
-def prompts_with_examples(rubric: Rubric) -> list[str]:
-    """The names of the prompt files that have demonstrations for this rubric."""
-    from omegaconf import OmegaConf
-
-    found = []
-    for path in sorted((conf_folder() / "prompt").glob("*.yaml")):
-        node: Any = OmegaConf.load(path)
-        if node.get("demonstrations") and node.get("rubric") in (None, rubric.name):
-            found.append(path.stem)
-    return found
 
 
 def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings) -> Mapping[str, Any]:

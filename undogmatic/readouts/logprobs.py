@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 import numpy as np
 
+from undogmatic import searchpath
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
@@ -115,9 +116,8 @@ def check_labels(rubric: Rubric) -> None:
 
 def with_examples(rubric: Rubric) -> str:
     """What to do where a base model needs a prompt with examples for this rubric."""
-    from undogmatic.judges.composition import prompts_with_examples
-
-    found = prompts_with_examples(rubric)
+    nodes = {name: searchpath.plain("prompt", name, "prompt") for name in searchpath.options("prompt")}
+    found = [n for n, p in nodes.items() if p.get("demonstrations") and p.get("rubric") in (None, rubric.name)]
     if found:
         return f"Use one with examples for this rubric: {', '.join(f'prompt={name}' for name in found)}."
     return (

@@ -34,7 +34,7 @@ def title(run: FinishedRun, words: Words) -> str:
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    said = [words.say(r.verdict) for r in run.results if r.verdict is not None]
+    said = [_of_part(words.say(r.verdict), r) for r in run.results if r.verdict is not None]
     return said or [words.text("common.no_verdict")]
 
 
@@ -86,15 +86,15 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
 
 
 def pictures(
-    drawn: Sequence[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path
+    drawn: Sequence[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
 ) -> list[Block]:
-    """Draw the figures of one section as `figures/<section>_<name>.png`."""
+    """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
     blocks: list[Block] = []
     for figure in drawn:
         if figures.size(figure) == 0:
             blocks.append(Paragraph(words.text("figures.empty", name=figure.name), "small"))
             continue
-        link = f"figures/{section}_{figure.name}.png"
+        link = f"figures/{before}{section}_{figure.name}.png"
         figures.draw(figure, words, section, rubric, folder / link)
         blocks.append(Picture(folder / link, link, figures.caption(figure, words, section)))
     return blocks
@@ -151,15 +151,19 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
-    heading = f"{result.name}.title"
-    yield Heading(words.text(heading) if words.find(heading) is not None else result.name)
+    heading = words.find(f"{result.name}.title") or result.name
+    yield Heading(f"{heading}: {result.part}" if result.part else heading)
     if result.verdict is not None and len(run.results) > 1:
         yield Paragraph(words.say(result.verdict))
     if result.findings:
         yield Bullets([words.say(finding) for finding in result.findings])
-    yield from pictures(result.figures, words, result.name, run.rubric, run.folder)
+    yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
     for name, frame in result.tables.items():
-        yield from frame_blocks(frame, words, result.name, name, run.folder)
+        yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+
+
+def _of_part(said: str, result: AnalysisResult) -> str:
+    return f"{result.part}: {said}" if result.part else said
 
 
 def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:

@@ -41,6 +41,8 @@ def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigu
         ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
         title = words.find(f"{result.name}.title") if several else None
+        if title is not None and result.part:
+            title = f"{title} ({result.part})"
         for metric in kept[: 3 if several else MOST_KEY_FIGURES]:
             figure = _key_figure(metric, result.metrics, words)
             found.append(figure if title is None else figure._replace(label=f"{title}: {figure.label}"))
@@ -62,10 +64,12 @@ def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
     return Table(headers, [list(f) for f in figures], numeric=(False, True, True))
 
 
-def frame_blocks(frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path) -> list[Block]:
+def frame_blocks(
+    frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path, before: str = ""
+) -> list[Block]:
     """A data frame as a table with its caption (`<section>.table_<name>`, else the name).
 
-    Beyond MOST_ROWS rows the beginning is shown and the whole is written to `tables/<section>_<name>.csv`.
+    Beyond MOST_ROWS rows the beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`.
     """
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)

@@ -79,7 +79,7 @@ class MlflowTracker:
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             (run.folder / NOTE).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
             entries.log_params(store, run_id, entries.params(run))
-            headlines = [r.headline for r in run.results if r.headline is not None]
+            headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
             # The first metric is the one that MLflow's comparison of runs begins with.
             entries.log_metrics(store, run_id, {h: run.metrics[h] for h in headlines} | dict(run.metrics))
             store.client.log_table(run_id, entries.table(run, self.redact), "judgments.json")

@@ -1,0 +1,95 @@
+"""Steps, a judge of several criteria and an analysis of all, as a user would write them; configs in tests name them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from undogmatic.analyses.base import AnalysisResult, Judged
+from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.judges.base import Judge
+from undogmatic.models.base import Model
+from undogmatic.models.calls import Reply
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item
+from undogmatic.steps.base import Step
+
+
+class Halve(Step):
+    """Two items from each: its first words and the others. It cannot read "illegible", nor anything while `down`."""
+
+    name = "halve"
+    down: ClassVar[bool] = False
+    asked: ClassVar[Counter[str]] = Counter()
+
+    async def make(self, item: Item) -> Sequence[Item]:
+        self.asked[item.id] += 1
+        if self.down:
+            raise TransportError("nobody there")
+        if "illegible" in item.text:
+            raise UnparseableAnswer("no words in it", "%%%")
+        words = item.text.split()
+        halves = (words[: len(words) // 2], words[len(words) // 2 :])
+        return [Item(id=f"{item.id}.{n}", text=" ".join(half)) for n, half in enumerate(halves)]
+
+
+class Summarise(Step):
+    """One item from each, under its own id: what a model says of it."""
+
+    name = "summarise"
+
+    def __init__(self, model: Model, length: int = 3) -> None:
+        self.asked_model, self.length = model, length
+
+    async def make(self, item: Item) -> Sequence[Item]:
+        async def send() -> Reply:
+            return Reply(" ".join(item.text.split()[: self.length]), input_tokens=7, output_tokens=3, usd=0.5)
+
+        reply = await self.asked_model.gateway.call(self.asked_model.name, {"summarise": item.text}, send)
+        return [item.model_copy(update={"inputs": {"text": reply.data}})]
+
+
+class Clash(Step):
+    """Gives every item it makes the same id."""
+
+    name = "clash"
+
+    async def make(self, item: Item) -> Sequence[Item]:
+        return [Item(id="same", text=item.text)]
+
+
+class TraitsJudge(Judge):
+    """Length and calm of a text in one go; "RAGE" has no calm, and silence is refused."""
+
+    name = "traits"
+    criteria = ("length", "calm")
+    asked: ClassVar[Counter[str]] = Counter()
+
+    async def judge(self, item: Item) -> Mapping[str, Reading | ModelError]:
+        self.asked[item.id] += 1
+        if item.text == "silence":
+            raise RefusedAnswer("it says nothing")
+        calm: Reading | ModelError = Reading(score=100.0 - item.text.count("!"))
+        if "RAGE" in item.text:
+            calm = UnparseableAnswer("no calm in it", "RAGE")
+        return {"length": Reading(score=float(len(item.text))), "calm": calm}
+
+    def readouts(self) -> Sequence[Any]:
+        return ()
+
+
+class Whole:
+    """An analysis that reads all judges and criteria at once."""
+
+    name = "whole"
+    long = True
+
+    def check(self, judged: Judged) -> None:
+        """Any will do."""
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
+        return [AnalysisResult(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]

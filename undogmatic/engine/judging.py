@@ -1,0 +1,72 @@
+"""A judge as a step: from what it predicts for one item to the records that the rest of the program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from undogmatic.errors import ModelError
+from undogmatic.judges.base import Judge, verdict
+from undogmatic.readouts.base import Reading
+from undogmatic.records import OVERALL, Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.steps.base import as_failure, attempt
+
+FREE = Cost(usd=0.0)
+_Found = Reading | ModelError | Failure
+
+
+class JudgeStep:
+    """A judge of a run, under the name by which its judgments are known.
+
+    Args:
+        judge: It.
+        provenance: Where its judgments come from.
+        name: The judge's own, unless two judges of the run share it.
+    """
+
+    def __init__(self, judge: Judge, provenance: Provenance, name: str | None = None) -> None:
+        self.judge, self.provenance = judge, provenance
+        self.name = name if name is not None else judge.name
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """What it judges of an item."""
+        return self.judge.criteria
+
+    async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
+        """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""
+        done = await attempt(self._readings(item), repeat)
+        found: Mapping[str, _Found] = (
+            dict.fromkeys(self.criteria, done.result) if isinstance(done.result, Failure) else done.result
+        )
+        return self._judgments(item, repeat, found, done.cost, done.calls)
+
+    def unmade(self, item: Item, failure: Failure, repeat: int) -> list[Judgment]:
+        """The judgments of an item that a step could not make: failed for that step's reason."""
+        return self._judgments(item, repeat, dict.fromkeys(self.criteria, failure), FREE)
+
+    def _judgments(
+        self, item: Item, repeat: int, found: Mapping[str, _Found], cost: Cost, calls: tuple[Call, ...] = ()
+    ) -> list[Judgment]:
+        return [
+            Judgment(
+                item_id=item.id,
+                repeat=repeat,
+                judge=self.name,
+                criterion=criterion,
+                outcome=_outcome(found[criterion]),
+                cost=FREE if n else cost,
+                provenance=self.provenance,
+                calls=() if n else calls,
+            )
+            for n, criterion in enumerate(self.criteria)
+        ]
+
+    async def _readings(self, item: Item) -> dict[str, Reading | ModelError]:
+        prediction = await self.judge.acall(item=item)
+        return prediction.readings if "readings" in prediction else {OVERALL: prediction.reading}
+
+
+def _outcome(found: _Found) -> Verdict | Failure:
+    if isinstance(found, Failure):
+        return found
+    return as_failure(found) if isinstance(found, ModelError) else verdict(found)

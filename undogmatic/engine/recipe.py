@@ -1,0 +1,189 @@
+"""What is to be done with every item, as plain data that can travel, and built where it is done."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+import dspy
+
+from undogmatic import searchpath
+from undogmatic.config import Settings, build, resolve, settings
+from undogmatic.engine.judging import JudgeStep
+from undogmatic.errors import ConfigError
+from undogmatic.judges.base import Judge
+from undogmatic.judges.composition import Composer, readout_node
+from undogmatic.models.base import Model
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.records import Item, Provenance, Rubric, digest, text_mark
+from undogmatic.searchpath import named
+from undogmatic.steps.base import Step
+
+
+class Parts(NamedTuple):
+    """What a recipe composes, built and bound to one another.
+
+    Attributes:
+        model: The one to connect and to close; it stands for all that steps and judges ask.
+        steps: What makes items from items, in their order; often nothing.
+        judges: What judges the items that the last step made; at least one.
+    """
+
+    rubric: Rubric
+    prompt: Prompt
+    model: Model
+    readout: Readout
+    judges: tuple[JudgeStep, ...]
+    steps: tuple[Step, ...] = ()
+
+    def build(self) -> Parts:
+        """What is built is its own recipe."""
+        return self
+
+    def asking(self) -> AbstractContextManager[None]:
+        """The context in which steps and judges work: the model that is asked where they have none of their own."""
+        return dspy.context(lm=LanguageModel(self.model.asked()))  # type: ignore[no-any-return]
+
+    @property
+    def judge(self) -> Judge:
+        """The first judge; most runs have no other."""
+        return self.judges[0].judge
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the first judge's judgments come from."""
+        return self.judges[0].provenance
+
+    @property
+    def readout_name(self) -> str:
+        """The readouts of all judges."""
+        return "+".join(dict.fromkeys(name for step in self.judges if (name := step.provenance.readout)))
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that determines the judgments, given the items."""
+        hashes = [judge.provenance.config_hash for judge in self.judges]
+        return hashes[0] if len(hashes) == 1 else digest(hashes)
+
+    def expected(self) -> list[tuple[str, str]]:
+        """Judge and criterion of every judgment that an item shall have."""
+        return [(judge.name, criterion) for judge in self.judges for criterion in judge.criteria]
+
+    def deterministic(self) -> bool:
+        """Whether the same question gets the same answer, as far as the readouts go."""
+        return all(source.deterministic for step in self.judges for source in step.judge.readouts())
+
+    def fitted(self, items: Sequence[Item]) -> int:
+        """How many of the items something in a judge was fitted on."""
+        seen = frozenset().union(*(step.judge.fitted_on() for step in self.judges))
+        return sum(text_mark(item.text) in seen for item in items)
+
+
+class Buildable(Protocol):
+    """A recipe, or what was built from one."""
+
+    def build(self) -> Parts: ...
+
+
+class Recipe:
+    """A composed config as plain data, from which every process that works on the items builds its own parts.
+
+    Args:
+        config: The resolved config.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self._parts: Parts | None = None
+
+    def build(self) -> Parts:
+        """Rubric, prompt, model, readout, steps and judges; built once in a process. Raises ConfigError."""
+        if self._parts is None:
+            self._parts = _compose(settings(self.config))
+        return self._parts
+
+    def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:
+        return Recipe, (self.config,)
+
+
+def _compose(chosen: Settings) -> Parts:
+    searchpath.search(chosen.folders)
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    prompt: Prompt = build(chosen.prompt, "prompt")
+    model: Model = build(chosen.model, "model")
+    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen), "readout")
+    readout.bind(model, prompt, rubric)
+    composer = Composer(chosen, rubric, prompt, model, readout)
+    steps, states = _steps(composer)
+    judges = _judges(composer)
+    model = composer.model()
+    found = []
+    for name, judge in zip(_distinct([judge.name for judge in judges]), judges, strict=True):
+        program = judge.program_hash()
+        asked, shown = model.name, prompt
+        if chosen.judges is not None:  # each may have a model or prompt of its own, as if it were run alone
+            sources = judge.readouts()
+            asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
+            shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
+        state = {"program": program, "model": asked, "rubric": rubric.model_dump(mode="json"), "seed": chosen.seed}
+        if states:
+            state["steps"] = states
+        provenance = Provenance(
+            model=asked,
+            readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
+            prompt=shown.id,
+            prompt_hash=shown.hash(rubric),
+            program_hash=program,
+            config_hash=digest(state | {"prompt": shown.hash(rubric)}),
+        )
+        found.append(JudgeStep(judge, provenance, name))
+    return Parts(rubric, prompt, model, readout, tuple(found), tuple(steps))
+
+
+def _judges(composer: Composer) -> list[Judge]:
+    nodes = composer.chosen.judges
+    if nodes is None:
+        return [composer.judge()]
+    if not nodes:
+        raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
+    return [composer.judge(node, f"judges[{n}]") for n, node in enumerate(nodes)]
+
+
+def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
+    """The steps that make items, and what determines what they make."""
+    steps: list[Step] = []
+    states = []
+    for n, node in enumerate(composer.chosen.steps):
+        key = f"steps[{n}]"
+        arguments = dict(node) if isinstance(node, Mapping) else {"step": node}
+        if "step" in arguments:
+            arguments = named("step", arguments.pop("step"), f"{key}.step", composer.chosen) | arguments
+        target = resolve(arguments.get("_target_"), key)
+        hints = typing.get_type_hints(target.__init__)
+        asked = [name for name in inspect.signature(target.__init__).parameters if hints.get(name) is Model]
+        supplied = {name: composer.model_of(arguments.pop(name, None), f"{key}.{name}") for name in asked}
+        step = build(arguments, key, **supplied)
+        if not isinstance(step, Step):
+            raise ConfigError(f"`{key}._target_` is {arguments['_target_']!r}, which is no undogmatic.steps.base.Step.")
+        step.model = supplied[asked[0]] if asked else None
+        steps.append(step)
+        states.append(arguments | {name: model.name for name, model in supplied.items()})
+    for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
+        step.name = name
+    return steps, states
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, numbered where one comes again: score, score-2."""
+    found: list[str] = []
+    for name in names:
+        number = 1
+        while (one := name if number == 1 else f"{name}-{number}") in found:
+            number += 1
+        found.append(one)
+    return found
