@@ -10,9 +10,10 @@ import pytest
 
 from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
+from undogmatic.engine.judging import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
-from undogmatic.judges.base import Judge, judge_item
+from undogmatic.judges.base import Judge
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
 from undogmatic.judges.debate import DebateJudge
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
@@ -73,7 +74,7 @@ def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
 def judged(judge: Judge, rubric: Rubric, model: FormFiller, provenance: Provenance) -> Judgment:
     judge.rubric = rubric
     with dspy.context(lm=LanguageModel(model)):
-        return asyncio.run(judge_item(judge, item(rubric), provenance))
+        return asyncio.run(JudgeStep(judge, provenance).process(item(rubric)))[0]
 
 
 @pytest.mark.parametrize("place", [0.0, 1.0])
