@@ -329,9 +329,9 @@ def _json_answer(body: dict[str, Any], text: str) -> str:
     schema = form.get("schema", {})
     if form.get("name", "judgment") != "judgment":  # a step of a judge style
         return json.dumps({name: _filled(name, field, text) for name, field in schema["properties"].items()})
-    numbers = [k for k, v in schema.get("properties", {}).items() if v.get("type") == "number"]
-    score = next((name for name in numbers if name != "confidence"), "shame_score")
-    return json.dumps({score: score_of(text), "confidence": 80, "rationale": "Stub."})
+    fields = {k: v for k, v in schema.get("properties", {}).items() if k not in ("confidence", "rationale")}
+    name, field = next(iter(fields.items()), ("shame_score", {"type": "number", "minimum": 0, "maximum": 100}))
+    return json.dumps({name: _filled(name, field, text), "confidence": 80, "rationale": "Stub."})
 
 
 def _filled(name: str, field: dict[str, Any], text: str) -> Any:
@@ -339,10 +339,13 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
     a range, and some words."""
     if name.startswith("level_"):
         return 60 if name == f"level_{level_of(text)}" else 10
-    if field.get("type") == "number":
+    if "enum" in field:
+        return field["enum"][min(len(field["enum"]) - 1, int(score_of(text) / 100 * len(field["enum"])))]
+    if field.get("type") in ("number", "integer"):
         shift = {"range_low": -10, "range_high": 10}.get(name, 0)
         share = min(100, max(0, score_of(text) + shift)) / 100
-        return field["minimum"] + share * (field["maximum"] - field["minimum"])
+        value = field["minimum"] + share * (field["maximum"] - field["minimum"])
+        return round(value) if field["type"] == "integer" else value
     if name == "issues":
         return [{"kind": "missing", "severity": "major", "text": "Stub."}]
     if name == "compelling":

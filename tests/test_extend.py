@@ -22,8 +22,8 @@ from undogmatic import searchpath
 from undogmatic.api import compose_config, score_text
 from undogmatic.cli import main
 from undogmatic.config import resolve, settings
+from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
-from undogmatic.experiment import compose
 from undogmatic.paths import conf_folder
 
 PACKAGE = conf_folder().parent
@@ -225,13 +225,13 @@ def test_what_is_mistyped_is_named_with_what_the_users_folders_have(
 def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> None:
     put(here / "my/conf/prompt/brief.yaml", FILES["my/conf/prompt/helpful_en.yaml"].replace("helpful_en", "brief"))
     chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=panel"]
-    judge = compose(settings(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"]))).judge
+    judge = Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"])).build().judge
     assert [source.prompt.id for source in judge.readouts()] == ["helpful_en", "brief"]
     with pytest.raises(ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"):
-        compose(settings(compose_config([*chosen, "judge.members=[first_haf]"])))
+        Recipe(compose_config([*chosen, "judge.members=[first_haf]"])).build()
     put(here / "my/conf/judge/broken.yaml", "tolerance: [1\n_target_: x\n")
     with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:2: not YAML: "):
-        compose(settings(compose_config([*chosen, "judge.members=[broken]"])))
+        Recipe(compose_config([*chosen, "judge.members=[broken]"])).build()
 
 
 def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:

@@ -1,6 +1,7 @@
 """undogmatic tells you whether you may believe an LLM judge.
 
-`python -m undogmatic.run` runs an experiment; `undogmatic.score_text("...")` scores one text.
+`python -m undogmatic.run` runs an experiment; `undogmatic.judge(frame, ...)` judges a table in a notebook, and
+`undogmatic.score_text("...")` scores one text.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult, score_text, score_texts
+    from undogmatic.notebook import Judgments, ajudge, judge
 
-__all__ = ["ScoreResult", "score_text", "score_texts"]
+__all__ = ["Judgments", "ScoreResult", "ajudge", "judge", "score_text", "score_texts"]
+_NOTEBOOK = ("Judgments", "ajudge", "judge")
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use, so that `import undogmatic` stays light."""
     if name in __all__:
-        from undogmatic import api
+        from importlib import import_module
 
-        return getattr(api, name)
+        return getattr(import_module(f"undogmatic.{'notebook' if name in _NOTEBOOK else 'api'}"), name)
     raise AttributeError(f"module 'undogmatic' has no attribute {name!r}")

@@ -23,7 +23,7 @@ from undogmatic.errors import (
 )
 from undogmatic.models.calls import Budget, Gateway, recording
 from undogmatic.models.hosted import ChatModel
-from undogmatic.readouts.chat import PromptAdapter, ask, language_model
+from undogmatic.readouts.chat import LanguageModel, ask
 
 SCHEMA = {
     "type": "object",
@@ -95,10 +95,24 @@ def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub:
     assert model.name != chat(stub).name
 
 
+class PromptAdapter(dspy.Adapter):
+    """Renders messages with a function of (demos, inputs) and hands the raw text back as the field `answer`."""
+
+    def __init__(self, render: Any) -> None:
+        super().__init__()
+        self._render = render
+
+    def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        return self._render(demos, inputs)
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        return {"answer": completion}
+
+
 def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
-    predict.lm = language_model(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
+    predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
     adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
     prediction = run_once(model, lambda: ask(predict, adapter, text="um texto"))
     body = stub.requests[0].body
@@ -114,7 +128,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
 ) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
-    predict.lm = language_model(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
+    predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
     turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
     adapter = PromptAdapter(lambda demos, inputs: [{"role": "system", "content": "S"}, *turns])
 
@@ -135,7 +149,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
 def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
     model = chat(stub)
     model.connect(Gateway())
-    lm = language_model(model, temperature=0.0, max_tokens=50)
+    lm = LanguageModel(model, temperature=0.0, max_tokens=50)
     predict = dspy.Predict("text -> answer")
     adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
     with dspy.context(lm=lm, adapter=adapter):
