@@ -103,7 +103,7 @@ def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(stub: StubS
     ("items", "options", "said"),
     [
         ("one text", {}, "one text; give a list"),
-        ([{"txt": "x"}], {}, r"items\[0\]: `text` is missing; rubric=shame judges text \(it has: txt\)"),
+        ([{"txt": "x"}], {}, r"items\[0\]: the field `text` is missing"),
         (["x", ""], {}, "`text` is empty"),
         ([Item(id="a", text="x"), Item(id="a", text="y")], {}, "already used"),
         ([{"text": "x", "label": 150}], {}, "outside 0-100"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
@@ -16,13 +16,18 @@ from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
 if TYPE_CHECKING:
     from undogmatic.engine.recipe import Parts
 
-Items = pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]
-Choice = str | Mapping[str, Any] | None
+Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
+Choice: TypeAlias = str | Mapping[str, Any] | None
 SHOWN = 20
 """Rows that a notebook shows of a table."""
-_FIELDS = ("id", "condition", "pair", "label", "labels", "parent", "maker", "metadata", "inputs")
-_HTML = """<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>
-{table}</div>"""
+_HTML = (
+    "<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
+    "{table}</div>"
+)
+COLUMNS = (
+    "item_id judge criterion repeat score category low high confidence uncertainty doubt review rationale issues error "
+    "message calls cached input_tokens output_tokens usd seconds pair_id condition label"
+).split()
 
 
 class Judgments(pd.DataFrame):
@@ -74,8 +79,8 @@ def judge(
         items: A DataFrame or mappings with a column or key per input of the rubric (`text` by default) and optionally
             id, condition, pair and label; texts; or Items. Without `id`, the DataFrame's index or the place counts.
         judge, rubric, model, prompt, readout: An option's name (a file of that group in any search path), a mapping
-            {"name": NAME, key: value, ...} of a named one with changes, or None for the default. `rubric` also takes the
-            path of a YAML file, or a Rubric.
+            {"name": NAME, key: value, ...} of a named one with changes, or None for the default. `rubric` also takes
+            the path of a YAML file, or a Rubric.
         overrides: Further overrides as on the command line, e.g. ["engine.max_calls=100"].
         config_dir: Folders of config groups of one's own.
         repeats: Judge everything so many times, each a real call.
@@ -89,10 +94,8 @@ def judge(
     """
     from undogmatic.readouts.chat import finished
 
-    chosen = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
-    return finished(
-        ajudge(items, overrides=overrides, config_dir=config_dir, repeats=repeats, progress=progress, **chosen)
-    )
+    chosen = (judge, rubric, model, prompt, readout)
+    return finished(ajudge(items, *chosen, overrides, config_dir, repeats, progress))
 
 
 async def ajudge(
@@ -155,43 +158,24 @@ def _typed(value: Any) -> str:
 
 
 def _items(items: Items, rubric: Rubric) -> list[Item]:
-    from undogmatic.datasets.base import make_item, unique
+    from undogmatic.datasets.base import unique
+    from undogmatic.datasets.tabular import item_of
 
     if isinstance(items, str):
         raise DataError("`items` is one text; give a list of texts or a table (for a single one: score_text).")
+    rows: list[Any] = list(items)
     if isinstance(items, pd.DataFrame):
-        named = [{"id": str(place)} | row for place, row in zip(items.index, items.to_dict("records"), strict=True)]
-        rows: list[Any] = [{k: v for k, v in row.items() if not _missing(v)} for row in named]
-    else:
-        rows = list(items)
+        whole = items.astype(object).where(items.notna(), None).to_dict("records")
+        rows = [{"id": str(place)} | row for place, row in zip(items.index, whole, strict=True)]
     made = []
     for n, row in enumerate(rows):
         place = f"items[{n}]"
         if isinstance(row, Item):
             made.append((place, row.model_copy(update={"place": place})))
-            continue
-        if isinstance(row, str):
-            row = {rubric.inputs[0]: row}
-        fields = {k: row[k] for k in _FIELDS if k in row}
-        given = {k: row[k] for k in rubric.inputs if k in row}
-        missing = [k for k in rubric.inputs if k not in given and k not in fields.get("inputs", {})]
-        if missing:
-            raise DataError(
-                f"{place}: `{missing[0]}` is missing; rubric={rubric.name} judges {', '.join(rubric.inputs)} "
-                f"(it has: {', '.join(map(str, row)) or 'nothing'})."
-            )
-        rest = {str(k): v for k, v in row.items() if k not in _FIELDS and k not in rubric.inputs}
-        fields["inputs"] = dict(fields.get("inputs", {})) | given
-        fields["metadata"] = dict(fields.get("metadata", {})) | rest
-        for key in ("id", "pair", "condition"):
-            if key in fields:
-                fields[key] = str(fields[key])
-        made.append((place, make_item(place, {"id": str(n)} | fields)))
+        else:
+            fields = {rubric.inputs[0]: row} if isinstance(row, str) else row
+            made.append((place, item_of(place, {"id": str(n)} | fields, rubric.inputs)))
     return unique(made, "`items`")
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
 
 
 class _bar:
@@ -231,9 +215,7 @@ def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, p
         else:
             said.append({"rationale": None, "issues": [], "message": getattr(outcome, "message", None)})
     whole = frame.join(pd.DataFrame(said, index=frame.index))
-    first = "item_id judge criterion repeat score category low high confidence uncertainty doubt review rationale issues error"
-    then = "message calls cached input_tokens output_tokens usd seconds pair_id condition label"
-    found = Judgments(whole[[*first.split(), *then.split()]])
+    found = Judgments(whole[COLUMNS])
     found.how = {
         "model": parts.model.name,
         "readout": parts.readout_name,

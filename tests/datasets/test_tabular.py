@@ -173,5 +173,5 @@ class TestLabelScale:
         yes_no = rubric.model_copy(
             update={"scale": OrderedScale(categories=("no", "yes")), "guide": None, "wordings": wordings}
         )
-        with pytest.raises(DataError, match="cannot be mapped to no / yes of rubric=toy"):
+        with pytest.raises(DataError, match="cannot be mapped to no / yes, the scale of rubric=toy"):
             on_scale(TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no)

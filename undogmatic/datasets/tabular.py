@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,32 +60,37 @@ class TextsDataset:
 def _items(path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None) -> Iterator[tuple[str, Item]]:
     for number, row in _rows(path, inputs):
         place = f"{path}:{number}"
-        given = {k: v for k, v in row.items() if v is not None}
-        fields = {k: given.pop(k) for k in _FIELDS if k in given}
-        texts = given.pop("inputs", {})
-        if not isinstance(texts, dict):
-            raise DataError(f"{place}: `inputs` is {texts!r}; it must be an object of named texts.")
-        fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
-        missing = [name for name in inputs if name not in fields["inputs"]]
-        if missing:
-            raise DataError(
-                f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
-                "pair, label."
-            )
-        rated: dict[str, dict[str, Any]] = {}
-        for key in [k for k in given if k.startswith(_RATED)]:
-            criterion, _, rater = key.removeprefix(_RATED).partition(".")
-            rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
-        for criterion, ratings in rated.items():
-            fields["labels"] = fields.get("labels", {}) | {criterion: ratings}
-        if "id" not in fields:
-            fields["id"] = str(number)
-        for key in ("id", "condition", "pair"):
-            if isinstance(fields.get(key), int):
-                fields[key] = str(fields[key])
-        noted = given.pop("metadata", {})
-        fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
-        yield place, make_item(place, fields | {"label_scale": label_scale})
+        yield place, item_of(place, {"id": str(number)} | row, inputs, label_scale)
+
+
+def item_of(
+    place: str, row: Mapping[str, Any], inputs: Sequence[str], label_scale: tuple[float, float] | None = None
+) -> Item:
+    """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
+    given = {k: v for k, v in row.items() if v is not None}
+    fields = {k: given.pop(k) for k in _FIELDS if k in given}
+    texts = given.pop("inputs", {})
+    if not isinstance(texts, dict):
+        raise DataError(f"{place}: `inputs` is {texts!r}; it must be an object of named texts.")
+    fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
+    missing = [name for name in inputs if name not in fields["inputs"]]
+    if missing:
+        raise DataError(
+            f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
+            "pair, label."
+        )
+    rated: dict[str, dict[str, Any]] = {}
+    for key in [k for k in given if k.startswith(_RATED)]:
+        criterion, _, rater = key.removeprefix(_RATED).partition(".")
+        rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
+    for criterion, ratings in rated.items():
+        fields["labels"] = fields.get("labels", {}) | {criterion: ratings}
+    for key in ("id", "condition", "pair"):
+        if isinstance(fields.get(key), int):
+            fields[key] = str(fields[key])
+    noted = given.pop("metadata", {})
+    fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
+    return make_item(place, fields | {"label_scale": label_scale})
 
 
 def _rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:

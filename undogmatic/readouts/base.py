@@ -59,18 +59,20 @@ class Readout(Unit):
 
     Attributes:
         name: Its name in `readout=`.
+        needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
         uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
         deterministic: Whether it asks at temperature 0.
     """
 
     name = "readout"
+    needs = "structured"
     uses_prompt = True
     deterministic = True
     lm: LanguageModel | None = None
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""
-        if self.name not in model.readouts:
+        if self.needs not in model.readouts:
             raise ConfigError(
                 f"readout={self.name} does not work with this model ({model.name}); it serves: "
                 f"{', '.join(model.readouts)}. Use readout=auto for its default."

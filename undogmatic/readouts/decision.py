@@ -30,6 +30,7 @@ class DecisionReadout(Readout):
     """
 
     name = "decision"
+    needs = "decision"
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)

@@ -37,6 +37,7 @@ class LogprobsReadout(Readout):
     """
 
     name = "logprobs"
+    needs = "logprobs"
 
     def __init__(self, top: int = 20, minimum_mass: float = 0.25, calibration: str | None = None) -> None:
         super().__init__()

@@ -33,6 +33,7 @@ class ProbeReadout(Readout):
     """
 
     name = "probe"
+    needs = "probe"
     uses_prompt = False
 
     def __init__(self, path: str | None = None) -> None:

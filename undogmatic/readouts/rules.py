@@ -19,6 +19,7 @@ class RulesReadout(Readout):
     """A share between 0 and 1 from the model, mapped linearly to the rubric's scale. No distribution, no confidence."""
 
     name = "rules"
+    needs = "rules"
     uses_prompt = False
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:

@@ -35,6 +35,7 @@ class SamplesReadout(Readout):
     """
 
     name = "samples"
+    needs = "samples"
     deterministic = False
 
     def __init__(

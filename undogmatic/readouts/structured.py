@@ -32,6 +32,7 @@ class StructuredReadout(Readout):
     """
 
     name = "structured"
+    needs = "structured"
 
     def __init__(self, retries: int = 2, temperature: float = 0.0, top_p: float = 1.0, max_tokens: int = 400) -> None:
         super().__init__()
