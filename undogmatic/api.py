@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -14,7 +14,6 @@ from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDis
 if TYPE_CHECKING:
     from undogmatic.config import Settings
 
-T = TypeVar("T")
 Folders = str | Path | Sequence[str | Path]
 
 
@@ -144,27 +143,9 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
 
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
     outcome, where = judgment.outcome, judgment.provenance
+    said: dict[str, Any]
     if isinstance(outcome, Failure):
-        return ScoreResult(
-            score=None,
-            error=f"{outcome.reason}: {outcome.message}",
-            model=where.model,
-            readout=where.readout,
-            overrides=tuple(overrides),
-        )
-    assert isinstance(outcome, Verdict)
-    return ScoreResult(
-        score=outcome.score,
-        category=outcome.category,
-        confidence=outcome.confidence,
-        interval=outcome.interval,
-        uncertainty=outcome.uncertainty,
-        review=outcome.review,
-        rationale=outcome.rationale,
-        issues=outcome.issues,
-        details=outcome.details,
-        distribution=outcome.distribution,
-        model=where.model,
-        readout=where.readout,
-        overrides=tuple(overrides),
-    )
+        said = {"score": None, "error": f"{outcome.reason}: {outcome.message}"}
+    else:
+        said = {name: getattr(outcome, name) for name in Verdict.model_fields.keys() & ScoreResult.model_fields.keys()}
+    return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(overrides))

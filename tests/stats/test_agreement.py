@@ -1,5 +1,7 @@
 """Agreement against published examples, identities between coefficients, and typed results where none exists."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,37 +37,44 @@ VARIED = SCORES.filter(lambda ab: bool(np.ptp(ab[0]) > 0 and np.ptp(ab[1]) > 0))
 
 class TestCorrelations:
     def test_tuna(self) -> None:
-        pearson, kendall = agreement.pearson(TUNA_L, TUNA_PANEL), agreement.kendall(TUNA_L, TUNA_PANEL)
+        pearson, kendall = (
+            agreement.correlation("pearson", TUNA_L, TUNA_PANEL),
+            agreement.correlation("kendall", TUNA_L, TUNA_PANEL),
+        )
         assert (pearson.estimate, pearson.p_value) == pytest.approx((0.5711816, 0.1081731), abs=1e-6)
         assert (kendall.estimate, kendall.p_value) == pytest.approx((0.4444444, 0.1194389), abs=1e-6)
-        assert agreement.spearman(TUNA_L, TUNA_PANEL).estimate == pytest.approx(0.6)
+        assert agreement.correlation("spearman", TUNA_L, TUNA_PANEL).estimate == pytest.approx(0.6)
 
     @given(VARIED)
     def test_order_of_arguments_and_direction(self, ab: np.ndarray) -> None:
         a, b = ab
-        for coefficient in (agreement.pearson, agreement.spearman, agreement.kendall):
-            here = coefficient(a, b).estimate
+        for kind in get_args(agreement.Kind):
+            here = agreement.correlation(kind, a, b).estimate
             assert here is not None
-            assert coefficient(b, a).estimate == pytest.approx(here)
-            assert coefficient(a, -b).estimate == pytest.approx(-here)
+            assert agreement.correlation(kind, b, a).estimate == pytest.approx(here)
+            assert agreement.correlation(kind, a, -b).estimate == pytest.approx(-here)
             assert abs(here) <= 1 + 1e-12
 
     @given(VARIED)
     def test_ranks_ignore_a_monotone_change_and_pearson_a_linear_one(self, ab: np.ndarray) -> None:
         a, b = ab
-        for coefficient in (agreement.spearman, agreement.kendall):
-            assert coefficient(np.exp(a / 5), b).estimate == pytest.approx(coefficient(a, b).estimate)
-        assert agreement.pearson(3 * a - 7, b).estimate == pytest.approx(agreement.pearson(a, b).estimate)
+        kinds: tuple[agreement.Kind, ...] = ("spearman", "kendall")
+        for kind in kinds:
+            changed = agreement.correlation(kind, np.exp(a / 5), b)
+            assert changed.estimate == pytest.approx(agreement.correlation(kind, a, b).estimate)
+        assert agreement.correlation("pearson", 3 * a - 7, b).estimate == pytest.approx(
+            agreement.correlation("pearson", a, b).estimate
+        )
 
-    @pytest.mark.parametrize("coefficient", [agreement.pearson, agreement.spearman, agreement.kendall])
-    def test_a_constant_judge_gives_a_typed_absence(self, coefficient: object) -> None:
-        result = coefficient([0.1] * 4, [1.0, 2, 3, 4])  # type: ignore[operator]
+    @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+    def test_a_constant_judge_gives_a_typed_absence(self, kind: agreement.Kind) -> None:
+        result = agreement.correlation(kind, [0.1] * 4, [1.0, 2, 3, 4])
         assert (result.estimate, result.p_value, result.n) == (None, None, 4)
         assert result.note == "`a` constant; no correlation exists"
 
     def test_two_pairs_are_too_few(self) -> None:
         with pytest.raises(ValueError, match="`a` holds 2 values; at least 3"):
-            agreement.kendall([1.0, 2], [1.0, 2])
+            agreement.correlation("kendall", [1.0, 2], [1.0, 2])
 
 
 class TestKappa:

@@ -20,15 +20,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "hodges_lehmann": (paired.hodges_lehmann, {"differences": GOOD}),
     "summary": (paired.summary, {"values": GOOD}),
     "holm": (paired.holm, {"p_values": LABELS01}),
-    "length_correlation": (confound.length_correlation, {"scores": GOOD, "lengths": GOOD}),
     "length_auc": (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
     "controlled_difference": (
         confound.controlled_difference,
         {"scores_a": GOOD, "scores_b": GOOD[::-1], "lengths_a": GOOD, "lengths_b": GOOD[::-1]},
     ),
-    "pearson": (agreement.pearson, {"a": GOOD, "b": GOOD}),
-    "spearman": (agreement.spearman, {"a": GOOD, "b": GOOD}),
-    "kendall": (agreement.kendall, {"a": GOOD, "b": GOOD}),
+    "correlation": (partial(agreement.correlation, "kendall"), {"a": GOOD, "b": GOOD}),
     "nearest_level": (agreement.nearest_level, {"scores": GOOD, "levels": [1, 3, 5, 7, 9]}),
     "weighted_kappa": (agreement.weighted_kappa, {"a": GOOD, "b": GOOD, "categories": [1, 2, 3, 4, 5]}),
     "bland_altman": (agreement.bland_altman, {"a": GOOD, "b": GOOD[::-1]}),
@@ -69,7 +66,7 @@ def test_nan_is_refused_by_the_argument_that_holds_it(name: str, argument: str) 
 def test_unequal_lengths_name_both_arguments(argument: str) -> None:
     good = {"a": GOOD, "b": GOOD}
     with pytest.raises(ValueError, match=r"`a` holds . values and `b` ."):
-        agreement.pearson(**{**good, argument: GOOD[:-1]})
+        agreement.correlation("pearson", **{**good, argument: GOOD[:-1]})
 
 
 def test_infinity_wrong_shape_and_emptiness_are_refused() -> None:

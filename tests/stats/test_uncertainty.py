@@ -189,12 +189,12 @@ class TestTrigger:
         for rule, numbers in cases.items():
             assert uncertainty.should_escalate(**numbers).fired == (rule,)
             others = [other for other in uncertainty.RULES if other != rule]
-            assert not uncertainty.should_escalate(**numbers, rules=others).escalate
+            assert not uncertainty.should_escalate(**numbers, rules=others).fired
 
     def test_thresholds_are_strict_even_against_rounding(self) -> None:
         quiet = uncertainty.should_escalate(0.7, 0.9, 0.7, 0.6, 0.1, 0.05)
         assert quiet == uncertainty.Escalation((), ())
-        assert not uncertainty.should_escalate(0.6, bootstrap_variance=0.01).escalate
+        assert not uncertainty.should_escalate(0.6, bootstrap_variance=0.01).fired
 
     def test_a_missing_number_leaves_its_rules_unevaluated(self) -> None:
         result = uncertainty.should_escalate(None, accuracy=0.9, automatic_f1=0.1)
@@ -233,11 +233,11 @@ class TestTrigger:
                 variance,
             )
             assert {rule: rule in decision.fired for rule in uncertainty.RULES} == expected["rules"], row["condition"]
-            assert decision.escalate == expected["run"]
+            assert bool(decision.fired) == expected["run"]
             decisions.append(decision)
         totals = json.loads((SHARED / "flow/expected.json").read_text(encoding="utf-8"))["trigger"]
         assert len(decisions) == totals["n"]
-        assert np.mean([d.escalate for d in decisions]) == pytest.approx(totals["rate"], abs=1e-9)
+        assert np.mean([bool(d.fired) for d in decisions]) == pytest.approx(totals["rate"], abs=1e-9)
         shares = {rule: np.mean([rule in d.fired for d in decisions]) for rule in uncertainty.RULES}
         assert shares == pytest.approx(totals["by_rule"])
 

@@ -60,11 +60,16 @@ class AbAnalysis:
     breakdowns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level, alpha=self.alpha, power=self.power, relevant_share=self.relevant_share)
+        check_level(
+            self.name,
+            self.resamples,
+            level=self.level,
+            alpha=self.alpha,
+            power=self.power,
+            relevant_share=self.relevant_share,
+        )
         if self.power <= self.alpha:
             raise ConfigError(f"`analysis.power` is {self.power}; it must be above `analysis.alpha` ({self.alpha}).")
-        if self.resamples < 100:
-            raise ConfigError(f"`analysis.resamples` is {self.resamples}; give at least 100.")
         if len({self.treatment, self.baseline, self.hybrid}) < 3:
             raise ConfigError(
                 f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r} and "

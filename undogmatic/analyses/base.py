@@ -266,8 +266,10 @@ def failed_finding(counts: pd.DataFrame) -> list[Finding]:
     return [Finding("analyses.failed", {"n": int(failed["failed"].sum()), "total": total, "where": where})]
 
 
-def check_level(analysis: str, **shares: float) -> None:
-    """Raise ConfigError for a level, alpha or power outside (0, 1)."""
+def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:
+    """Raise ConfigError for a level, alpha or power outside (0, 1), or too few resamples."""
+    if resamples < 100:
+        raise ConfigError(f"`analysis.resamples` is {resamples}; give at least 100.")
     for key, value in shares.items():
         if not 0 < value < 1:
             raise ConfigError(f"`analysis.{key}` is {value}; in analysis={analysis} it must lie between 0 and 1.")

@@ -59,9 +59,7 @@ class CalibrationAnalysis:
     resamples: int = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level, nominal=self.nominal)
-        if self.resamples < 100:
-            raise ConfigError(f"`analysis.resamples` is {self.resamples}; give at least 100.")
+        check_level(self.name, self.resamples, level=self.level, nominal=self.nominal)
         if self.bins < 2:
             raise ConfigError(f"`analysis.bins` is {self.bins}; give at least 2.")
         if self.tolerance is not None and self.tolerance < 0:

@@ -19,7 +19,6 @@ from undogmatic.analyses.base import (
     failed_finding,
 )
 from undogmatic.analyses.truth import check_order, check_scale
-from undogmatic.errors import ConfigError
 from undogmatic.stats import agreement, ranking
 from undogmatic.stats.proportion import proportion
 
@@ -63,9 +62,7 @@ class LabelledAnalysis:
     resamples: int = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-        if self.resamples < 100:
-            raise ConfigError(f"`analysis.resamples` is {self.resamples}; give at least 100.")
+        check_level(self.name, self.resamples, level=self.level)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
@@ -131,8 +128,8 @@ class LabelledAnalysis:
         score, gold = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         groups = rows["pair_id"].where(rows["pair_id"].notna(), rows["item_id"]).tolist()
         n = score.size
-        order = agreement.spearman(score, gold).estimate if n >= 3 else None
-        linear = agreement.pearson(score, gold).estimate if n >= 3 else None
+        order = agreement.correlation("spearman", score, gold).estimate if n >= 3 else None
+        linear = agreement.correlation("pearson", score, gold).estimate if n >= 3 else None
         bias = agreement.bland_altman(score, gold, self.level) if n >= 3 else None
         enough = len(set(groups)) >= FEWEST_TEXTS
         ranks = error = None

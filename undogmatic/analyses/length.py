@@ -53,7 +53,7 @@ def check_length(pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, *, 
     return LengthCheck(
         unit,
         confound.length_auc(size_a, size_b, level),
-        confound.length_correlation(np.concatenate([a, b]), both).spearman,
+        agreement.correlation("spearman", np.concatenate([a, b]), both),
         controlled,
         bool(np.array_equal(size_a, size_b)),
     )
@@ -166,7 +166,7 @@ def table(pairs: Pairs, conditions: list[str], ids: dict[str, pd.Index]) -> pd.D
 
 
 def _within(scores: NDArray[np.float64], lengths: NDArray[np.float64]) -> float:
-    found = agreement.spearman(scores, lengths).estimate if scores.size >= 3 else None
+    found = agreement.correlation("spearman", scores, lengths).estimate if scores.size >= 3 else None
     return np.nan if found is None else found
 
 

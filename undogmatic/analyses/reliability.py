@@ -182,9 +182,9 @@ class ReliabilityAnalysis:
         limits = agreement.bland_altman(a, b, self.level)
         return {
             "n": len(a),
-            "pearson": agreement.pearson(a, b).estimate,
-            "spearman": agreement.spearman(a, b).estimate,
-            "kendall": agreement.kendall(a, b).estimate,
+            "pearson": agreement.correlation("pearson", a, b).estimate,
+            "spearman": agreement.correlation("spearman", a, b).estimate,
+            "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
             "bias": limits.bias,
             "bias_low": limits.bias_low,

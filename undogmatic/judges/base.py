@@ -150,18 +150,4 @@ def coherent(reading: Reading, rubric: Rubric) -> Reading:
 
 def verdict(reading: Reading) -> Verdict:
     """A reading as a verdict."""
-    return Verdict(
-        score=reading.score,
-        raw_score=reading.raw_score,
-        distribution=reading.distribution,
-        interval=reading.interval,
-        confidence=reading.confidence,
-        confidence_source=reading.confidence_source,  # type: ignore[arg-type]
-        rationale=reading.rationale,
-        issues=reading.issues,
-        uncertainty=reading.uncertainty,  # type: ignore[arg-type]
-        doubt=reading.doubt,
-        category=reading.category,
-        review=reading.review,
-        details=reading.details,
-    )
+    return Verdict(**reading._asdict())

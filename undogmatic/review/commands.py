@@ -20,8 +20,7 @@ from undogmatic.tracking.assessments import (
     QUEUE,
     HumanNote,
     JudgeNote,
-    log_feedback,
-    log_labels,
+    log_notes,
     read_labels,
 )
 
@@ -72,11 +71,7 @@ def export(
         )
         for entry, row in zip(chosen.entries, rows, strict=True)
     ]
-    tracking = _tracking(found)
-    hide = redact or bool(tracking.get("redact"))
-    said = _untraced(found) or log_feedback(
-        found.path, items, notes, started=float(found.facts.get("started", 0)), uri=tracking.get("uri"), hide=hide
-    )
+    said = _logged(found, items, notes, redact)
     return "\n".join([*_exported(found, chosen, len(items), len(by_item), written), said])
 
 
@@ -112,16 +107,7 @@ def import_labels(
         for judgment in by_item[label.item_id]
     ]
     if notes:
-        tracking = _tracking(found)
-        said = _untraced(found) or log_labels(
-            found.path,
-            items,
-            notes,
-            started=float(found.facts.get("started", 0)),
-            uri=tracking.get("uri"),
-            hide=bool(tracking.get("redact")),
-        )
-        lines.append(said)
+        lines.append(_logged(found, items, notes))
     return "\n".join(lines)
 
 
@@ -193,10 +179,15 @@ def _tracking(found: RunFolder) -> dict[str, Any]:
         return {}
 
 
-def _untraced(found: RunFolder) -> str | None:
-    if _tracking(found).get("traces") == 0:
+def _logged(
+    found: RunFolder, items: Sequence[Item], notes: Sequence[JudgeNote] | Sequence[HumanNote], redact: bool = False
+) -> str:
+    """Put notes on the run's traces, if it keeps any."""
+    tracking = _tracking(found)
+    if tracking.get("traces") == 0:
         return "MLflow: skipped, because this run keeps no traces (tracking.traces=0)."
-    return None
+    started, hide = float(found.facts.get("started", 0)), redact or bool(tracking.get("redact"))
+    return log_notes(found.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide)
 
 
 def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path]) -> list[str]:

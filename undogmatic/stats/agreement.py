@@ -14,6 +14,12 @@ from scipy import stats
 from undogmatic.stats import checks
 
 Measurement = Literal["nominal", "ordinal", "interval"]
+Kind = Literal["pearson", "spearman", "kendall"]
+_COEFFICIENTS: dict[Kind, Callable[..., Any]] = {
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall": stats.kendalltau,
+}
 _NAMES = ("a", "b")
 
 
@@ -80,46 +86,27 @@ class ExactMatch(NamedTuple):
     level: float
 
 
-def pearson(a: ArrayLike, b: ArrayLike) -> Correlation:
-    """Pearson correlation: linear association, blind to a constant shift or a factor between the two.
+def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Correlation:
+    """How the scores of two judges go together.
 
     Args:
+        kind: `pearson`, linear association, blind to a constant shift or a factor between the two; `spearman`, monotone
+            association, ties get mean ranks; `kendall`, tau-b: concordant minus discordant pairs of items, corrected
+            for ties.
         a: Scores, shape (n,), n >= 3, any unit.
         b: Scores of the same items, shape (n,), any unit.
     Raises:
         ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
     References:
-        Pearson (1895), doi:10.1098/rspl.1895.0041
-    """
-    return _correlate(stats.pearsonr, a, b)
-
-
-def spearman(a: ArrayLike, b: ArrayLike) -> Correlation:
-    """Spearman rank correlation: monotone association; ties get mean ranks.
-
-    Args:
-        a: Scores, shape (n,), n >= 3, any unit.
-        b: Scores of the same items, shape (n,), any unit.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
-    References:
-        Spearman (1904), doi:10.2307/1412159
-    """
-    return _correlate(stats.spearmanr, a, b)
-
-
-def kendall(a: ArrayLike, b: ArrayLike) -> Correlation:
-    """Kendall's tau-b: concordant minus discordant pairs of items, corrected for ties.
-
-    Args:
-        a: Scores, shape (n,), n >= 3, any unit.
-        b: Scores of the same items, shape (n,), any unit.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
-    References:
+        Pearson (1895), doi:10.1098/rspl.1895.0041. Spearman (1904), doi:10.2307/1412159.
         Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
     """
-    return _correlate(stats.kendalltau, a, b)
+    first, second = checks.paired_vectors(a, b, _NAMES, minimum=3)
+    constant = [f"`{name}`" for name, values in zip(_NAMES, (first, second), strict=True) if checks.is_constant(values)]
+    if constant:
+        return Correlation(None, None, first.size, f"{' and '.join(constant)} constant; no correlation exists")
+    result: Any = _COEFFICIENTS[kind](first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), first.size, "")
 
 
 def nearest_level(scores: ArrayLike, levels: ArrayLike) -> NDArray[np.float64]:
@@ -295,15 +282,6 @@ def exact_match(a: ArrayLike, b: ArrayLike, tolerance: float = 0.0, level: float
     return ExactMatch(
         n_match / first.size, float(interval.low), float(interval.high), n_match, first.size, tolerance, level
     )
-
-
-def _correlate(coefficient: Callable[..., Any], a: ArrayLike, b: ArrayLike) -> Correlation:
-    first, second = checks.paired_vectors(a, b, _NAMES, minimum=3)
-    constant = [f"`{name}`" for name, values in zip(_NAMES, (first, second), strict=True) if checks.is_constant(values)]
-    if constant:
-        return Correlation(None, None, first.size, f"{' and '.join(constant)} constant; no correlation exists")
-    result = coefficient(first, second)
-    return Correlation(float(result.statistic), float(result.pvalue), first.size, "")
 
 
 def _codes(values: NDArray[np.float64], order: NDArray[np.float64], name: str) -> NDArray[np.intp]:

@@ -11,23 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks
-from undogmatic.stats.agreement import Correlation, pearson, spearman
 from undogmatic.stats.ranking import Auc, auc
-
-
-class LengthCorrelation(NamedTuple):
-    """Of score with length itself (Pearson, linear) and with its rank (Spearman, so the logarithm changes nothing)."""
-
-    pearson: Correlation
-    spearman: Correlation
-    pearson_log: Correlation
 
 
 class ControlledDifference(NamedTuple):
     """`intercept` is the expected difference between texts of equal length, with its interval and p-value.
 
     `raw_difference` is the plain mean; `slope` is score units per unit of log length ratio. `extrapolated` is true
-    when no pair comes close to equal length from one side: zero lies outside [`log_ratio_low`, `log_ratio_high`].
+    when no pair comes close to equal length from one side: all log length ratios lie on one side of zero.
     """
 
     raw_difference: float
@@ -38,29 +29,9 @@ class ControlledDifference(NamedTuple):
     slope: float
     slope_low: float
     slope_high: float
-    slope_p: float
-    r_squared: float
-    log_ratio_low: float
-    log_ratio_high: float
     extrapolated: bool
     n_pairs: int
     level: float
-
-
-def length_correlation(scores: ArrayLike, lengths: ArrayLike) -> LengthCorrelation:
-    """Correlation of score with text length, over all texts or within one condition.
-
-    Over all texts it mixes the condition with length; within one condition it shows what length alone goes with.
-
-    Args:
-        scores: Shape (n,), n >= 3, in score units.
-        lengths: Shape (n,), positive.
-    Raises:
-        ValueError: If the lengths of the two differ, a length is not positive, or NaN.
-    """
-    s, size = checks.paired_vectors(scores, lengths, ("scores", "lengths"), minimum=3)
-    size = _lengths(size, "lengths")
-    return LengthCorrelation(pearson(s, size), spearman(s, size), pearson(s, np.log(size)))
 
 
 def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Auc:
@@ -119,10 +90,6 @@ def controlled_difference(
         slope=float(fit.params[1]),
         slope_low=slope_low,
         slope_high=slope_high,
-        slope_p=float(fit.pvalues[1]),
-        r_squared=0.0 if checks.is_constant(d) else float(fit.rsquared),
-        log_ratio_low=float(ratio.min()),
-        log_ratio_high=float(ratio.max()),
         extrapolated=bool(ratio.min() > 0 or ratio.max() < 0),
         n_pairs=d.size,
         level=level,
@@ -136,23 +103,13 @@ def _lengths(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return size
 
 
-def _robust_fit(
-    response: NDArray[np.float64],
-    design: NDArray[np.float64],
-    problem: str,
-    clusters: NDArray[np.intp] | None = None,
-) -> Any:
-    """Least squares with HC3 or cluster-robust errors; ValueError where those errors do not exist."""
+def _robust_fit(response: NDArray[np.float64], design: NDArray[np.float64], problem: str) -> Any:
+    """Least squares with HC3 errors; ValueError where those errors do not exist."""
     import statsmodels.api as sm
 
     n, k = design.shape
     # HC3 divides by 1 - leverage: an observation that its own parameter fits perfectly has no error to show.
     leverage = np.sum(np.linalg.qr(design)[0] ** 2, axis=1)
-    if n <= k or (clusters is None and np.max(leverage) > 1 - 1e-9):
+    if n <= k or np.max(leverage) > 1 - 1e-9:
         raise ValueError(f"The length-controlled difference has no standard error: {problem}.")
-    model = sm.OLS(response, design)
-    if clusters is None:
-        return model.fit(cov_type="HC3", use_t=True)
-    if np.unique(clusters).size < 3:
-        raise ValueError("`groups` leaves fewer than 3 groups; too few for clustered errors.")
-    return model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    return sm.OLS(response, design).fit(cov_type="HC3", use_t=True)

@@ -17,8 +17,6 @@ class IntervalQuality(NamedTuple):
     nominal: float
     mean_width: BootstrapInterval
     interval_score: BootstrapInterval
-    n_below: int
-    n_above: int
 
 
 def interval_quality(
@@ -57,13 +55,12 @@ def interval_quality(
     checks.share(nominal, "nominal")
     if np.any(bottom > top):
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
-    below, above = np.maximum(bottom - y, 0), np.maximum(y - top, 0)
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
         bootstrap_interval(values, _mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
     )
-    inside = proportion.proportion((below == 0) & (above == 0), level)
-    return IntervalQuality(inside, nominal, width, total, int(np.sum(below > 0)), int(np.sum(above > 0)))
+    inside = proportion.proportion((bottom <= y) & (y <= top), level)
+    return IntervalQuality(inside, nominal, width, total)
 
 
 def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:

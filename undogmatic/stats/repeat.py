@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-from undogmatic.stats.agreement import Correlation, ExactMatch, exact_match, max_abs_difference, pearson, spearman
+from undogmatic.stats.agreement import Correlation, ExactMatch, correlation, exact_match, max_abs_difference
 
 
 class BackToBack(NamedTuple):
@@ -43,8 +43,8 @@ def back_to_back(first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, le
     d = b - a
     return BackToBack(
         n=d.size,
-        pearson=pearson(a, b),
-        spearman=spearman(a, b),
+        pearson=correlation("pearson", a, b),
+        spearman=correlation("spearman", a, b),
         mean_difference=float(np.mean(d)),
         mean_abs_difference=float(np.mean(np.abs(d))),
         max_abs_difference=max_abs_difference(a, b),

@@ -61,11 +61,6 @@ class Escalation(NamedTuple):
     fired: tuple[Rule, ...]
     not_evaluated: tuple[Rule, ...]
 
-    @property
-    def escalate(self) -> bool:
-        """Whether any rule fired."""
-        return bool(self.fired)
-
 
 class AggregateUncertainty(NamedTuple):
     """`score` and `confidence_interval` are on 0-1."""

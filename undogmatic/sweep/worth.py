@@ -193,10 +193,6 @@ def _ece(values: Array) -> float:
     return calibration.expected_calibration_error(values[:, 0], values[:, 1], BINS)
 
 
-def _mean(values: Array) -> float:
-    return float(np.mean(values))
-
-
 _WHOLE: dict[str, tuple[list[str], Callable[[Array], float]]] = {
     "review_gain": (["uncertainty", "error"], _gain),
     "aurc": (["uncertainty", "error"], _aurc),

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,10 +90,17 @@ class HumanLabels(NamedTuple):
     others: Counter[str]
 
 
-def log_feedback(
-    folder: Path, items: Sequence[Item], notes: Sequence[JudgeNote], *, started: float, uri: str | None, hide: bool
+def log_notes(
+    folder: Path,
+    items: Sequence[Item],
+    notes: Sequence[JudgeNote] | Sequence[HumanNote],
+    *,
+    started: float,
+    uri: str | None,
+    hide: bool,
 ) -> str:
-    """Put the judge's score and flag on the traces of a run's judgments, replacing what an earlier export put there.
+    """Put the judge's score and flag (feedback), or human labels (expectations), on the traces of a run's judgments,
+    replacing what an earlier export or import put there.
 
     Args:
         folder: The run's folder; the note in it says where the run was logged.
@@ -106,14 +112,25 @@ def log_feedback(
     Returns:
         One sentence: how many traces and where to look, or that it was skipped and why.
     """
-    return _log(folder, items, [(n.judgment, partial(_of_judge, n, hide)) for n in notes], started, uri, hide)
-
-
-def log_labels(
-    folder: Path, items: Sequence[Item], notes: Sequence[HumanNote], *, started: float, uri: str | None, hide: bool
-) -> str:
-    """Put human labels on the traces of a run's judgments as expectations; arguments and result as `log_feedback`."""
-    return _log(folder, items, [(n.judgment, partial(_of_human, n, hide)) for n in notes], started, uri, hide)
+    if not (folder / NOTE).is_file():
+        return "MLflow: skipped, because this run was not logged there (tracking=none)."
+    address, note = _noted(folder, uri)
+    file = database(address)
+    if file is not None and not file.is_file():
+        return f"MLflow: skipped, because the store to which this run was logged is gone ({file})."
+    try:
+        with opened(address, note["experiment"], "The files on disk are complete.") as store:
+            run_id = str(note["run_id"])
+            if not still_there(store, run_id):
+                return f"MLflow: skipped, because the run {run_id} is no longer in {store.address}."
+            judgments = list({id(each.judgment): each.judgment for each in notes}.values())
+            traced = _traced(store, run_id, items, judgments, started, hide)
+            done = _assess(store, notes, traced, hide)
+            missing = len(judgments) - len(traced)
+            left = f" {missing} without a trace were left out." if missing else ""
+            return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
+    except ConfigError as error:
+        return f"MLflow: skipped. {error}"
 
 
 def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> HumanLabels:
@@ -122,7 +139,7 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
     Args:
         folder: The run's folder; the note in it says where the run was logged.
         judgments: Whose traces to read.
-        uri: As for `log_feedback`.
+        uri: As for `log_notes`.
     Raises:
         ConfigError: The run was not logged, its store is gone or does not answer, or it has no traces there.
     """
@@ -153,31 +170,6 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
             "items in its queue (unless tracking.traces=0)."
         )
     return _read(store.address, items, found)
-
-
-_Made = tuple[Judgment, Callable[[], "list[Assessment]"]]
-
-
-def _log(folder: Path, items: Sequence[Item], made: list[_Made], started: float, uri: str | None, hide: bool) -> str:
-    if not (folder / NOTE).is_file():
-        return "MLflow: skipped, because this run was not logged there (tracking=none)."
-    address, note = _noted(folder, uri)
-    file = database(address)
-    if file is not None and not file.is_file():
-        return f"MLflow: skipped, because the store to which this run was logged is gone ({file})."
-    try:
-        with opened(address, note["experiment"], "The files on disk are complete.") as store:
-            run_id = str(note["run_id"])
-            if not still_there(store, run_id):
-                return f"MLflow: skipped, because the run {run_id} is no longer in {store.address}."
-            judgments = list({id(judgment): judgment for judgment, _ in made}.values())
-            traced = _traced(store, run_id, items, judgments, started, hide)
-            done = _assess(store, made, traced)
-            missing = len(judgments) - len(traced)
-            left = f" {missing} without a trace were left out." if missing else ""
-            return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
-    except ConfigError as error:
-        return f"MLflow: skipped. {error}"
 
 
 def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
@@ -265,18 +257,23 @@ def _assessments(client: TracingClient, ids: Sequence[str]) -> dict[str, Sequenc
     return {info.trace_id: info.assessments or [] for info in infos}
 
 
-def _assess(store: Store, made: list[_Made], traced: Mapping[str, Sequence[Assessment]]) -> int:
+def _assess(
+    store: Store,
+    notes: Sequence[JudgeNote] | Sequence[HumanNote],
+    traced: Mapping[str, Sequence[Assessment]],
+    hide: bool,
+) -> int:
     """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(store.uri)
     touched = set()
-    for judgment, make in made:
-        own = trace_id(store.experiment_id, judgment)
+    for note in notes:
+        own = trace_id(store.experiment_id, note.judgment)
         if own not in traced:
             continue
         touched.add(own)
-        for assessment in make():
+        for assessment in _of_judge(note, hide) if isinstance(note, JudgeNote) else _of_human(note, hide):
             before = next((a for a in traced[own] if _same_place(a, assessment)), None)
             if before is None:
                 client.log_assessment(own, assessment)
