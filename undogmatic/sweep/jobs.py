@@ -11,8 +11,8 @@ import pandas as pd
 
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError
-from undogmatic.records import Rubric
-from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, RunFolder
+from undogmatic.records import Cost, Rubric
+from undogmatic.runfolder import COMPOSED, JOURNAL, METRICS, OVERRIDES, RunFolder
 
 ITEMS = "items_calibration.csv"
 Status = Literal["finished", "stopped", "failed"]
@@ -110,8 +110,9 @@ def _read(path: Path, number: int) -> Job:
 
 
 def _costs(folder: RunFolder) -> pd.DataFrame:
-    found = folder.judgments
-    return pd.DataFrame([{"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump() for j in found])
+    found = folder.judgments if folder.has(JOURNAL) else []
+    rows = [{"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump() for j in found]
+    return pd.DataFrame(rows, columns=["item_id", "repeat", *Cost.model_fields])
 
 
 def _scores(folder: RunFolder, costs: pd.DataFrame) -> pd.DataFrame:
