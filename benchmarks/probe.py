@@ -22,11 +22,11 @@ from undogmatic.api import compose_config
 from undogmatic.config import build, settings
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.datasets.labels import PAIR_GOLD, development_items
+from undogmatic.fit.probe import fold_codes, held_out, held_out_raw, read_features
 from undogmatic.models.base import Model
 from undogmatic.models.patterns import count, share
 from undogmatic.models.tfidf import TfidfModel, tfidf_ridge
 from undogmatic.readouts.probe import fitting_probe, shipped_probe
-from undogmatic.readouts.probe_fit import fold_codes, held_out, held_out_raw, read_features
 from undogmatic.records import Item, Rubric
 from undogmatic.stats.paired import bootstrap_interval, share_in_direction
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval

@@ -16,7 +16,8 @@ from undogmatic.models.calls import Reply, rollout
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Anchors, Item, NumericScale, Provenance, Rubric, Wording
+from undogmatic.records import Item, Provenance, Rubric, Wording
+from undogmatic.scale import Anchors, NumericScale
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from undogmatic import searchpath
 from undogmatic.config import build
 from undogmatic.errors import ConfigError
-from undogmatic.records import NumericScale, Record, Rubric, digest
+from undogmatic.records import Rubric, digest
+from undogmatic.scale import NumericScale, Record
 
 
 class Words(Record):

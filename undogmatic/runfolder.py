@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from undogmatic.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.records import Item, Judgment, Rubric
+    from undogmatic.records import Item, Judgment, Made, Rubric
 
+R = TypeVar("R", "Judgment", "Made")
 MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
@@ -144,10 +145,10 @@ class RunFolder:
     @cached_property
     def judgments(self) -> list[Judgment]:
         """The judgments that count, in the journal's order. Raises DataError if there are none."""
-        from undogmatic.engine.journal import last_judgments
+        from undogmatic.records import Judgment
 
-        try:
-            found = list(last_judgments(self.path / JOURNAL).values())
+        try:  # of several with one key the last counts: a resumed run asks again what got no answer
+            found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
         except UnicodeDecodeError as error:
             raise self._damaged(JOURNAL, error) from None
         if not found:
@@ -277,6 +278,26 @@ class RunFolder:
             f"{self.named}: its {name} cannot be read ({str(why).splitlines()[0]}). Put back a whole copy, or repeat "
             "that run."
         )
+
+
+def read_records(path: Path, record: type[R]) -> Iterator[R]:
+    """The records of a journal, in file order. Raises DataError naming file and line."""
+    from pydantic import ValidationError
+
+    from undogmatic.records import Judgment
+
+    what = "a judgment" if record is Judgment else "what a step made"
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield record.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(map(str, first["loc"]))
+                raise DataError(
+                    f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
+                    "Delete the line to have its item judged again."
+                ) from None
 
 
 def _beside(path: Path) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.stub_server import KEY, Fault, StubServer, score_of
-from undogmatic.engine.journal import JUDGMENTS, Journals, read_journal
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
@@ -29,6 +29,7 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runfolder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
 
@@ -45,7 +46,7 @@ class Run:
     def __init__(self, stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path) -> None:
         self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
         self.folder = folder
-        self.path = folder / JUDGMENTS
+        self.path = folder / JOURNAL
 
     def __call__(
         self, key_env: str | None = None, folder: Path | None = None, readout: Readout | None = None, **engine: Any
@@ -60,7 +61,7 @@ class Run:
         return LocalEngine(**options).run(parts, ITEMS, journals)[1]
 
     def kept(self) -> list[Judgment]:
-        return list(read_journal(self.path))
+        return list(read_records(self.path, Judgment))
 
 
 @pytest.fixture

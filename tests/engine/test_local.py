@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FakeChat, good_answer
-from undogmatic.engine.journal import JUDGMENTS, Journals, read_journal
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
@@ -17,6 +17,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runfolder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}") for n in range(12)]
 
@@ -57,27 +58,27 @@ def test_judgments_come_back_in_input_order(bench: Bench, tmp_path: Path, concur
 
 
 def test_a_budget_stops_exactly_and_resume_asks_only_for_the_rest(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / JUDGMENTS
+    path = tmp_path / JOURNAL
     with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 5 and 5 calls"):
         bench.run(tmp_path, max_calls=5, concurrency=3)
-    assert len(list(read_journal(path))) == len(bench.model.requests) == 5
+    assert len(list(read_records(path, Judgment))) == len(bench.model.requests) == 5
     judgments = bench.run(tmp_path)
     assert [j.score for j in judgments] == list(range(12))
     assert len(bench.model.requests) == 12
 
 
 def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / JUDGMENTS
+    path = tmp_path / JOURNAL
     whole = [j.score for j in bench.run(tmp_path)]
     data = path.read_bytes()
     path.write_bytes(data[:-40])
     assert [j.score for j in bench.run(tmp_path)] == whole
     assert len(bench.model.requests) == 13
-    assert len(list(read_journal(path))) == 12
+    assert len(list(read_records(path, Judgment))) == 12
 
 
 def test_a_damaged_line_in_the_middle_is_named(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / JUDGMENTS
+    path = tmp_path / JOURNAL
     bench.run(tmp_path)
     lines = path.read_text().splitlines()
     lines[3] = lines[3].replace('"item_id"', '"item_it"')
@@ -141,7 +142,7 @@ def test_a_dead_server_stops_the_run_and_a_rerun_continues(
 
 def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Path) -> None:
     bench.run(tmp_path)
-    line = json.loads((tmp_path / JUDGMENTS).read_text().splitlines()[0])
+    line = json.loads((tmp_path / JOURNAL).read_text().splitlines()[0])
     assert "text number" in line["calls"][0]["request"]["messages"][-1]["content"]
     assert json.loads(line["calls"][0]["reply"]["text"])["shame_score"] == line["outcome"]["score"]
 

@@ -12,10 +12,11 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer
 from undogmatic.api import compose_config
-from undogmatic.engine.journal import JUDGMENTS, read_journal
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
+from undogmatic.records import Judgment
 from undogmatic.review.commands import export
+from undogmatic.runfolder import JOURNAL, read_records
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 TEXTS = ["dataset=texts", "dataset.path=texts.jsonl", "tracking=none"]
@@ -59,12 +60,12 @@ def test_an_old_run_goes_on_reports_and_is_reviewed(
 ) -> None:
     folder = old_run(name)
     assert "flagged" in export(str(folder)).lower()
-    before = (folder / JUDGMENTS).read_text(encoding="utf-8")
+    before = (folder / JOURNAL).read_text(encoding="utf-8")
     resume(folder, overrides(name, stub))
     assert "is a run of an earlier version: 3 of its items" in capsys.readouterr().err
-    after = (folder / JUDGMENTS).read_text(encoding="utf-8")
+    after = (folder / JOURNAL).read_text(encoding="utf-8")
     assert after.startswith(before)
-    assert [j.item_id for j in read_journal(folder / JUDGMENTS)] == list("abcdef")
+    assert [j.item_id for j in read_records(folder / JOURNAL, Judgment)] == list("abcdef")
     assert len(stub.requests) == (0 if name == "patterns" else 3)  # the first three are answered by the journal
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     assert (facts["format"], facts["status"]) == (2, "finished")
@@ -97,7 +98,7 @@ def test_another_run_is_told_apart(
 
 def test_another_score_is_told_with_its_item(old_run: Callable[[str], Path], stub: StubServer) -> None:
     folder = old_run("patterns")
-    journal = folder / JUDGMENTS
+    journal = folder / JOURNAL
     lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     lines[1]["outcome"]["score"] += 1
     journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

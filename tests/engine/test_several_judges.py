@@ -12,10 +12,10 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import TraitsJudge
 from undogmatic.api import compose_config
-from undogmatic.engine.journal import JUDGMENTS
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
+from undogmatic.runfolder import JOURNAL
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
@@ -44,7 +44,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / JUDGMENTS).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / JOURNAL).read_text(encoding="utf-8").splitlines()]
 
 
 def test_one_judge_of_the_list_is_the_short_form(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_an_item_is_settled_when_all_its_criteria_are(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     run(folder, [TRAITS])
     before = table(folder / "scores.csv")
-    path = folder / JUDGMENTS
+    path = folder / JOURNAL
     kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[:3]  # of b only its length
     path.write_text("".join(kept), encoding="utf-8")
     cut = json.loads(kept[2])["item_id"]

@@ -17,13 +17,14 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import Halve, TraitsJudge
 from undogmatic.api import compose_config, judge_items
-from undogmatic.engine.journal import JUDGMENTS, Journals
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.paths import conf_folder
 from undogmatic.records import Item, Judgment
+from undogmatic.runfolder import JOURNAL
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 HALVE = {"_target_": "tests.engine.parts.Halve"}
@@ -68,7 +69,7 @@ def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted(tmp_path
     assert made["a"]["outcome"]["items"][1]["parent"] == "a"
     assert made["a"]["outcome"]["items"][1]["maker"] == "halve"
     assert made["c"]["outcome"]["reason"] == "unparseable"
-    assert len(lines(tmp_path / "out" / JUDGMENTS)) == 4
+    assert len(lines(tmp_path / "out" / JOURNAL)) == 4
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert (metrics["judged"], metrics["failed"]) == (4, 1)
     assert "no words in it" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
@@ -80,7 +81,7 @@ def test_resuming_repeats_nothing_that_was_finished(tmp_path: Path, steps_kept: 
     run_experiment(config(HALVE), CHOICES, folder)
     whole = [(row["item_id"], row["score"]) for row in scores(folder)]
     kept = {}
-    for path, count in ((folder / "steps" / "halve.jsonl", steps_kept), (folder / JUDGMENTS, judgments_kept)):
+    for path, count in ((folder / "steps" / "halve.jsonl", steps_kept), (folder / JOURNAL, judgments_kept)):
         kept[path] = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
         path.write_text("".join(kept[path]) + '{"item_id": "torn', encoding="utf-8")
     Halve.asked.clear()
@@ -136,7 +137,7 @@ def test_other_steps_are_another_run(tmp_path: Path) -> None:
 def test_items_are_made_once_however_often_they_are_judged(tmp_path: Path) -> None:
     run_experiment(config(HALVE, overrides=("run.repeats=3",)), CHOICES, tmp_path / "out")
     assert set(Halve.asked.values()) == {1}
-    judged = [(line["repeat"], line["item_id"]) for line in lines(tmp_path / "out" / JUDGMENTS)]
+    judged = [(line["repeat"], line["item_id"]) for line in lines(tmp_path / "out" / JOURNAL)]
     assert sorted(judged) == [(n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")]
     assert [n for n, _ in judged] == sorted(n for n, _ in judged)  # a run that is stopped has its first repeat
 

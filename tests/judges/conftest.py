@@ -14,8 +14,9 @@ import yaml
 
 from tests.conftest import FakeChat
 from undogmatic.engine.judging import JudgeStep
-from undogmatic.judges.asker import LevelsAsker, WordsAsker
+from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.base import Judge
+from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt

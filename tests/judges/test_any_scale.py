@@ -12,9 +12,9 @@ from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
+from undogmatic.judges.composition import asker_for
 from undogmatic.judges.debate import DebateJudge
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge

@@ -13,7 +13,6 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer, score_of
 from undogmatic.api import compose_config, judge_items
-from undogmatic.engine.journal import read_journal
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
@@ -22,7 +21,8 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import SelectiveJudge
-from undogmatic.records import Item, Verdict
+from undogmatic.records import Item, Judgment, Verdict
+from undogmatic.runfolder import read_records
 
 STYLES = {
     "score": 1,
@@ -89,7 +89,7 @@ def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer, tmp
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
     assert {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
-    kept = [j.outcome for j in read_journal(tmp_path / "out" / "judgments.jsonl")]
+    kept = [j.outcome for j in read_records(tmp_path / "out" / "judgments.jsonl", Judgment)]
     assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["calls"] == 18
     assert (tmp_path / "out" / "report.html").is_file()

@@ -129,8 +129,8 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
     tmp_path: Path, prompt: Prompt, rubric: Rubric
 ) -> None:
     from undogmatic.engine.judging import JudgeStep
+    from undogmatic.fit.calibration import fit_content_free
     from undogmatic.judges.score import ScoreJudge
-    from undogmatic.readouts.calibrate import fit_content_free
     from undogmatic.records import Provenance
 
     favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}

@@ -10,13 +10,13 @@ import pytest
 
 from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
+from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model
 from undogmatic.models.views import View
 from undogmatic.prompts import Prompt
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
 from undogmatic.readouts.probe_file import KEY, Probe, load, save
-from undogmatic.readouts.probe_fit import fit_probe, origin
 from undogmatic.records import Item, Rubric
 
 WIDTH = 6

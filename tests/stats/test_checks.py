@@ -101,12 +101,9 @@ def test_a_confidence_level_is_a_share(level: float) -> None:
     [
         (lambda: paired.wilcoxon(GOOD, zero_method="drop"), "`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'"),
         (lambda: paired.share_in_direction(GOOD, direction="up"), "`direction` is 'up'"),
-        (lambda: paired.share_in_direction(GOOD, method="wald"), "`method` is 'wald'"),
-        (lambda: ranking.auc(GOOD, GOOD, method="wald"), "`method` is 'wald'"),
         (lambda: ranking.attack_summary(GOOD, GOOD, threshold_rule="x", scale=(0, 100)), "`threshold_rule` is 'x'"),
         (lambda: agreement.krippendorff_alpha([GOOD, GOOD], "ratio"), "`measurement` is 'ratio'"),
         (lambda: agreement.weighted_kappa(GOOD, GOOD, GOOD, "cubic"), "`weights` is 'cubic'"),
-        (lambda: calibration.reliability_table(LABELS01, LABELS01, binning="x"), "`binning` is 'x'"),
     ],
 )
 def test_an_unknown_word_is_refused_and_the_known_ones_listed(call: Callable[[], Any], message: str) -> None:

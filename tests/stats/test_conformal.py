@@ -74,19 +74,6 @@ class TestScores:
         assert made.low.tolist() == [32, 0, 81]
         assert made.high.tolist() == [68, 23, 100]
 
-    def test_difficulty_gives_the_hard_items_the_width(self) -> None:
-        rng = np.random.default_rng(14)
-        truth, spread = rng.uniform(0, 100, 4000), rng.uniform(1, 15, 4000)
-        score = truth + rng.normal(0, spread)
-        wide = {}
-        for name, difficulty in (("plain", np.ones(4000)), ("guided", spread)):
-            fitted = _fit(score[:2000], truth[:2000], range(2000), difficulty=difficulty[:2000])
-            made = conformal.intervals(fitted, score[2000:], difficulty=difficulty[2000:])
-            row = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000))[0]
-            assert abs(row.inside.share - 0.9) < 0.02
-            wide[name] = row.mean_width
-        assert wide["guided"] < 0.95 * wide["plain"]
-
     @given(st.lists(st.integers(0, 100), min_size=19, max_size=60), st.floats(0.5, 0.94), st.floats(0.5, 0.94))
     def test_a_higher_level_is_never_narrower(self, misses: list[int], one: float, other: float) -> None:
         truth = np.zeros(len(misses))
@@ -171,8 +158,6 @@ class TestGuards:
             conformal.intervals(grouped, [1.0])
         with pytest.raises(ValueError, match="holds b; fitted are a"):
             conformal.intervals(grouped, [1.0], groups=["b"])
-        with pytest.raises(ValueError, match="difficulty"):
-            conformal.intervals(plain, [1.0], difficulty=[1.0])
         with pytest.raises(ValueError, match="ranges"):
             conformal.intervals(plain, [[1.0, 2.0]])
         with pytest.raises(ValueError, match="scale"):

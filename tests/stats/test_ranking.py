@@ -79,14 +79,6 @@ class TestAuc:
         assert np.mean([r.method == "newcombe" for r in results]) > 0.2
         assert np.mean([r.low <= truth <= r.high for r in results]) >= 0.93
 
-    def test_the_bootstrap_agrees_with_delong_and_needs_a_source(self) -> None:
-        by_delong = ranking.auc(ABNORMAL, NORMAL)
-        drawn = ranking.auc(ABNORMAL, NORMAL, method="bootstrap", rng=np.random.default_rng(3))
-        assert drawn.method == "bootstrap"
-        assert (drawn.low, drawn.high) == pytest.approx((by_delong.low, by_delong.high), abs=0.02)
-        with pytest.raises(ValueError, match="`rng` is None"):
-            ranking.auc(ABNORMAL, NORMAL, method="bootstrap")
-
 
 class TestAttackSummary:
     def test_hand_computed(self) -> None:

@@ -21,6 +21,6 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Fit and save."""
-    from undogmatic.readouts.calibrate import calibrate_from_config
+    from undogmatic.fit.calibration import calibrate_from_config
 
     print(calibrate_from_config(given.data, given.method, Path(given.out), words(given)))

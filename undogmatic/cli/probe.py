@@ -24,6 +24,6 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Fit and save."""
-    from undogmatic.readouts.probe_fit import fit_from_config
+    from undogmatic.fit.probe import fit_from_config
 
     print(fit_from_config(given.data, Path(given.out), words(given)))

@@ -11,18 +11,16 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
-from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Made
+from undogmatic.errors import ConfigError
+from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.runfolder import JOURNAL, read_records
 
 if TYPE_CHECKING:
     from undogmatic.engine.judging import JudgeStep
     from undogmatic.steps.base import Processes, Step
 
 R = TypeVar("R", Judgment, Made)
-Key = tuple[str, str, str, int]
-JUDGMENTS = "judgments.jsonl"
 
 
 class Journal(Generic[R]):
@@ -41,7 +39,7 @@ class Journal(Generic[R]):
         self.done: dict[Key, R] = {}
         if path is not None and path.exists():
             _cut_torn_line(path)
-            self.done = {_key(each): each for each in _read(path, record)}
+            self.done = {each.key: each for each in read_records(path, record)}
         self._file: IO[str] | None = None
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> list[R] | None:
@@ -57,7 +55,7 @@ class Journal(Generic[R]):
             assert self._file is not None, "append is for use inside `with journal`"
             self._file.write(record.model_dump_json() + "\n")
             self._file.flush()
-        self.done[_key(record)] = record
+        self.done[record.key] = record
 
     def __enter__(self) -> Journal[R]:
         if self.path is not None:
@@ -93,7 +91,7 @@ class Journals:
     """
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = ()) -> None:
-        self.judgments = Journal(folder / JUDGMENTS if folder is not None else None, Judgment)
+        self.judgments = Journal(folder / JOURNAL if folder is not None else None, Judgment)
         self.steps = tuple(steps)
         self.made = {
             step.name: Journal(folder / "steps" / f"{step.name}.jsonl" if folder is not None else None, Made)
@@ -166,38 +164,6 @@ def unanswered(record: Judgment | Made) -> bool:
     """Whether it failed for want of a server, and is to be asked for again."""
     outcome = record.outcome
     return isinstance(outcome, Failure) and outcome.reason in RETRIED_ON_RESUME
-
-
-def read_journal(path: Path) -> Iterator[Judgment]:
-    """The judgments of a journal, in file order. Raises DataError naming file and line."""
-    return _read(path, Judgment)
-
-
-def last_judgments(path: Path) -> dict[Key, Judgment]:
-    """The judgment that counts per item, judge, criterion and repeat: the last one, since a resumed run asks again what
-    got no answer."""
-    return {_key(judgment): judgment for judgment in read_journal(path)}
-
-
-def _key(record: Judgment | Made) -> Key:
-    if isinstance(record, Judgment):
-        return record.item_id, record.judge, record.criterion, record.repeat
-    return record.item_id, record.step, OVERALL, record.repeat
-
-
-def _read(path: Path, record: type[R]) -> Iterator[R]:
-    what = "a judgment" if record is Judgment else "what a step made"
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield record.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"]))
-                raise DataError(
-                    f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
-                    "Delete the line to have its item judged again."
-                ) from None
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.engine.journal import JUDGMENTS, Journal
+from undogmatic.engine.journal import Journal
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.models.calls import Gateway, Reply
 from undogmatic.records import Call, Item, Judgment, Verdict, digest
+from undogmatic.runfolder import JOURNAL
 
 ITEMS = 3
 NEAR = 1e-9
@@ -63,7 +64,7 @@ def replay(parts: Parts, items: Sequence[Item], folder: Path) -> Replay:
     by_id = {item.id: item for item in items}
     judged = [
         judgment
-        for judgment in Journal(folder / JUDGMENTS, Judgment).done.values()
+        for judgment in Journal(folder / JOURNAL, Judgment).done.values()
         if isinstance(judgment.outcome, Verdict)
         and judgment.item_id in by_id
         and not any(call.error is not None for call in judgment.calls)

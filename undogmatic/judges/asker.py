@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.judges.questions import (
     Answer,
-    LevelWording,
     Number,
     Wording,
     as_json,
@@ -28,21 +27,16 @@ from undogmatic.judges.questions import (
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Unit, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask
-from undogmatic.readouts.logprobs import LogprobsReadout, check_labels, first_token, level_distribution
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout, shown
+from undogmatic.readouts.structured import shown
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.prompts import Prompt
-    from undogmatic.readouts.base import Readout
-    from undogmatic.records import Item, Rubric, ScoreDistribution
+    from undogmatic.records import Item, Rubric
 
 RETRIES = 1
 ROOM = 1000
-LEAST_SHARE = 0.02
 STEP_INPUTS = ("rubric", "context", "previous", "problem")
-LEVEL_INPUTS = ("rubric", "given", "said")
 Wordings = Mapping[str, Mapping[str, Any]]
 """Language -> step -> its wording, as in a file of conf/judge/."""
 
@@ -55,9 +49,17 @@ class Question(Unit):
         kind: Class of its answer.
         asker: Where it comes from.
         values: Further values for the wording, the same for every item.
+        known: Number fields that are always given where numbers are asked one by one.
     """
 
-    def __init__(self, step: str, kind: type[Answer], asker: Asker, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        step: str,
+        kind: type[Answer],
+        asker: Asker,
+        values: Mapping[str, Any] | None = None,
+        known: Sequence[str] = (),
+    ) -> None:
         super().__init__()
         self.values = dict(values or {})
         self.step, self.kind = step, kind
@@ -113,12 +115,14 @@ class Asker:
     """Makes the questions of a judge style for one model, prompt and rubric.
 
     Attributes:
+        asks: The class of its questions.
         in_words: Whether answers hold words (reasons, issues) beside numbers.
         name: The name of the readout that the questions use.
         lm: The model to be asked where it is not that of the run.
         uses_prompt, deterministic: As in a readout.
     """
 
+    asks: type[Question]
     in_words: bool
     name: str
     uses_prompt = True
@@ -144,9 +148,9 @@ class Asker:
             step: Name of its wording.
             kind: Class of its answer.
             values: Fill its wording.
-            known: Number fields that are always given where numbers are asked one by one.
+            known: As in the question.
         """
-        made = self._question(step, kind, values, known)
+        made = self.asks(step, kind, self, values, known)
         self.questions.append(made)
         return made
 
@@ -169,40 +173,12 @@ class Asker:
         """What the model is shown besides the item, step by step; see `Question.shown`."""
         return "\n\n".join(f"[{question.step}]\n{question.shown()}" for question in self.questions)
 
-    def _question(
-        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
-    ) -> Question:
-        raise NotImplementedError
-
-
-class WordsAsker(Asker):
-    """A JSON object per step, validated; one retry with the reason.
-
-    Args:
-        temperature, top_p: As in the run's structured readout.
-    """
-
-    in_words = True
-    name = "structured"
-
-    def __init__(self, *parts: Any, temperature: float = 0.0, top_p: float = 1.0, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        self.temperature, self.top_p = temperature, top_p
-        self.deterministic = temperature == 0
-
-    def _question(
-        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
-    ) -> Question:
-        return WordsQuestion(step, kind, self, values)
-
 
 class WordsQuestion(Question):
     """A step as one JSON answer."""
 
-    def __init__(
-        self, step: str, kind: type[Answer], asker: WordsAsker, values: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(step, kind, asker, values)
+    def __init__(self, step: str, kind: type[Answer], asker: WordsAsker, *more: Any) -> None:
+        super().__init__(step, kind, asker, *more)
         marks = numbers(kind)
         fields: dict[str, Any] = {}
         for name, field in kind.model_fields.items():
@@ -258,155 +234,18 @@ class WordsQuestion(Question):
         return super().settings() | {"given": self.given, "retries": RETRIES}
 
 
-class LevelsAsker(Asker):
-    """A level question per number, read by log-probabilities as the expectation over its levels.
+class WordsAsker(Asker):
+    """A JSON object per step, validated; one retry with the reason.
 
     Args:
-        top, minimum_mass: As in the log-probability readout.
+        temperature, top_p: As in the run's structured readout.
     """
 
-    in_words = False
-    name = "logprobs"
+    asks = WordsQuestion
+    in_words = True
+    name = "structured"
 
-    def __init__(self, *parts: Any, top: int = 20, minimum_mass: float = 0.25, **more: Any) -> None:
+    def __init__(self, *parts: Any, temperature: float = 0.0, top_p: float = 1.0, **more: Any) -> None:
         super().__init__(*parts, **more)
-        self.top, self.minimum_mass = top, minimum_mass
-        self.uses_prompt = not self.model.base  # a base model gets the question without the prompt's instructions
-        check_labels(self.rubric)
-
-    def _question(
-        self, step: str, kind: type[Answer], values: Mapping[str, Any] | None, known: Sequence[str]
-    ) -> Question:
-        return LevelsQuestion(step, kind, self, values, known)
-
-
-class Asked(NamedTuple):
-    """One number as a level question."""
-
-    number: Number
-    words: LevelWording
-    question: str
-    labels: tuple[str, ...]
-    levels: tuple[float, ...]
-
-
-class LevelsQuestion(Question):
-    """A step as one level question per number, each a predictor of its own; what was answered is context of the next.
-
-    A base model is asked by the question itself, which is its predictor's instructions; a chat model is told the step's
-    task and asked the question.
-    """
-
-    def __init__(
-        self,
-        step: str,
-        kind: type[Answer],
-        asker: LevelsAsker,
-        values: Mapping[str, Any] | None = None,
-        known: Sequence[str] = (),
-    ) -> None:
-        super().__init__(step, kind, asker, values)
-        self.minimum_mass, self.base = asker.minimum_mass, asker.model.base
-        self.given = {} if self.base else {"the_rubric": self._about()}
-        self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
-        self.numbers = {name: self._asked(name, mark) for name, mark in numbers(kind).items() if not mark.words_only}
-        self.predicts = {n: self._predict(asked, asker.top) for n, asked in self.numbers.items() if n not in known}
-
-    def _asked(self, name: str, number: Number) -> Asked:
-        words = self.wording.levels[number.wording or name]
-        levels = number.levels(self.rubric)
-        own = number.unit in ("score", "rubric") and number.band is None
-        labels = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
-        return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)
-
-    def _predict(self, asked: Asked, top: int) -> dspy.Predict:
-        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
-        meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
-        level = {"level": adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")}
-        task = asked.question if self.base else self._fill(self.wording.task)
-        signature = adapter.signature(task, self._judged(), level, helpers=helpers)
-        return dspy.Predict(signature, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=top)
-
-    async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
-        values = dict(known)
-        distributions = {}
-        given = self._fill(self.wording.context or self.wording.given, context)
-        said: list[str] = []
-        for name, asked in self.numbers.items():
-            repeated = {**context, "meaning": asked.number.meaning}
-            if name in values:
-                repeated["value"] = asked.number.written(values[name], self.rubric)
-                given = f"{given}\n{self._fill(asked.words.said, repeated)}".strip()
-                continue
-            prediction = await ask(
-                self.predicts[name],
-                self.adapter,
-                **shown_inputs(item, self.rubric),
-                **self.given,
-                the_given=given,
-                the_said="\n".join(line for line in said if line) or None,
-                **({} if self.base else {"the_question": asked.question}),
-            )
-            found = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
-            found = _within(found, name, asked.number, values)
-            distributions[name], values[name] = found, found.expectation
-            repeated["value"] = asked.number.written(values[name], self.rubric)
-            said.append(self._fill(asked.words.said, repeated))
-        return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
-
-    def shown(self) -> str:
-        first = next(iter(self.predicts.values()))
-        parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
-        parts.append(self._blank(self.wording.context or self.wording.given))
-        for asked in (self.numbers[name] for name in self.predicts):
-            meanings = list(asked.words.answers) or self.rubric.meanings(self.prompt.language)
-            choice = [f"{label} = {meaning}" for label, meaning in zip(asked.labels, meanings, strict=True)]
-            parts.append("\n".join([asked.question, *choice]))
-        return "\n\n".join(part for part in parts if part)
-
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"given": self.given, "minimum_mass": self.minimum_mass}
-
-
-def _within(found: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
-    """The distribution given that the number respects its bounds: a range's high end is read from the levels not below
-    its low end. The same request always gives the same answer, so asking again would not help.
-
-    Raises:
-        UnparseableAnswer: Less than LEAST_SHARE of the probability respects them.
-    """
-    if number.at_least is None and number.at_most is None:
-        return found
-    allowed = [
-        p if number.problem(name, value, values) is None else 0.0
-        for value, p in zip(found.values, found.probabilities, strict=True)
-    ]
-    total = sum(allowed)
-    if total < LEAST_SHARE:
-        problem = number.problem(name, found.expectation, values)
-        raise UnparseableAnswer(f"{problem}, with a share of {1 - total:.3f}", repr(found.probabilities))
-    return found.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
-
-
-def asker_for(readout: Readout, wordings: Wordings) -> Asker:
-    """The asker that goes with a bound readout: its own kind where it asks in words or levels, else what the model can.
-
-    Raises:
-        ConfigError: The model answers neither in words nor with log-probabilities.
-    """
-    model = readout.model
-    parts = (model, readout.prompt, readout.rubric, wordings, readout.lm)
-    words = readout.inner if isinstance(readout, SamplesReadout) else readout
-    if isinstance(words, StructuredReadout):
-        return WordsAsker(*parts, temperature=words.temperature, top_p=words.top_p)
-    if isinstance(readout, LogprobsReadout):
-        return LevelsAsker(*parts, top=readout.top, minimum_mass=readout.minimum_mass)
-    if "structured" in model.readouts:
-        return WordsAsker(*parts)
-    if "logprobs" in model.readouts:
-        return LevelsAsker(*parts)
-    raise ConfigError(
-        f"this judge asks the model further questions, and {model.name} answers none (it serves: "
-        f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or model=gpt, "
-        "or a judge that only scores: judge=score."
-    )
+        self.temperature, self.top_p = temperature, top_p
+        self.deterministic = temperature == 0

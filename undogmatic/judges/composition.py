@@ -13,13 +13,17 @@ from typing import Any
 
 from undogmatic.config import Settings, build, resolve
 from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import Asker, asker_for
+from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
+from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.base import Model
 from undogmatic.models.several import SeveralModels
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Rubric, digest
 from undogmatic.searchpath import named
 
@@ -161,3 +165,27 @@ def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: 
 
 def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:
     return bool(resolve(node.get("_target_"), f"{key}.readout").uses_prompt)
+
+
+def asker_for(readout: Readout, wordings: Wordings) -> Asker:
+    """The asker that goes with a bound readout: its own kind where it asks in words or levels, else what the model can.
+
+    Raises:
+        ConfigError: The model answers neither in words nor with log-probabilities.
+    """
+    model = readout.model
+    parts = (model, readout.prompt, readout.rubric, wordings, readout.lm)
+    words = readout.inner if isinstance(readout, SamplesReadout) else readout
+    if isinstance(words, StructuredReadout):
+        return WordsAsker(*parts, temperature=words.temperature, top_p=words.top_p)
+    if isinstance(readout, LogprobsReadout):
+        return LevelsAsker(*parts, top=readout.top, minimum_mass=readout.minimum_mass)
+    if "structured" in model.readouts:
+        return WordsAsker(*parts)
+    if "logprobs" in model.readouts:
+        return LevelsAsker(*parts)
+    raise ConfigError(
+        f"this judge asks the model further questions, and {model.name} answers none (it serves: "
+        f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or model=gpt, "
+        "or a judge that only scores: judge=score."
+    )

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.readouts.structured import PERCENT, form, scale_schema
-from undogmatic.records import NumericScale, Record, Rubric, Scale
+from undogmatic.rubric import Rubric
+from undogmatic.scale import NumericScale, Record, Scale
 
 STRENGTH = NumericScale(minimum=0, maximum=10)
 STEPS = 5

@@ -26,7 +26,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.prompts import Words, lines
-from undogmatic.records import Rubric, Scale
+from undogmatic.records import Rubric
+from undogmatic.scale import Scale
 
 Messages = list[dict[str, Any]]
 SCORE = "score"

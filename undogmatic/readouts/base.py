@@ -10,7 +10,8 @@ import dspy
 
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records import Item, NumericScale, Rubric, ScoreDistribution
+from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.scale import NumericScale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model

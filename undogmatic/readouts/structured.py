@@ -10,7 +10,8 @@ from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import ask
-from undogmatic.records import Item, NumericScale, Rubric, Scale
+from undogmatic.records import Item, Rubric
+from undogmatic.scale import NumericScale, Scale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model

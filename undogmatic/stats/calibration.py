@@ -5,7 +5,7 @@ development labels only: `split_check` raises when a fitted item is also evaluat
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,6 @@ from scipy import stats
 from undogmatic.stats import checks
 
 Calibration = dict[str, Any]
-Binning = Literal["equal_width", "equal_mass"]
 Scale = tuple[float, float]
 
 # A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
@@ -111,17 +110,16 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
     }
 
 
-def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale, increasing: bool = True) -> Calibration:
-    """Isotonic regression: the monotone step curve nearest to the labels, linear between its knots.
+def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
+    """Isotonic regression: the rising step curve nearest to the labels, linear between its knots.
 
-    It bends to any monotone shape and so needs more labels than Platt (hundreds rather than dozens); beyond the
+    It bends to any rising shape and so needs more labels than Platt (hundreds rather than dozens); beyond the
     fitted raw scores it stays at the end values.
 
     Args:
         raw: Raw scores, shape (n,), any unit.
         label: Labels, shape (n,), in units of `scale`.
         scale: The ends of the scale results are clipped to.
-        increasing: False where a higher raw score means a lower label.
     Raises:
         ValueError: If NaN, `raw` is constant, or the lengths differ.
     References:
@@ -130,7 +128,7 @@ def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale, increasing: boo
     from sklearn.isotonic import IsotonicRegression
 
     x, y = _fit_vectors(raw, label, "label")
-    model = IsotonicRegression(increasing=increasing).fit(x, y)
+    model = IsotonicRegression().fit(x, y)
     knots = {"x": model.X_thresholds_.tolist(), "y": model.y_thresholds_.tolist()}
     return {"kind": "isotonic", **knots, **_scale(scale), "n": x.size}
 
@@ -177,17 +175,14 @@ def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
 
 
 def reliability_table(
-    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, binning: Binning = "equal_width", level: float = 0.95
+    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95
 ) -> list[ReliabilityBin]:
     """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
-
-    Equal confidences always share a bin, so `equal_mass` may return fewer and unequal bins.
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
         correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins asked for.
-        binning: Bins of equal width over [0, 1], or holding about equally many items.
+        n_bins: Number of bins, of equal width over [0, 1].
         level: Confidence level of the accuracy's interval.
     Raises:
         ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
@@ -196,7 +191,7 @@ def reliability_table(
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
     checks.share(level, "level")
-    edges, codes = _bins(c, n_bins, binning)
+    edges, codes = _bins(c, n_bins)
     table = []
     for code in np.unique(codes):
         inside = codes == code
@@ -209,36 +204,30 @@ def reliability_table(
     return table
 
 
-def expected_calibration_error(
-    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, binning: Binning = "equal_width"
-) -> float:
+def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10) -> float:
     """ECE: mean absolute gap between stated confidence and accuracy, bins weighted by their items; in [0, 1].
 
-    Biased upward with few items per bin: compare only values with the same n, `n_bins` and `binning`.
+    Biased upward with few items per bin: compare only values with the same n and `n_bins`.
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1].
         correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins.
-        binning: Bins of equal width over [0, 1], or holding about equally many items.
+        n_bins: Number of bins, of equal width over [0, 1].
     Raises:
         ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
     References:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
-        Nixon et al. (2019), Measuring calibration in deep learning, arXiv:1904.01685, for equal mass.
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
-    _, codes = _bins(c, n_bins, binning)
+    _, codes = _bins(c, n_bins)
     return float(np.abs(np.bincount(codes, weights=right - c)).sum() / c.size)
 
 
-def _bins(c: checks.Vector, n_bins: int, binning: Binning) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Edges of the bins, and the bin of each confidence."""
-    checks.option(binning, "binning", get_args(Binning))
     if n_bins < 1:
         raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
-    shares = np.linspace(0, 1, n_bins + 1)
-    edges = shares if binning == "equal_width" else np.unique(np.quantile(c, shares))
+    edges = np.linspace(0, 1, n_bins + 1)
     return edges, np.searchsorted(edges[1:-1], c, side="right")
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:

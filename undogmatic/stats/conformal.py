@@ -32,7 +32,7 @@ _EVERYTHING = "all items"
 class Conformal(NamedTuple):
     """A fit; `reach` and the number of fitted items `n` are per group, "all items" without groups.
 
-    `reach` is in score units, or in units of `difficulty` where one was given; `scale` holds the two ends.
+    `reach` is in score units; `scale` holds the two ends.
     """
 
     kind: Kind
@@ -41,7 +41,6 @@ class Conformal(NamedTuple):
     reach: dict[str, float]
     n: dict[str, int]
     grouped: bool
-    by_difficulty: bool
     fit_ids: tuple[str, ...]
 
 
@@ -84,13 +83,11 @@ def fit(
     level: float = 0.9,
     *,
     scale: tuple[float, float],
-    difficulty: ArrayLike | None = None,
     groups: Groups | None = None,
 ) -> Conformal:
     """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
 
     For scores the miss is |truth - score|; for ranges, the distance of the truth to the nearer end, negative inside.
-    With `difficulty` misses are divided by it, so that items the judge is unsure of get wider intervals.
 
     Args:
         predicted: Scores, shape (n,), or ranges (low, high), shape (n, 2), in score units.
@@ -98,11 +95,10 @@ def fit(
         ids: What the items are split by (pair ids where two texts of a pair must not be parted), shape (n,).
         level: Wanted coverage.
         scale: The ends of the scale; intervals are clipped to it.
-        difficulty: Positive, shape (n,), any unit, such as an entropy plus a constant.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
         ValueError: If there are too few items in all or in a group, naming the number needed; if lengths differ,
-            a value is NaN, a label is off the scale, a range is inverted or a difficulty is not positive.
+            a value is NaN, a label is off the scale or a range is inverted.
     References:
         Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
     """
@@ -112,16 +108,15 @@ def fit(
         raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
-    misses = np.maximum(low - y, y - high) / _divisor(difficulty, low.size)
+    misses = np.maximum(low - y, y - high)
     kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
-    return _fitted(kind, misses, ids, level, (float(scale[0]), float(scale[1])), groups, difficulty is not None)
+    return _fitted(kind, misses, ids, level, (float(scale[0]), float(scale[1])), groups)
 
 
 def intervals(
     fitted: Conformal,
     predicted: ArrayLike,
     *,
-    difficulty: ArrayLike | None = None,
     groups: Groups | None = None,
     levels: ArrayLike | None = None,
 ) -> Intervals:
@@ -133,7 +128,6 @@ def intervals(
     Args:
         fitted: What `fit` returned.
         predicted: Scores, shape (n,), or ranges, shape (n, 2), as fitted.
-        difficulty: Shape (n,), given if and only if it was when fitting.
         groups: Group per item, shape (n,), given if and only if they were when fitting.
         levels: The levels a label can take, ascending, shape (k,).
     Raises:
@@ -143,9 +137,7 @@ def intervals(
     if kind != fitted.kind:
         raise ValueError(f"`predicted` holds {kind}s; this fit is for {fitted.kind}s.")
     low, high = _ends(predicted)
-    if (difficulty is not None) != fitted.by_difficulty:
-        raise ValueError("`difficulty` must be given when applying a fit if and only if it was when fitting.")
-    reach = _reach(fitted, groups, low.size) * _divisor(difficulty, low.size)
+    reach = _reach(fitted, groups, low.size)
     middle = (low + high) / 2
     crossed = low - reach > high + reach
     bottom, top = (
@@ -220,7 +212,6 @@ def _fitted(
     level: float,
     scale: tuple[float, float],
     groups: Groups | None,
-    by_difficulty: bool,
 ) -> Conformal:
     needed = items_needed(level)
     if len(ids) != misses.size:
@@ -234,7 +225,7 @@ def _fitted(
             f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
         )
     reach = {name: float(np.sort(misses[names == name])[_rank(count, level) - 1]) for name, count in n.items()}
-    return Conformal(kind, level, scale, reach, n, groups is not None, by_difficulty, tuple(map(str, ids)))
+    return Conformal(kind, level, scale, reach, n, groups is not None, tuple(map(str, ids)))
 
 
 def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float64]:
@@ -265,15 +256,6 @@ def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64
     if np.any(array[:, 0] > array[:, 1]):
         raise ValueError(f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends swapped.")
     return array[:, 0], array[:, 1]
-
-
-def _divisor(difficulty: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    if difficulty is None:
-        return np.ones(n)
-    values = _same_length(checks.vector(difficulty, "difficulty"), "difficulty", n)
-    if np.any(values <= 0):
-        raise ValueError("`difficulty` must be positive; add a constant to an uncertainty that can be 0.")
-    return values
 
 
 def _ascending(levels: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ References:
     Sarndal, Swensson and Wretman (1992), Model assisted survey sampling. doi:10.1007/978-1-4612-4378-6
 """
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from scipy import stats
 
 from undogmatic.stats import checks
 
-Weighting = Literal["hajek", "horvitz_thompson"]
 Array = NDArray[np.float64]
 
 # Below this a t interval from residuals of a fitted line says nothing.
@@ -51,7 +50,6 @@ class FewLabelsEstimate(NamedTuple):
     n_items: int
     n_labels: int
     effective_labels: float
-    weighting: Weighting
 
 
 class LabelBudget(NamedTuple):
@@ -76,16 +74,14 @@ def estimate_mean(
     labels: ArrayLike,
     *,
     inclusion: ArrayLike | None = None,
-    weighting: Weighting = "hajek",
     judge_weight: float | None = None,
     level: float = 0.95,
 ) -> FewLabelsEstimate:
     """Mean human label over the population of the items, from all scores and a few labels.
 
-    `hajek` divides by the sum of the weights, `horvitz_thompson` by the number of items: the latter is exactly
-    unbiased, the former mostly far narrower. The interval uses Student's t with the effective number of labels; its
-    variance treats labels as drawn independently, which for a fixed number of them errs on the wide side (a little
-    with `hajek`, much with `horvitz_thompson` where the judge does not take up the level of the labels).
+    Weighted sums are divided by the sum of the weights (Hajek's estimator), which is mostly far narrower than dividing
+    by the number of items. The interval uses Student's t with the effective number of labels; its variance treats
+    labels as drawn independently, which for a fixed number of them errs a little on the wide side.
 
     Args:
         scores: The judge's score of every item, shape (n_items,), in score units.
@@ -93,7 +89,6 @@ def estimate_mean(
         labels: Human labels of those, shape (n_labels,), in score units.
         inclusion: Probability with which each labelled item was drawn, shape (n_labels,), in (0, 1]; None where all
             items had the same.
-        weighting: How the inverse probabilities enter.
         judge_weight: 1 trusts the judge's differences fully (classical PPI), 0 ignores it, None fits the weight
             that makes the interval narrowest, within [0, 1].
         level: Confidence level.
@@ -103,7 +98,6 @@ def estimate_mean(
     """
     f, index, y = _sample(scores, labelled, labels)
     checks.share(level, "level")
-    checks.option(weighting, "weighting", get_args(Weighting))
     w = _weights(inclusion, index.size, f.size)
     effective = float(w.sum() ** 2 / (w @ w))
     if effective < _FEWEST_LABELS:
@@ -111,10 +105,10 @@ def estimate_mean(
             f"`inclusion` leaves {index.size} labels worth {effective:.1f} equally likely ones; at least "
             f"{_FEWEST_LABELS} are needed. Draw with a floor under the smallest probability."
         )
-    weight = _fitted_weight(f, index, y, w, weighting) if judge_weight is None else _unit(judge_weight)
+    weight = _fitted_weight(f, index, y, w) if judge_weight is None else _unit(judge_weight)
     degrees = effective - 1 - (judge_weight is None)
-    estimate, error = _estimate(f, index, y, w, weight, weighting)
-    alone, alone_error = _estimate(f, index, y, w, 0.0, weighting)
+    estimate, error = _estimate(f, index, y, w, weight)
+    alone, alone_error = _estimate(f, index, y, w, 0.0)
     reach, alone_reach = (float(stats.t.ppf((1 + level) / 2, d)) for d in (degrees, effective - 1))
     return FewLabelsEstimate(
         estimate=estimate,
@@ -131,7 +125,6 @@ def estimate_mean(
         n_items=f.size,
         n_labels=index.size,
         effective_labels=effective,
-        weighting=weighting,
     )
 
 
@@ -143,8 +136,6 @@ def estimate_difference(
     labels_b: ArrayLike,
     *,
     inclusion: ArrayLike | None = None,
-    weighting: Weighting = "hajek",
-    judge_weight: float | None = None,
     level: float = 0.95,
 ) -> FewLabelsEstimate:
     """Mean paired difference A minus B of human labels, from all pairs judged and a few pairs labelled on both sides.
@@ -156,17 +147,13 @@ def estimate_difference(
         labels_a: Human labels of their first texts, shape (n_labels,).
         labels_b: Human labels of their second texts.
         inclusion: Probability with which each labelled pair was drawn, shape (n_labels,); None where all had the same.
-        weighting: As in `estimate_mean`.
-        judge_weight: As in `estimate_mean`.
         level: Confidence level.
     Raises:
         ValueError: As `estimate_mean`.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"))
     y_a, y_b = checks.paired_vectors(labels_a, labels_b, ("labels_a", "labels_b"))
-    return estimate_mean(
-        a - b, labelled, y_a - y_b, inclusion=inclusion, weighting=weighting, judge_weight=judge_weight, level=level
-    )
+    return estimate_mean(a - b, labelled, y_a - y_b, inclusion=inclusion, level=level)
 
 
 def label_budget(
@@ -189,7 +176,7 @@ def label_budget(
     checks.share(level, "level")
     if not target_width > 0:
         raise ValueError(f"`target_width` is {target_width}; it must be positive.")
-    weight = _fitted_weight(f, index, y, _weights(None, index.size, f.size), "hajek")
+    weight = _fitted_weight(f, index, y, _weights(None, index.size, f.size))
     m = np.arange(_FEWEST_LABELS, f.size + 1)
     counts: list[int | None] = []
     widths = np.empty(0)
@@ -225,23 +212,17 @@ def _weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> Array:
     return np.asarray(1 / p)
 
 
-def _parts(f: Array, index: NDArray[np.intp], y: Array, w: Array, weighting: Weighting) -> tuple[Array, Array]:
+def _parts(f: Array, index: NDArray[np.intp], y: Array, w: Array) -> tuple[Array, Array]:
     """Per item, what labels add and what each unit of judge weight adds, centred; their variance is the estimate's."""
     from_labels, from_judge = np.zeros(f.size), f - f.mean()
-    if weighting == "hajek":
-        scaled = w * f.size / w.sum()
-        from_labels[index] = scaled * (y - w @ y / w.sum())
-        from_judge[index] -= scaled * (f[index] - w @ f[index] / w.sum())
-    else:
-        from_labels[index] = w * y
-        from_judge = f.copy()
-        from_judge[index] -= w * f[index]
-        from_labels, from_judge = from_labels - from_labels.mean(), from_judge - from_judge.mean()
+    scaled = w * f.size / w.sum()
+    from_labels[index] = scaled * (y - w @ y / w.sum())
+    from_judge[index] -= scaled * (f[index] - w @ f[index] / w.sum())
     return from_labels, from_judge
 
 
-def _fitted_weight(f: Array, index: NDArray[np.intp], y: Array, w: Array, weighting: Weighting) -> float:
-    from_labels, from_judge = _parts(f, index, y, w, weighting)
+def _fitted_weight(f: Array, index: NDArray[np.intp], y: Array, w: Array) -> float:
+    from_labels, from_judge = _parts(f, index, y, w)
     power = float(from_judge @ from_judge)
     # A constant judge says nothing, but rounding leaves it a little spread to fit.
     if power <= 1e-20 * float(f @ f):
@@ -249,12 +230,9 @@ def _fitted_weight(f: Array, index: NDArray[np.intp], y: Array, w: Array, weight
     return float(np.clip(-(from_labels @ from_judge) / power, 0, 1))
 
 
-def _estimate(
-    f: Array, index: NDArray[np.intp], y: Array, w: Array, weight: float, weighting: Weighting
-) -> tuple[float, float]:
-    total = float(w.sum()) if weighting == "hajek" else float(f.size)
-    estimate = weight * float(f.mean()) + float(w @ (y - weight * f[index])) / total
-    from_labels, from_judge = _parts(f, index, y, w, weighting)
+def _estimate(f: Array, index: NDArray[np.intp], y: Array, w: Array, weight: float) -> tuple[float, float]:
+    estimate = weight * float(f.mean()) + float(w @ (y - weight * f[index])) / float(w.sum())
+    from_labels, from_judge = _parts(f, index, y, w)
     increments = from_labels + weight * from_judge
     # Few labels carry the variance, so the loss of a degree of freedom is theirs, not the items'.
     variance = float(increments @ increments) / f.size**2 * index.size / (index.size - 1)

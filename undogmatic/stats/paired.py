@@ -43,7 +43,6 @@ class ShareInDirection(NamedTuple):
     n_ties: int
     n_pairs: int
     level: float
-    method: Literal["wilson", "clopper_pearson"]
 
 
 class BootstrapInterval(NamedTuple):
@@ -135,9 +134,8 @@ def share_in_direction(
     differences: ArrayLike,
     direction: Literal["positive", "negative"] = "positive",
     level: float = 0.95,
-    method: Literal["wilson", "clopper_pearson"] = "wilson",
 ) -> ShareInDirection:
-    """Share of pairs whose difference has the expected sign, with a binomial interval.
+    """Share of pairs whose difference has the expected sign, with Wilson's score interval.
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
@@ -145,20 +143,16 @@ def share_in_direction(
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         direction: The expected sign.
         level: Confidence level of the interval.
-        method: Wilson's score interval, or Clopper-Pearson, which never covers less than `level` but is wider.
     Raises:
-        ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or a word is none of the options.
+        ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or `direction` is neither.
     References:
-        Wilson (1927), doi:10.1080/01621459.1927.10502953. Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404.
+        Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
     d = checks.vector(differences, "differences")
     checks.share(level, "level")
     checks.option(direction, "direction", ("positive", "negative"))
-    checks.option(method, "method", ("wilson", "clopper_pearson"))
     hits = int(np.sum(d > 0 if direction == "positive" else d < 0))
-    interval = stats.binomtest(hits, d.size).proportion_ci(
-        confidence_level=level, method="wilson" if method == "wilson" else "exact"
-    )
+    interval = stats.binomtest(hits, d.size).proportion_ci(confidence_level=level, method="wilson")
     return ShareInDirection(
         share=hits / d.size,
         low=float(interval.low),
@@ -167,7 +161,6 @@ def share_in_direction(
         n_ties=int(np.sum(d == 0)),
         n_pairs=d.size,
         level=level,
-        method=method,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a paired design can detect: power, minimum detectable effect, pairs needed.
+"""What a paired design can detect with a two-sided signed-rank test: power, minimum detectable effect, pairs needed.
 
 Everything starts from the noncentral t distribution of the paired t-test. For the Wilcoxon signed-rank test the
 number of pairs is multiplied by its asymptotic relative efficiency under normal differences, 3/pi = 0.955; under
@@ -6,14 +6,11 @@ heavier tails the test does better than this says, and for no symmetric distribu
 """
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from scipy import optimize
 
 from undogmatic.stats import checks
-
-Test = Literal["wilcoxon", "t"]
-Sides = Literal["two-sided", "greater"]
 
 WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
@@ -29,19 +26,9 @@ class MinimumDetectableEffect(NamedTuple):
     sd_differences: float | None
     power: float
     alpha: float
-    alternative: Sides
-    test: Test
 
 
-def power_at(
-    effect: float,
-    n_pairs: int,
-    sd_differences: float = 1.0,
-    alpha: float = 0.05,
-    alternative: Sides = "two-sided",
-    *,
-    test: Test = "wilcoxon",
-) -> float:
+def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: float = 0.05) -> float:
     """Probability of a significant result when the true mean difference is `effect`.
 
     Too few pairs for any result to be significant in an exact signed-rank test give a power of 0.
@@ -51,8 +38,6 @@ def power_at(
         n_pairs: Number of pairs, at least 2.
         sd_differences: Standard deviation of the differences, in score units.
         alpha: Significance level.
-        alternative: `greater` looks for a positive difference only.
-        test: Which test is planned.
     Raises:
         ValueError: If `n_pairs` is below 2, `sd_differences` is not positive or `alpha` is outside (0, 1).
     References:
@@ -62,17 +47,12 @@ def power_at(
     from statsmodels.stats.power import TTestPower
 
     _check_design(n_pairs, alpha)
-    checks.option(alternative, "alternative", get_args(Sides))
-    checks.option(test, "test", get_args(Test))
     if not (math.isfinite(effect) and math.isfinite(sd_differences) and sd_differences > 0):
         raise ValueError(f"`effect` is {effect} and `sd_differences` {sd_differences}; finite, and the sd above 0.")
-    if test == "wilcoxon" and not _can_be_significant(n_pairs, alpha, alternative):
+    if not _can_be_significant(n_pairs, alpha):
         return 0.0
-    pairs = n_pairs * (WILCOXON_EFFICIENCY if test == "wilcoxon" else 1.0)
-    dz = effect / sd_differences
-    if alternative == "greater":
-        return float(TTestPower().power(dz, pairs, alpha, alternative="larger"))
-    dz = abs(dz)
+    pairs = n_pairs * WILCOXON_EFFICIENCY
+    dz = abs(effect / sd_differences)
     found = float(TTestPower().power(dz, pairs, alpha / 2, alternative="larger"))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and statsmodels gives NaN.
     if dz * math.sqrt(pairs) < _WRONG_SIDE_REACH:
@@ -81,13 +61,7 @@ def power_at(
 
 
 def minimum_detectable_effect(
-    n_pairs: int,
-    sd_differences: float | None = None,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    alternative: Sides = "two-sided",
-    *,
-    test: Test = "wilcoxon",
+    n_pairs: int, sd_differences: float | None = None, power: float = 0.8, alpha: float = 0.05
 ) -> MinimumDetectableEffect:
     """Smallest true mean difference that `n_pairs` pairs would find significant with probability `power`.
 
@@ -98,8 +72,6 @@ def minimum_detectable_effect(
         sd_differences: Standard deviation of the differences, in score units; None leaves `effect` None.
         power: Probability of finding it.
         alpha: Significance level.
-        alternative: `greater` looks for a positive difference only.
-        test: Which test is planned.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
@@ -107,15 +79,13 @@ def minimum_detectable_effect(
     """
     _check_design(n_pairs, alpha)
     _check_power(power, alpha)
-    checks.option(alternative, "alternative", get_args(Sides))
-    checks.option(test, "test", get_args(Test))
-    if test == "wilcoxon" and not _can_be_significant(n_pairs, alpha, alternative):
+    if not _can_be_significant(n_pairs, alpha):
         raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
     if sd_differences is not None and not (math.isfinite(sd_differences) and sd_differences > 0):
         raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
 
     def shortfall(dz: float) -> float:
-        return power_at(dz, n_pairs, 1.0, alpha, alternative, test=test) - power
+        return power_at(dz, n_pairs, 1.0, alpha) - power
 
     largest = 1.0
     while shortfall(largest) < 0:
@@ -124,22 +94,20 @@ def minimum_detectable_effect(
             raise ValueError(f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` = {power}.")
     dz = float(optimize.brentq(shortfall, 0.0, largest, xtol=1e-10))
     effect = None if sd_differences is None else dz * sd_differences
-    return MinimumDetectableEffect(dz, effect, n_pairs, sd_differences, power, alpha, alternative, test)
+    return MinimumDetectableEffect(dz, effect, n_pairs, sd_differences, power, alpha)
 
 
-def fewest_pairs(alpha: float = 0.05, alternative: Sides = "two-sided") -> int:
+def fewest_pairs(alpha: float = 0.05) -> int:
     """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way.
 
     Args:
         alpha: Significance level.
-        alternative: `greater` looks for a positive difference only.
     Raises:
         ValueError: If `alpha` is outside (0, 1).
     """
     checks.share(alpha, "alpha")
-    checks.option(alternative, "alternative", get_args(Sides))
     n_pairs = 1
-    while not _can_be_significant(n_pairs, alpha, alternative):
+    while not _can_be_significant(n_pairs, alpha):
         n_pairs += 1
     return n_pairs
 
@@ -157,6 +125,6 @@ def _check_power(power: float, alpha: float) -> None:
         raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
 
 
-def _can_be_significant(n_pairs: int, alpha: float, alternative: Sides) -> bool:
-    """The smallest p-value of the signed-rank test is 2**-n_pairs on one side."""
-    return (2 if alternative == "two-sided" else 1) * 0.5**n_pairs <= alpha
+def _can_be_significant(n_pairs: int, alpha: float) -> bool:
+    """The smallest p-value of the signed-rank test is 2**-n_pairs on each side."""
+    return 2 * 0.5**n_pairs <= alpha

@@ -1,7 +1,7 @@
 """Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +10,6 @@ from scipy import optimize, special, stats
 from undogmatic.stats import checks
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
-AucMethod = Literal["delong", "bootstrap"]
-
 
 class Auc(NamedTuple):
     """`auc` is P(positive > negative) + P(equal)/2; `method` says which interval was possible."""
@@ -19,7 +17,7 @@ class Auc(NamedTuple):
     auc: float
     low: float
     high: float
-    method: Literal["delong", "newcombe", "bootstrap"]
+    method: Literal["delong", "newcombe"]
     level: float
     n_positive: int
     n_negative: int
@@ -48,53 +46,31 @@ class AttackSummary(NamedTuple):
     level: float
 
 
-def auc(
-    positive: ArrayLike,
-    negative: ArrayLike,
-    level: float = 0.95,
-    method: AucMethod = "delong",
-    rng: np.random.Generator | None = None,
-    *,
-    n_resamples: int = 2000,
-) -> Auc:
+def auc(positive: ArrayLike, negative: ArrayLike, level: float = 0.95) -> Auc:
     """Area under the ROC curve: how often a positive text scores above a negative one, ties counting half.
 
-    `delong` builds the interval on the logit scale from DeLong's variance, so it stays within [0, 1]. That variance
-    is 0 when the groups separate perfectly, which would claim certainty from a handful of texts; then, and with a
-    single text in a group, Newcombe's score interval (his method 5) takes over and `method` says so. `bootstrap` is
-    the percentile interval over resamples within each group, and shares DeLong's fault at perfect separation.
+    The interval is built on the logit scale from DeLong's variance, so it stays within [0, 1]. That variance is 0 when
+    the groups separate perfectly, which would claim certainty from a handful of texts; then, and with a single text in
+    a group, Newcombe's score interval (his method 5) takes over and `method` says so.
 
     Args:
         positive: Scores expected to be higher, shape (n_positive,).
         negative: Scores expected to be lower, shape (n_negative,).
         level: Confidence level.
-        method: How the interval is made.
-        rng: The source of randomness, needed by `bootstrap` alone.
-        n_resamples: Number of resamples of `bootstrap`.
     Raises:
-        ValueError: If a group is empty or holds NaN, or `bootstrap` has no `rng`.
+        ValueError: If a group is empty or holds NaN.
     References:
         DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
         Qin and Hotilovac (2008), doi:10.1177/0962280207087173, for the logit scale.
     """
     p, q = checks.vector(positive, "positive"), checks.vector(negative, "negative")
     checks.share(level, "level")
-    checks.option(method, "method", get_args(AucMethod))
-    area = float(_area(p, q))
-    used: Literal["delong", "newcombe", "bootstrap"] = method
-    if method == "bootstrap":
-        if rng is None:
-            raise ValueError("`rng` is None; the bootstrap interval needs one.")
-        drawn = _area(rng.choice(p, (n_resamples, p.size)), rng.choice(q, (n_resamples, q.size)))
-        low, high = (float(limit) for limit in np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]))
-    else:
-        error = _delong_error(p, q)
-        if error == 0 or area in (0.0, 1.0):
-            used, (low, high) = "newcombe", _newcombe(area, p.size, q.size, level)
-        else:
-            reach = stats.norm.ppf((1 + level) / 2) * error / (area * (1 - area))
-            low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
-    return Auc(area, low, high, used, level, p.size, q.size)
+    area, error = _area(p, q), _delong_error(p, q)
+    if error == 0 or area in (0.0, 1.0):
+        return Auc(area, *_newcombe(area, p.size, q.size, level), "newcombe", level, p.size, q.size)
+    reach = stats.norm.ppf((1 + level) / 2) * error / (area * (1 - area))
+    low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
+    return Auc(area, low, high, "delong", level, p.size, q.size)
 
 
 def attack_summary(
@@ -207,11 +183,11 @@ def mean_absolute_error(
     return bootstrap_interval(np.abs(first - second), _mean, rng, level, n_resamples, groups=groups)
 
 
-def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Area along the last axis. The p-value that comes with U divides by 0 where all scores are equal; it is unused."""
+def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+    # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
     with np.errstate(divide="ignore", invalid="ignore"):
-        u = stats.mannwhitneyu(positive, negative, method="asymptotic", axis=-1).statistic
-    return np.asarray(u / (positive.shape[-1] * negative.shape[-1]))
+        u = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
+    return float(u / (positive.size * negative.size))
 
 
 def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from undogmatic.errors import DataError
-from undogmatic.readouts.calibrate import LEAST, calibrate_from_config, fit, fit_content_free
+from undogmatic.fit.calibration import LEAST, calibrate_from_config, fit, fit_content_free
 from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Verdict
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.readouts.probe_fit import (
+from undogmatic.fit.probe import (
     author_of,
     calibrate,
     fit_from_config,
