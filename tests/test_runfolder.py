@@ -109,7 +109,8 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
 
 def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
     where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
-    one = {
+    verdict = {"kind": "verdict", "score": 1}
+    one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
         "item_id": "a",
         "judge": "score",
         "outcome": {"kind": "verdict", "score": 1},
