@@ -344,7 +344,8 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
     if field.get("type") in ("number", "integer"):
         shift = {"range_low": -10, "range_high": 10}.get(name, 0)
         share = min(100, max(0, score_of(text) + shift)) / 100
-        value = field["minimum"] + share * (field["maximum"] - field["minimum"])
+        low, high = field.get("minimum", 0), field.get("maximum", 100)  # some providers' schemas have no bounds
+        value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
     if name == "issues":
         return [{"kind": "missing", "severity": "major", "text": "Stub."}]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rubrics import TEN
 from undogmatic.config import build, resolve, settings
 from undogmatic.errors import ConfigError
 from undogmatic.judges.score import ScoreJudge
@@ -53,8 +54,8 @@ def test_build_coerces_types_and_keeps_zero() -> None:
         ({"_target_": SAMPLES, "m": 3}, "`readout.m` is not a known key."),
         ({"_target_": SAMPLES, "n": "three"}, "`readout.n` is 'three'"),
         ({"_target_": SAMPLES, "n": 1.5}, "`readout.n` is 1.5"),
-        ({"_target_": PROMPT, "id": "x", "language": "pt"}, "`readout.instructions` is required"),
-        ({"_target_": PROMPT, "id": "x", "language": "fr", "instructions": "i"}, "`readout.language` is 'fr'"),
+        ({"_target_": PROMPT, "id": "x"}, "`readout.language` is required"),
+        ({"_target_": PROMPT, "id": "x", "language": "pt", "instructions": ""}, "`readout.instructions` is ''"),
         ({"n": 3}, "`readout._target_` is None"),
     ],
 )
@@ -83,6 +84,7 @@ def test_a_package_of_ones_own_can_be_allowed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_parts_supplied_by_the_program_cannot_be_set_in_the_config() -> None:
     readout = SamplesReadout()
+    readout.rubric = TEN
     assert build({"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout).readout is readout
     with pytest.raises(ConfigError, match=r"`judge.readout` is not a known key"):
         build({"_target_": "undogmatic.judges.score.ScoreJudge", "readout": "x"}, "judge", readout=readout)
@@ -93,5 +95,5 @@ def test_records_are_validated_in_place() -> None:
     node = {"_target_": PROMPT, "id": "x", "language": "pt", "instructions": "i"}
     built = build(node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]}, "prompt")
     assert isinstance(built, Prompt)
-    with pytest.raises(ConfigError, match=r"`prompt.demonstrations.0.text` is ''"):
+    with pytest.raises(ConfigError, match=r"`prompt.demonstrations.0.inputs.text` is ''"):
         build(node | {"demonstrations": [{"text": "", "score": 1, "rationale": "r"}]}, "prompt")

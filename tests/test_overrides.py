@@ -41,7 +41,7 @@ def refused(*words: str) -> str:
         ("engine.xyz=3", "To add a key that its file does not list: +engine.xyz=VALUE. Known in engine: concurrency, "),
         ("engne.retries=3", "Did you mean engine.retries=3?"),
         ("run={repeat: 2}", "`run.repeat` is not a known key (you typed run={repeat: 2}). Did you mean `run.repeats`?"),
-        ("modle=gpt", "Did you mean model=gpt? Known: seed, run, "),
+        ("modle=gpt", "Did you mean model=gpt? Known: seed, judges, steps, run, "),
         ("expriment=demo_orders", "Did you mean experiment=demo_orders?"),
         ("concurrency=3", "Did you mean engine.concurrency=3?"),
         ("analysis.alpha=0.01", "Did you mean analysis.ab.alpha=0.01?"),

@@ -108,8 +108,19 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
 
 
 def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
-    for n, scores in enumerate(("item_id,score\na,1\n", "item_id,score\na,high\n")):
-        write(tmp_path / str(n), run_json=json.dumps({"status": "finished"}), metrics_json="{}", scores_csv=scores)
+    where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
+    verdict = {"kind": "verdict", "score": 1}
+    one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
+        "item_id": "a",
+        "judge": "score",
+        "outcome": {"kind": "verdict", "score": 1},
+        "cost": {},
+        "provenance": where,
+    }
+    for n, score in enumerate(("1", "high")):
+        files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
+        files |= {"scores_csv": f"item_id,score,seconds\na,{score},0\n", "judgments_jsonl": json.dumps(one) + "\n"}
+        write(tmp_path / str(n), **files)
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
     assert damaged.status == "failed"

@@ -152,7 +152,8 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
-    any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    own = target.__init__ is not object.__init__  # which says that it takes anything, and takes nothing
+    any_name = own and any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     schema = create_model(
         "Arguments",
         __config__=ConfigDict(

@@ -123,15 +123,15 @@ class SweepResult:
     Attributes:
         name: Short name of the sweep.
         folder: Its output folder; the jobs' folders lie in it.
-        jobs: One row per job, best first: `number`, `name`, `status` ("finished", "stopped" or "failed"), one column
-            per config key that varies, then `headline` with `low` and `high` (NaN where there is none), then further
-            metrics under their own names.
+        jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
+            "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), then `headline`
+            with `low` and `high` (NaN where there is none), then further metrics under their own names.
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
         comparisons: Paired tests between jobs, Holm-corrected: `left`, `right`, `difference`, `low`, `high`, `n`, `p`,
             `p_holm`.
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
-        findings: Sentences; the first is the verdict.
+        findings: Sentences; the first `verdicts` are verdicts, one per criterion.
         failed: Jobs without a result: (job, message).
         tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
         rubric: That of the first job with a result, or None.
@@ -152,6 +152,12 @@ class SweepResult:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     rubric: Rubric | None = None
     texts: Sequence[Path] = ()
+    verdicts: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many jobs there were."""
+        return int(self.jobs["number"].nunique())
 
 
 def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -43,7 +43,7 @@ def language(code: str) -> Words:
 class Demonstration(Record):
     """A worked example: what is judged and the answer it should get. `text` is short for one input of that name."""
 
-    inputs: dict[str, str] = Field(min_length=1)
+    inputs: dict[str, Annotated[str, Field(min_length=1)]] = Field(min_length=1)
     score: float | str
     confidence: float = Field(default=90, ge=0, le=100)
     rationale: str = Field(min_length=1)

@@ -162,13 +162,32 @@ class RunFolder:
             found.setdefault(judgment.item_id, []).append(judgment)
         return found
 
-    def first_scores(self) -> pd.Series:
-        """Score by item id in the first repeat, NaN where the judge failed. Raises DataError for several judges."""
+    def voices(self) -> dict[tuple[str, str], Judgment]:
+        """Judge and criterion of all that it judged, each with its first judgment."""
+        found: dict[tuple[str, str], Judgment] = {}
+        for judgment in self.judgments:
+            found.setdefault((judgment.judge, judgment.criterion), judgment)
+        return found
+
+    def first_scores(self, judge: str, criterion: str) -> pd.Series:
+        """Score by item id in the first repeat, NaN where the judge failed.
+
+        Args:
+            judge, criterion: Whose scores and of what; if this run has another judge, and only one, its scores.
+        Raises:
+            DataError: It has no such score, or several and none of this judge.
+        """
         import pandas as pd
 
-        first = [j for j in self.judgments if j.repeat == 0]
-        self._one_voice((j.judge, j.criterion) for j in first)
-        return pd.Series({j.item_id: j.score for j in first}, dtype="float64")
+        found = [voice for voice in self.voices() if voice[1] == criterion]
+        if not found:
+            there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
+            raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
+        if (judge, criterion) in found:
+            found = [(judge, criterion)]
+        self._one_voice(found)
+        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == found[0]]
+        return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str) -> pd.DataFrame:
         """A CSV file with the column item_id. An id such as "NA" is an id; only an empty cell is missing."""
@@ -193,9 +212,9 @@ class RunFolder:
         """
         return self._of_one(SCORES, judge=judge, criterion=criterion)
 
-    def labels(self, criterion: str | None = None) -> pd.DataFrame | None:
+    def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
         """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
-        return self._of_one(LABELS, criterion=criterion) if self.has(LABELS) else None
+        return self._of_one(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
     def items(self) -> list[Item]:
         """The items as the run loaded them, loaded again from where it was started.
@@ -250,8 +269,8 @@ class RunFolder:
         voices = list(dict.fromkeys(" on ".join(map(str, voice)) for voice in said))
         if len(voices) > 1:
             raise DataError(
-                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a single judge "
-                "and criterion."
+                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a "
+                "single judge and criterion, or judge with one of these."
             )
 
     def _damaged(self, name: str, why: object) -> DataError:

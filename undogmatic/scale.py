@@ -65,7 +65,7 @@ class NumericScale(Record):
         return text.rstrip("0").rstrip(".") if decimals else text
 
     def span(self) -> str:
-        """The scale in a few characters, e.g. 0-100 or 1-10 in steps of 1."""
+        """The scale in a few characters, e.g. 1-10 in steps of 1."""
         ends = f"{self.minimum:g}-{self.maximum:g}"
         return ends if self.step is None else f"{ends} in steps of {self.step:g}"
 

@@ -13,11 +13,14 @@ import pytest
 
 import undogmatic
 from tests.analyses.builders import configured, grouped_run
+from undogmatic.analyses.controls import ControlsAnalysis
+from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.api import compose_config
 from undogmatic.config import build
 from undogmatic.errors import ConfigError
 from undogmatic.overrides import combined
 from undogmatic.report.words import Words
+from undogmatic.wordings import texts_beside
 
 GROUPS = {"humble": [5.0, 10, 20], "hubristic": [80.0, 90, 95]}
 
@@ -68,8 +71,9 @@ def test_a_sweep_over_lists_and_the_command_that_a_report_names(tmp_path: Path) 
     ended = subprocess.run(command, cwd=tmp_path, env=checkout, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     report = (tmp_path / "swept" / "0" / "report.md").read_text(encoding="utf-8")
-    for title in ("labelled.title", "controls.title"):
-        assert f"\n## {Words('en').text(title)}\n" in report
+    for analysis in (LabelledAnalysis, ControlsAnalysis):
+        words_of = Words("en", texts_beside(analysis))
+        assert f"\n## {words_of.text(f'{analysis.name}.title')}\n" in report
     assert "analysis=labelled+controls" in report
     assert combined(["analysis=labelled+controls"]) == ["analysis=labelled+controls"]
     assert (tmp_path / "swept" / "1" / "metrics.json").is_file()

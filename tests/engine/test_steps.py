@@ -110,7 +110,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
     shutil.copytree(conf_folder(), tmp_path / "conf")
     (tmp_path / "conf" / "step").mkdir()
     (tmp_path / "conf" / "step" / "short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
-    monkeypatch.setattr("undogmatic.judges.composition.conf_folder", lambda: tmp_path / "conf")
+    monkeypatch.setattr("undogmatic.searchpath.conf_folder", lambda: tmp_path / "conf")
     texts = {"a": "Tema 69 do STF.", "b": "Não deve, porque pagou."}
     with pytest.raises(BudgetExceeded, match="3 calls were made"):
         twice = config("short", {"step": "short", "length": 1}, overrides=("engine.max_calls=3",), texts=texts)
@@ -124,7 +124,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
     assert {line["outcome"]["items"][0]["maker"] for line in second} == {"summarise-2 by patterns-1"}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert (metrics["calls"], metrics["input_tokens"], metrics["usd"]) == (4, 28, 2.0)
-    with pytest.raises(ConfigError, match=r"which is not in conf/step/\. Known: short"):
+    with pytest.raises(ConfigError, match=r"which is not in conf/step/\. Did you mean short"):
         Recipe(config("shorter")).build()
 
 

@@ -15,6 +15,7 @@ from undogmatic.models.calls import recording
 from undogmatic.models.decision import DecisionModel
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.records import Item, Rubric
 
@@ -27,7 +28,8 @@ def decision(stub: StubServer, **options: Any) -> DecisionModel:
 def judge(model: DecisionModel, prompt: Prompt, rubric: Rubric, text: str = "um texto") -> Reading:
     readout = DecisionReadout()
     readout.bind(model, prompt, rubric)
-    reading: Reading = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).reading
+    with dspy.context(lm=LanguageModel(model)):
+        reading: Reading = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).reading
     return reading
 
 

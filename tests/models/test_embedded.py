@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
@@ -80,7 +81,7 @@ def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: Embedd
     texts = ["Súmula 7.", "O fiador responde só pelo prazo que assinou, pois não anuiu ao resto.", "É cediço."]
 
     def scores(order: list[int]) -> dict[int, float]:
-        return {n: asyncio.run(readout.acall(item=Item(id="x", text=texts[n]))).reading.score for n in order}
+        return {n: reading_of(readout, model, Item(id="x", text=texts[n])).score for n in order}
 
     assert scores([0, 1, 2]) == scores([2, 1, 0])
 

@@ -73,9 +73,9 @@ class TestFromMlflow:
             import_from_mlflow(logged)
         said = str(error.value)
         first, failed, sure_one = (f"trace {trace_of(note, item)} (item {item})" for item in ("i0", "i1", "i2"))
-        assert f"{first}: `label` is 101, outside the scale 0-100 of rubric=toy" in said
-        assert f"{first}: `label` is 'muito', not a number on the scale 0-100" in said
-        assert f"{failed}: `label` is True, not a number on the scale 0-100" in said
+        assert f"{first}: `label` is 101, outside 0-100 of rubric=toy" in said
+        assert f"{first}: `label` is 'muito', not a number (0-100)" in said
+        assert f"{failed}: `label` is True, not a number (0-100)" in said
         assert f"{sure_one}: 'ana' labels the item 'i2' 60, but 50 at {sure_one}. Delete one" in said
         assert said.endswith("Nothing was imported.")
         assert not Path(logged, "labels.jsonl").exists()

@@ -83,8 +83,8 @@ class TestImport:
         with pytest.raises(DataError) as error:
             import_labels(run, fill(rows, "bad.csv"))
         said = str(error.value)
-        assert "bad.csv:2: `label` is 'much', not a number on the scale 0-100 of rubric=toy" in said
-        assert "bad.csv:3: `label` is 101, outside the scale 0-100 of rubric=toy" in said
+        assert "bad.csv:2: `label` is 'much', not a number (0-100) of rubric=toy" in said
+        assert "bad.csv:3: `label` is 101, outside 0-100 of rubric=toy" in said
         assert "bad.csv:4: the item 'zz' is not one of the 4" in said
         assert "bad.csv:6: 'ana' labels the item 'i2' 60, but 50 at bad.csv:5" in said
         assert "bad.csv:7: `label` is 'nan'" in said

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,16 +53,15 @@ class Judged:
     def parts(self) -> dict[str, Judged]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
         `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
-        pairs = list(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
-        if len(pairs) == 1:
+        names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        if len(names) == 1:
             return {"": self}
         found = {}
-        for judge, criterion in pairs:
-            several = sum(judge == other for other, _ in pairs) > 1
+        for (judge, criterion), name in names.items():
             rows = self.frame[(self.frame["judge"] == judge) & (self.frame["criterion"] == criterion)]
             others = [c for c in rows if c.startswith("details.") and rows[c].isna().all()]
             frame = rows.drop(columns=others).reset_index(drop=True)
-            found[metric_name(judge, criterion) if several else metric_name(judge)] = replace(self, frame=frame)
+            found[name] = replace(self, frame=frame)
         return found
 
     @property
@@ -249,6 +248,16 @@ def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> lis
         # Each starts from the same state, so that its intervals are those of a run with this judge alone.
         for result in analysis(own, copy.deepcopy(rng))
     ]
+
+
+def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """How each judge and criterion of a run is named: "" if it is the only one, `<judge>`, or `<judge>.<criterion>`
+    where that judge has several."""
+    said = list(dict.fromkeys(pairs))
+    if len(said) == 1:
+        return {said[0]: ""}
+    judges = [judge for judge, _ in said]
+    return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
 
 
 def metric_name(*parts: str) -> str:

@@ -11,7 +11,7 @@ from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.records import Rubric
 
 FEWEST = 3
-"""Fewest points, pairs or scores per group for which a picture says more than the numbers."""
+"""Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
 
 _BINS = 20
 
@@ -27,7 +27,7 @@ def interval(name: str, estimate: float, low: float, high: float) -> dict[str, f
 
 
 def too_few(figure: str, present: int, needed: int = FEWEST) -> Finding:
-    """A figure was left out: `present` of the `needed` points, pairs or scores."""
+    """A figure was left out: `present` of the `needed` marks, pairs or scores."""
     return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
 
 

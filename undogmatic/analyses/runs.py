@@ -1,4 +1,5 @@
-"""Scores of other runs over the same items, read from their folders."""
+"""Scores of other runs over the same items, read from their folders: of the same criterion, and where such a run has
+several judges, of the same judge."""
 
 from __future__ import annotations
 
@@ -32,23 +33,24 @@ def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
         DataError: A run is over other items.
     """
     own = set(judged.frame["item_id"])
+    judge, criterion = judged.frame.iloc[0][["judge", "criterion"]]
     taken = {judged.name}
     found = []
     for name, frame in judged.others.items():
         first = frame[frame["repeat"] == 0].set_index("item_id")["score"]
         found.append(_checked(OtherRun(_free(name, taken), first), own, f"the run {name!r}"))
     for key, folder in folders.items():
-        run = _read(folder, judged.digest, key)
+        run = _read(folder, judged.digest, key, (str(judge), str(criterion)))
         named = OtherRun(_free(run.name, taken), run.scores, run.differs)
         found.append(_checked(named, own, f"`{key}`: {folder}"))
     return found
 
 
-def _read(typed: str, digest: str | None, key: str) -> OtherRun:
+def _read(typed: str, digest: str | None, key: str, voice: tuple[str, str]) -> OtherRun:
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     there = folder.facts.get("dataset_digest")
     differs = digest is not None and there is not None and digest != there
-    return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(), differs)
+    return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(*voice), differs)
 
 
 def _checked(run: OtherRun, own: set[str], where: str) -> OtherRun:

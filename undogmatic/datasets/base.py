@@ -122,7 +122,7 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
 
 
 def seem_rescaled(given: Sequence[float], rubric: Rubric) -> str | None:
-    """What is odd about labels in the lowest tenth of a numeric scale (and not all on its end): 0-10 put for 0-100."""
+    """What is odd about labels that all lie in the lowest tenth of a numeric scale, and not all on its end."""
     low, high = rubric.minimum, rubric.maximum
     if not isinstance(rubric.scale, NumericScale) or not given or not low < max(given) <= low + (high - low) / 10:
         return None

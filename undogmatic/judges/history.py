@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.probe_file import rubric_digest
-from undogmatic.records import Rubric
+from undogmatic.records import Judgment, Rubric
 from undogmatic.runfolder import RunFolder
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         folder = RunFolder.open(typed, f"`judge.history[{n}]`")
         folder.check_finished()
         _check_scale(folder, rubric)
-        _check_member(folder, member, rubric, n)
-        tables.append(_labelled_texts(folder))
+        tables.append(_labelled_texts(folder, _check_member(folder, member, rubric, n)))
         _check_not_fitted(tables[-1], member, folder.named)
     _check_same_texts(folders, tables)
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
@@ -105,9 +104,21 @@ def _scale(rubric: Rubric) -> str:
     return f"rubric={rubric.name} (levels {levels}, {rubric.direction})"
 
 
-def _check_member(folder: RunFolder, member: Judge, rubric: Rubric, n: int) -> None:
-    """Was that run judged by this member? Compared are judge, readout, settings, model, and a prompt that is used."""
-    first = folder.judgments[0]
+def _check_member(folder: RunFolder, member: Judge, rubric: Rubric, n: int) -> tuple[str, str]:
+    """Judge and criterion of that run that this member is. Compared are judge, readout, settings, model, and a prompt
+    that is used."""
+    differ = []
+    for voice, judgment in folder.voices().items():
+        if not (found := _differences(judgment, member, rubric)):
+            return voice
+        differ.append("; ".join(found))
+    raise ConfigError(
+        f"{folder.named}, a run by another judge than judge.members[{n}]: {', nor '.join(differ)}. Give the runs in "
+        "the order of judge.members, or judge the labelled texts with this member."
+    )
+
+
+def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     there, sources = first.provenance, member.readouts()
     program = member.program_hash()
     models = {source.model.name for source in sources}
@@ -126,16 +137,12 @@ def _check_member(folder: RunFolder, member: Judge, rubric: Rubric, n: int) -> N
             f"the judge, its readout or their settings (judge={first.judge} readout={there.readout}, "
             f"{there.program_hash[:12]} there; judge={member.name} readout={readouts}, {program[:12]} here)"
         )
-    if differ:
-        raise ConfigError(
-            f"{folder.named}, a run by another judge than judge.members[{n}]: {'; '.join(differ)}. Give the runs in "
-            "the order of judge.members, or judge the labelled texts with this member."
-        )
+    return differ
 
 
-def _labelled_texts(folder: RunFolder) -> pd.DataFrame:
+def _labelled_texts(folder: RunFolder, voice: tuple[str, str]) -> pd.DataFrame:
     """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by item id."""
-    named, labels = folder.named, folder.labels()
+    named, labels = folder.named, folder.labels(*voice)
     if labels is None:
         raise DataError(
             f"{named}, a run over texts without labels. Judge labelled ones with this member: dataset=labelled, or a "
@@ -146,7 +153,7 @@ def _labelled_texts(folder: RunFolder) -> pd.DataFrame:
             f"{named}, whose labels.csv has no column `text_mark`: it is of an earlier version, so it is not known "
             f"which texts these are. Repeat that run's command with run.resume={folder.path}; nothing is asked again."
         )
-    table = labels.dropna(subset="label").join(folder.scores()["score"])
+    table = labels.dropna(subset="label").join(folder.scores(*voice)["score"])
     judged = int(table["score"].notna().sum())
     if judged < LEAST:
         raise DataError(

@@ -43,7 +43,7 @@ class LowVariance(Record):
 
 
 class LowConfidence(Record):
-    """The cheap judge's confidence (0-100) is below this."""
+    """The cheap judge's confidence (a percentage) is below this."""
 
     confidence_below: float = Field(default=50, ge=0, le=100)
 

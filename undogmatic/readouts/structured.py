@@ -119,7 +119,7 @@ def answer_fields(rubric: Rubric, prompt: Prompt) -> dict[str, Any]:
 
 
 def form(scale: Scale) -> str:
-    """How a value of the scale stands in the form that a model fills: 0-100, or "no" | "yes"."""
+    """How a value of the scale stands in the form that a model fills: 1-10, or "no" | "yes"."""
     if isinstance(scale, NumericScale):
         return f"{scale.minimum:g}-{scale.maximum:g}"
     return " | ".join(f'"{name}"' for name in scale.categories)

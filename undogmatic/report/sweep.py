@@ -21,7 +21,7 @@ MOST_JOBS = 12  # on the terminal; the report has all
 def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
-    question = words.text("common.sweep_question", jobs=len(sweep.jobs))
+    question = words.text("common.sweep_question", jobs=sweep.count)
     document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
     for part in (_verdict, _leaderboard, _failed, _further, _comparisons, _figures, _repeat):
         document.blocks.extend(part(sweep, words, folder))
@@ -50,12 +50,13 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
 def _verdict(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.verdict"))
     said = [words.say(finding) for finding in sweep.findings]
-    yield Paragraph(said[0] if said else words.text("common.no_verdict"), "verdict")
+    for sentence in said[: sweep.verdicts] or [words.text("common.no_verdict")]:
+        yield Paragraph(sentence, "verdict")
     if sweep.failed:
-        alert = words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=len(sweep.jobs))
+        alert = words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count)
         yield Paragraph(alert, "alert")
-    if len(said) > 1:
-        yield Bullets(said[1:])
+    if len(said) > sweep.verdicts:
+        yield Bullets(said[sweep.verdicts :])
 
 
 def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:

@@ -52,11 +52,11 @@ def show(run: FinishedRun, where: str | None) -> None:
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
     """Print how a sweep ended to stdout: verdict, leaderboard, failed jobs, paths."""
     words, console = Words.of(sweep), _console()
-    _say(console, "", *(words.say(finding) for finding in sweep.findings[:1]), style="bold")
+    _say(console, "", *(words.say(finding) for finding in sweep.findings[: sweep.verdicts]), style="bold")
     table = leaderboard(sweep, words, MOST_JOBS)
     if table is not None:
         _table(console, table)
-    _say(console, "", words.text("terminal.sweep_jobs", jobs=len(sweep.jobs), failed=len(sweep.failed)))
+    _say(console, "", words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     _say(console, *(f"  {job}: {message}" for job, message in sweep.failed), "")
     _paths(console, words, {"report": sweep.folder / "report.html"}, where)
 

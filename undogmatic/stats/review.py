@@ -93,7 +93,7 @@ def review_curve(
 def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
     """Area between guided and random review, divided by that between oracle and random: 1 oracle, 0 random.
 
-    Negative when the uncertainty points away from the errors, down to -1. Known as prediction rejection ratio.
+    Negative when the uncertainty leads away from the errors, down to -1. Known as prediction rejection ratio.
 
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).

@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 
 class CritiqueUncertainty(NamedTuple):
-    """`score_delta` is in points of 0-10, `confidence_interval` the revised range on 0-1."""
+    """`score_delta` is on 0-10, `confidence_interval` the revised range on 0-1."""
 
     level: Level
     score_delta: float

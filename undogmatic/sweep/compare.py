@@ -21,6 +21,8 @@ from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tes
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
+PARTS = ("judge", "criterion")
+"""Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
 MOST_CURVES = 7
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
@@ -49,17 +51,18 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     agreement = agree(found, finished)
     further = worth | {"worth_tests": tests, "costs": costs_table(finished, seed)}
     tables = {name: frame for name, frame in further.items() if len(frame)}
-    verdict = _verdict(table, headline, _with_headline(comparisons, tests, headline), found)
+    verdicts = _verdicts(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
         name=name,
         folder=folder,
         language=language,
         jobs=table,
-        choices=choices,
+        choices=(*choices, *(column for column in PARTS if column in table and column not in choices)),
         headline=headline,
         comparisons=comparisons,
         agreement=agreement,
-        findings=[verdict, *_findings(finished, choices, found, comparisons), *_worth_findings(finished, tests)],
+        verdicts=len(verdicts),
+        findings=[*verdicts, *_findings(finished, choices, found, comparisons), *_worth_findings(finished, tests)],
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
@@ -69,12 +72,13 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
 
 
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
-    """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not."""
+    """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not; of several
+    judges or criteria in one job each by its name too."""
     named: dict[str, Job] = {}
     for job in jobs:
-        label = ", ".join(job.overrides.get(key, "default") for key in choices)
-        if not label:
-            label = f"job {job.number}"
+        label = ", ".join(job.overrides.get(key, "default") for key in choices) or f"job {job.number}"
+        if job.part:
+            label = f"{label}, {job.part}"
         named[label if label not in named else f"{label} (job {job.number})"] = job
     return named
 
@@ -97,10 +101,12 @@ def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str
     if headline is not None:
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
+    parted = any(job.part for job in named.values())
     rows = []
     for label, job in named.items():
         row: dict[str, Any] = {"number": job.number, "name": label, "status": job.status}
         row |= {key: job.overrides.get(key, "default") for key in choices}
+        row |= dict(zip(PARTS, (job.judge, job.criterion), strict=True)) if parted else {}
         for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
             row[column] = job.metrics.get(f"{headline}{end}", np.nan)
         for metric in related[:MOST_INTERVALS]:
@@ -117,7 +123,11 @@ def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str
         return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
     ended = table["status"] == "finished"
     order = pd.DataFrame({"ended": ~ended, "headline": -table["headline"], "number": table["number"]})
-    return table.loc[order.sort_values(["ended", "headline", "number"]).index].reset_index(drop=True)
+    places = {criterion: n for n, criterion in enumerate(dict.fromkeys(job.criterion for job in named.values()))}
+    order["criterion"] = [places[job.criterion] for job in named.values()]
+    order = order.sort_values(["ended", "criterion", "headline", "number"], kind="stable")
+    table = table.loc[order.index].reset_index(drop=True)
+    return table if len(places) > 1 else table.drop(columns="criterion", errors="ignore")
 
 
 def _with_headline(comparisons: pd.DataFrame, tests: pd.DataFrame, headline: str | None) -> pd.DataFrame:
@@ -131,7 +141,7 @@ def _worth_findings(finished: Mapping[str, Job], tests: pd.DataFrame) -> list[Fi
     areas = {
         name: job.metrics["calibration.aurc"] for name, job in finished.items() if "calibration.aurc" in job.metrics
     }
-    if len(areas) > 1:
+    if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
         best = min(areas, key=lambda name: areas[name])
         metrics = finished[best].metrics
         values = {"best": best, "value": areas[best], "mae": metrics["calibration.mae"]}
@@ -165,6 +175,16 @@ def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
+
+
+def _verdicts(
+    table: pd.DataFrame, headline: str | None, comparisons: pd.DataFrame, found: Sequence[Pair]
+) -> list[Finding]:
+    """A verdict, or one per criterion where several were judged: what is high on one says nothing of another."""
+    finished = table[table["status"] == "finished"]
+    if "criterion" not in table or finished.empty or headline is None:
+        return [_verdict(table, headline, comparisons, found)]
+    return [_verdict(own, headline, comparisons, found) for _, own in finished.groupby("criterion", sort=False)]
 
 
 def _verdict(table: pd.DataFrame, headline: str | None, comparisons: pd.DataFrame, found: Sequence[Pair]) -> Finding:
@@ -249,7 +269,10 @@ def _findings(
     if same:
         listed = "; ".join(f"{pair.left} = {pair.right}" for pair in same)
         findings.append(Finding("sweep.identical", {"n": len(same), "names": listed}))
-    possible = len(finished) * (len(finished) - 1) // 2
+    criteria = Counter(job.criterion for job in finished.values())
+    if len(criteria) > 1:
+        findings.append(Finding("sweep.other_criteria", {"names": ", ".join(criteria)}))
+    possible = sum(n * (n - 1) // 2 for n in criteria.values())
     if len(found) < possible:
         findings.append(Finding("sweep.other_items", {"n": possible - len(found), "total": possible}))
     tested = comparisons[comparisons["p_holm"].notna()]
@@ -280,7 +303,8 @@ def _figures(
         cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
         if cost in ranked and ranked[cost].notna().all():
             cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
-            cloud["labels"] = ranked["number"].map(str).tolist()  # names would cover one another
+            marks = ranked[["number", *(c for c in PARTS if c in ranked)]].astype(str)
+            cloud["labels"] = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
             figures.append(FigureData("cost", "scatter", cloud | {"x_label": cost, "y_label": headline}))
     if len(agreement) >= FEWEST_FOR_HEATMAP:
         figures.append(FigureData("agreement", "heatmap", _matrix(agreement)))

@@ -1,26 +1,30 @@
-"""The folders of a sweep's jobs, read back: settings, scores, metrics, and why a job has no result."""
+"""The folders of a sweep's jobs, read back: settings, scores, metrics, and why a job has no result.
+
+A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
+from undogmatic.analyses.base import part_names
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError
-from undogmatic.records import Rubric
-from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, RunFolder
+from undogmatic.records import OVERALL, Cost, Rubric, Verdict
+from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, SCORES, RunFolder
 
-ITEMS = "items_calibration.csv"
+ITEMS = "items_{name}.csv"
 Status = Literal["finished", "stopped", "failed"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job of a sweep.
+    """One job of a sweep, or of such a job what one judge says on one criterion.
 
     Attributes:
         number: Its place in the sweep, and the name of its folder.
@@ -34,6 +38,8 @@ class Job:
         items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
+        judge, criterion: Whose scores these are, and of what.
+        part: Judge, or judge and criterion, by which it is known among those of its job; "" if there is no other.
     """
 
     number: int
@@ -46,6 +52,9 @@ class Job:
     message: str | None = None
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    judge: str = ""
+    criterion: str = OVERALL
+    part: str = ""
 
     @property
     def rubric(self) -> Rubric:
@@ -59,9 +68,10 @@ class Job:
 
 
 def read_jobs(folder: Path) -> list[Job]:
-    """The jobs of a sweep's folder by number. A job that never began has no folder and is not among them."""
+    """The jobs of a sweep's folder by number, one per judge and criterion of each. A job that never began has no folder
+    and is not among them."""
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
-    return [_read(folder / str(number), number) for number in numbers]
+    return [job for number in numbers for job in _read(folder / str(number), number)]
 
 
 def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -70,14 +80,14 @@ def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
     return tuple(k for k in keys if len({job.overrides.get(k) for job in jobs}) > 1)
 
 
-def _read(path: Path, number: int) -> Job:
+def _read(path: Path, number: int) -> list[Job]:
     folder = RunFolder(path)
     error = path / ERROR_FILE
     message = error.read_text(encoding="utf-8").strip() if error.is_file() else None
     facts: Mapping[str, Any] = {}
     overrides: list[str] = []
     config: dict[str, Any] = {}
-    result: dict[str, Any] = {"metrics": {}, "scores": pd.DataFrame()}
+    results: list[dict[str, Any]] = [{"metrics": {}, "scores": pd.DataFrame()}]
     status: Status = "finished"
     try:
         # A kill may have come before any of them was written.
@@ -89,39 +99,90 @@ def _read(path: Path, number: int) -> Job:
         elif facts.get("status") != "finished":
             status, message = "stopped", "it did not come to its end (killed?)"
         else:
-            costs = _costs(folder)
-            result = {
-                "metrics": folder.json(METRICS),
-                "scores": _scores(folder, costs),
-                "items": _items(folder),
-                "costs": costs,
-            }
+            results = _results(folder)
     except DataError as damage:
         status, message = "failed", str(damage)
-    return Job(
+    job = Job(
         number=number,
         overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
         config=config,
         facts=facts,
+        metrics={},
+        scores=pd.DataFrame(),
         status=status,
         message=message,
-        **result,
     )
+    return [replace(job, **{"facts": facts} | result) for result in results]
 
 
-def _costs(folder: RunFolder) -> pd.DataFrame:
-    found = folder.judgments
-    return pd.DataFrame([{"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump() for j in found])
+def _results(folder: RunFolder) -> list[dict[str, Any]]:
+    """What sets apart the jobs as which this one is read."""
+    table, voices = folder.table(SCORES), list(folder.voices())
+    if "judge" in table:  # also one that came to no item, because a step had failed
+        voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+    names = part_names(voices)
+    return [_result(folder, voice, name, names) for voice, name in names.items()]
 
 
-def _scores(folder: RunFolder, costs: pd.DataFrame) -> pd.DataFrame:
-    read, labels = folder.scores(), folder.labels()
+def _result(
+    folder: RunFolder, voice: tuple[str, str], name: str, names: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    judge, criterion = voice
+    # What a judge of several criteria took is noted with the first of them.
+    payer = next(pair for pair in names if pair[0] == judge)
+    costs = pd.DataFrame(
+        [
+            {"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump()
+            for j in folder.judgments
+            if (j.judge, j.criterion) == payer
+        ],
+        columns=["item_id", "repeat", *Cost.model_fields],
+    )
+    return {
+        "judge": judge,
+        "criterion": criterion,
+        "part": name,
+        "facts": _facts(folder, names),
+        "metrics": _metrics(folder, voice, names, costs),
+        "scores": _scores(folder, voice, payer, costs),
+        "items": _items(folder, name),
+        "costs": costs,
+    }
+
+
+def _facts(folder: RunFolder, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Those of the run, with its headline as an analysis calls it where it reads one judge and criterion."""
+    headline = str(folder.facts.get("headline"))
+    own = [headline.removeprefix(f"{name}.") for name in names.values() if name and headline.startswith(f"{name}.")]
+    return {**folder.facts, **({"headline": own[0]} if own else {})}
+
+
+def _metrics(
+    folder: RunFolder, voice: tuple[str, str], names: Mapping[tuple[str, str], str], costs: pd.DataFrame
+) -> dict[str, float]:
+    """Those of the run; of one among several, its own without its name in front, and those of all together."""
+    whole = folder.json(METRICS)
+    if not names[voice]:
+        return whole
+    front = f"{names[voice]}."
+    others = tuple(f"{name}." for name in names.values())
+    judged = [j for j in folder.judgments if (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)]
+    asked = len(folder.scores(*voice)) * (1 + max((j.repeat for j in folder.judgments), default=0))
+    found = {key: value for key, value in whole.items() if "." in key and not key.startswith(others)}
+    found |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
+    found |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
+    return found | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
+
+
+def _scores(folder: RunFolder, voice: tuple[str, str], payer: tuple[str, str], costs: pd.DataFrame) -> pd.DataFrame:
+    read, labels = folder.scores(*voice), folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
-    read["seconds"] = read["seconds"].mask(read.index.isin(cached))
+    read["seconds"] = folder.scores(*payer)["seconds"].mask(read.index.isin(cached))
     if labels is not None:
         read = read.join(labels["label"])
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
 
 
-def _items(folder: RunFolder) -> pd.DataFrame:
-    return folder.table(ITEMS).set_index("item_id") if folder.has(ITEMS) else pd.DataFrame()
+def _items(folder: RunFolder, part: str) -> pd.DataFrame:
+    name = ITEMS.format(name=f"{part}.calibration" if part else "calibration")
+    return folder.table(name).set_index("item_id") if folder.has(name) else pd.DataFrame()

@@ -53,7 +53,8 @@ class Pair(NamedTuple):
 
 
 def pairs(jobs: Mapping[str, Job]) -> Iterator[Pair]:
-    """Every two of these finished jobs that judged the same dataset and have FEWEST scored items in common."""
+    """Every two of these finished jobs that judged the same items for the same criterion and have FEWEST scored ones in
+    common."""
     for (left, one), (right, other) in combinations(jobs.items(), 2):
         if same_items(one, other):
             both = one.scores["score"].notna() & other.scores["score"].reindex(one.scores.index).notna()
@@ -63,10 +64,9 @@ def pairs(jobs: Mapping[str, Job]) -> Iterator[Pair]:
 
 
 def same_items(one: Job, other: Job) -> bool:
-    """Whether two jobs judged the same items, texts included."""
-    return one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and set(one.scores.index) == set(
-        other.scores.index
-    )
+    """Whether two jobs judged the same items, texts included, for the same criterion."""
+    same = one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and one.criterion == other.criterion
+    return same and set(one.scores.index) == set(other.scores.index)
 
 
 def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], seed: int) -> pd.DataFrame:

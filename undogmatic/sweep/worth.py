@@ -93,6 +93,8 @@ def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for (left, one), (right, other) in combinations(items.items(), 2):
         both = one.index.intersection(other.index)
+        if finished[left].criterion != finished[right].criterion:
+            continue
         if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
         a, b = one.loc[both], other.loc[both]

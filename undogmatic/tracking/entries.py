@@ -94,7 +94,7 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None
 def sweep_metrics(result: SweepResult) -> dict[str, float]:
     """How many jobs ended how, and the best job's numbers."""
     finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
-    metrics = {"sweep.jobs": float(len(result.jobs)), "sweep.failed": float(len(result.failed))}
+    metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
     if result.headline is not None and len(finished) and finished["headline"].notna().any():
         best = finished.iloc[0]
         metrics |= {
