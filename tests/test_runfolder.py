@@ -111,12 +111,6 @@ def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
     where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
     verdict = {"kind": "verdict", "score": 1}
     one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
-        "item_id": "a",
-        "judge": "score",
-        "outcome": {"kind": "verdict", "score": 1},
-        "cost": {},
-        "provenance": where,
-    }
     for n, score in enumerate(("1", "high")):
         files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
         files |= {"scores_csv": f"item_id,score,seconds\na,{score},0\n", "judgments_jsonl": json.dumps(one) + "\n"}
