@@ -10,6 +10,7 @@ Prints, judges nothing.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import statistics
 import tempfile
 import time
@@ -51,7 +52,7 @@ def pipeline(items: list[Item], overrides: list[str]) -> Callable[[], None]:
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            _, judged = LocalEngine(cache=False).run(parts, items, Journals(Path(folder)))
+            _, judged = asyncio.run(LocalEngine(cache=False).arun(parts, items, Journals(Path(folder))))
             failed = [j.outcome for j in judged if j.score is None]
             if failed:
                 raise SystemExit(f"{len(failed)} judgments failed, the first: {failed[0]}")

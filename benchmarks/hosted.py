@@ -98,7 +98,7 @@ def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
     engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
     clock, processor = time.perf_counter(), time.process_time()
-    _, judgments = engine.run(parts, todo, Journals(folder))
+    _, judgments = asyncio.run(engine.arun(parts, todo, Journals(folder)))
     pace = Pace.since(clock, processor, len(todo))
     assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
     return pace

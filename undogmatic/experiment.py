@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import time
@@ -113,7 +114,7 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
     total = None if parts.steps else len(items) * repeats * len(parts.expected())
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
-            engine.run(recipe, items, journals, repeats, progress.step)
+            asyncio.run(engine.arun(recipe, items, journals, repeats, progress.step))
     except UndogmaticError as error:
         found, _, frame = reached()
         keep_scores(folder, found, frame)

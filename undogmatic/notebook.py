@@ -206,7 +206,7 @@ class _bar:
 
 def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
     frame = tabulate(items, judgments, repeats, parts.expected())
-    outcomes = {(j.item_id, j.judge, j.criterion, j.repeat): j.outcome for j in judgments}
+    outcomes = {j.key: j.outcome for j in judgments}
     said: list[dict[str, Any]] = []
     for key in zip(frame["item_id"], frame["judge"], frame["criterion"], frame["repeat"], strict=True):
         outcome = outcomes.get(key)

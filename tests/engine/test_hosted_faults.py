@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -58,7 +59,7 @@ class Run:
         options |= {"cache_dir": str(self.folder / "cache")} | engine
         parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(ScoreJudge(readout), self.provenance),))
         journals = Journals(folder if folder is not None else self.folder)
-        return LocalEngine(**options).run(parts, ITEMS, journals)[1]
+        return asyncio.run(LocalEngine(**options).arun(parts, ITEMS, journals))[1]
 
     def kept(self) -> list[Judgment]:
         return list(read_records(self.path, Judgment))

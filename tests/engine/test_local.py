@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,9 +39,8 @@ class Bench:
 
     def run(self, folder: Path | None, repeats: int = 1, **engine: object) -> list[Judgment]:
         options = {"cache": False, "backoff": 0.0} | engine
-        items, judgments = LocalEngine(**options).run(  # type: ignore[arg-type]
-            self.parts, ITEMS, Journals(folder), repeats
-        )
+        engine: Any = LocalEngine(**options)  # type: ignore[arg-type]
+        items, judgments = asyncio.run(engine.arun(self.parts, ITEMS, Journals(folder), repeats))
         assert items == ITEMS
         return judgments
 

@@ -162,17 +162,6 @@ class LocalEngine:
                     each(record)
         return journals.results(items, recipe.build().judges, repeats)
 
-    def run(
-        self,
-        recipe: Buildable,
-        items: Sequence[Item],
-        journals: Journals,
-        repeats: int = 1,
-        each: Callable[[Judgment | Made], None] | None = None,
-    ) -> tuple[list[Item], list[Judgment]]:
-        """`arun` where no event loop is running."""
-        return asyncio.run(self.arun(recipe, items, journals, repeats, each))
-
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
     assert isinstance(outcome, Failure)

@@ -41,7 +41,7 @@ class CalibrationProbeJudge(Judge):
         context = {"initial": written(initial, self.rubric)}
         accuracy: float = (await self.accuracy.acall(item=item, context=context)).answer.accuracy
         level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level
-        reading = initial._replace(
+        return initial._replace(
             confidence=accuracy,
             confidence_source="stated" if self.asker.in_words else "procedure",
             uncertainty=level,
@@ -49,7 +49,6 @@ class CalibrationProbeJudge(Judge):
             review=level == "high",
             details=initial.details | {"estimated_accuracy": accuracy},
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (*self.initial.readouts(), self.asker)

@@ -107,7 +107,7 @@ class DebateJudge(Judge):
         stated = context["confidence"] if distribution is None else distribution.confidence
         if stated is not None:
             details["stated_confidence"] = stated
-        reading = Reading(
+        return Reading(
             score=final,
             distribution=distribution,
             interval=rubric.interval(found.confidence_interval),
@@ -120,7 +120,6 @@ class DebateJudge(Judge):
             review=found.level == "high",
             details=details,
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)

@@ -74,7 +74,7 @@ class DevilsAdvocateJudge(Judge):
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
         if critique.confidence is not None:
             details["stated_confidence"] = critique.confidence
-        reading = initial._replace(
+        return initial._replace(
             interval=rubric.interval(found.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
             confidence_source="procedure",
@@ -84,7 +84,6 @@ class DevilsAdvocateJudge(Judge):
             review=found.recommend_human_review,
             details=initial.details | details,
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (*self.initial.readouts(), self.asker)

@@ -70,7 +70,7 @@ class DistributionalJudge(Judge):
         distribution = ScoreDistribution(values=levels, probabilities=found.probabilities)
         interval = quantile_interval(found.probabilities, levels) if self.rubric.scale.ordered else None
         details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
-        reading = entropy_reading(
+        return entropy_reading(
             distribution,
             interval=None if interval is None else (float(interval.low), float(interval.high)),
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
@@ -80,7 +80,6 @@ class DistributionalJudge(Judge):
             review=found.band == "high",
             details=details,
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)

@@ -69,7 +69,7 @@ class RedBlueJudge(Judge):
         stated = answer.confidence if distribution is None else distribution.confidence
         if stated is not None:
             details["stated_confidence"] = stated
-        reading = Reading(
+        return Reading(
             score=answer.final_score,
             distribution=distribution,
             confidence=100 * (1 - 2 * doubt),
@@ -81,7 +81,6 @@ class RedBlueJudge(Judge):
             review=found.level == "high",
             details=details,
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)

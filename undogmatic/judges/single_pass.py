@@ -60,13 +60,12 @@ class SinglePassJudge(Judge):
         rubric = self.rubric
         ends = (10 * rubric.share(answer.range_low), 10 * rubric.share(answer.range_high))
         level = critique_uncertainty(10 * rubric.share(answer.score), 0.0, ends, 0).level
-        reading = reading._replace(
+        return reading._replace(
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,
             review=level == "high",
             details=reading.details | {"width": answer.range_high - answer.range_low},
         )
-        return reading
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,) if self.initial is None else (*self.initial.readouts(), self.asker)

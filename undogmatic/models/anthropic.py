@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from undogmatic.errors import RefusedAnswer, UnparseableAnswer
-from undogmatic.models.hosted import HostedModel
+from undogmatic.models.hosted import HostedModel, changed
 from undogmatic.models.http import RAW_LIMIT
 from undogmatic.models.prices import Price
 from undogmatic.models.wire import Tokens, count, given, make_response, plain_text, system_text, wire_role
@@ -45,13 +45,7 @@ class AnthropicModel(HostedModel):
         sampling: bool = True,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        options: dict[str, Any] = {}
-        if json_mode != "schema":
-            options["json_mode"] = json_mode
-        if not sampling:
-            options["sampling"] = False
-        if extra:
-            options["extra"] = extra
+        options = changed(json_mode=(json_mode, "schema"), sampling=(sampling, True), extra=(extra or None, None))
         super().__init__(name, api_base, key_env, price, "anthropic", options)
         self._json_mode, self._sampling, self._extra = json_mode, sampling, extra or {}
 

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 JsonMode = Literal["schema", "object", "off"]
 
 
+def changed(**settings: tuple[Any, Any]) -> dict[str, Any]:
+    """The settings that differ from their defaults, of (value, default) each: these become part of the identity."""
+    return {name: value for name, (value, default) in settings.items() if value != default}
+
+
 class HostedModel(Model):
     """A model that answers JSON with JSON over HTTP.
 
@@ -140,16 +145,11 @@ class ChatModel(HostedModel):
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        options: dict[str, Any] = {}
-        if json_mode != "schema":
-            options["json_mode"] = json_mode
-        if not sampling:
-            options["sampling"] = False
-        if reasoning_effort is not None:
-            options["reasoning_effort"] = reasoning_effort
-        if extra:
-            options["extra"] = extra
         self._provider = provider
+        effort, further = (reasoning_effort, None), (extra or None, None)
+        options = changed(
+            json_mode=(json_mode, "schema"), sampling=(sampling, True), reasoning_effort=effort, extra=further
+        )
         super().__init__(name, api_base, key_env, price, provider, options)
         self._json_mode, self._sampling, self._max_tokens_field = json_mode, sampling, max_tokens_field
         self._fixed: dict[str, Any] = dict(extra or {})
