@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,7 +72,7 @@ def held_out_raw(features: np.ndarray, labels: np.ndarray, folds: np.ndarray, pe
     return raw
 
 
-def calibrate(raw: np.ndarray, labels: np.ndarray, coverage: float = COVERAGE) -> Calibration:
+def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
     """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
 
     The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
@@ -87,7 +87,7 @@ def calibrate(raw: np.ndarray, labels: np.ndarray, coverage: float = COVERAGE) -
     for members in np.array_split(order, max(1, len(order) // PER_BIN)):
         left = np.sort(labels[members] - scores[members])
         n = left.size
-        reach = min(n, int(np.ceil((n + 1) * (1 + coverage) / 2)))
+        reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
     return Calibration(
         raw_knots, score_knots, *(np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
@@ -223,9 +223,7 @@ def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
     return {"model": model.name, "model_sha256": getattr(model, "sha256"), "views": tuple(views), "versions": versions}  # noqa: B009
 
 
-async def read_features(
-    model: Any, texts: Sequence[str], views: Sequence[View], engine: Any, progress: Callable[[int], None] | None = None
-) -> np.ndarray:
+async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
     """All views of all texts, shape (n_texts, n_features), through the engine's cache."""
     from undogmatic.models.calls import Gateway, ReplyCache
 
