@@ -57,7 +57,7 @@ def compare(pairs: Pairs, a: str, b: str, settings: Settings, rng: np.random.Gen
         a,
         b,
         d,
-        paired.bootstrap_interval(d, _mean, rng, level, resamples) if d.size > 1 else None,
+        paired.bootstrap_interval(d, np.mean, rng, level, resamples) if d.size > 1 else None,
         paired.rank_biserial(d) if np.any(d != 0) else None,
         paired.share_in_direction(d, direction, level),
         paired.wilcoxon(d, zero_method),
@@ -126,10 +126,6 @@ def table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
         for one, p_holm in zip(comparisons, adjusted, strict=True)
     ]
     return pd.DataFrame(rows)
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(np.mean(values))
 
 
 def _median(values: NDArray[np.float64]) -> float:

@@ -57,7 +57,7 @@ def interval_quality(
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
-        bootstrap_interval(values, _mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
+        bootstrap_interval(values, np.mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
     )
     inside = proportion.proportion((bottom <= y) & (y <= top), level)
     return IntervalQuality(inside, nominal, width, total)
@@ -76,7 +76,3 @@ def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: 
     missed = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
     scores: Array = top - bottom + 2 / (1 - nominal) * missed
     return scores
-
-
-def _mean(values: Array) -> float:
-    return float(np.mean(values))

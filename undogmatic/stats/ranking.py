@@ -180,7 +180,7 @@ def mean_absolute_error(
         Efron (1987), doi:10.1080/01621459.1987.10478410
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return bootstrap_interval(np.abs(first - second), _mean, rng, level, n_resamples, groups=groups)
+    return bootstrap_interval(np.abs(first - second), np.mean, rng, level, n_resamples, groups=groups)
 
 
 def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
@@ -234,7 +234,3 @@ def _rank_correlation(columns: NDArray[np.float64]) -> float:
     x, y = stats.rankdata(columns, axis=0).T - (len(columns) + 1) / 2
     scale = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / scale if scale > 0 else float("nan")
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(np.mean(values))

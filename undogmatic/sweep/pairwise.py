@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from undogmatic.stats import agreement, paired
 from undogmatic.sweep.jobs import Job
@@ -134,7 +133,7 @@ def _row(pair: Pair, measure: str, job: Job, seed: int) -> dict[str, Any] | None
 def mean_interval(values: pd.Series, seed: int, groups: Sequence[str] | None) -> paired.BootstrapInterval:
     """Bootstrap interval of a mean, the same wherever it is asked for; `groups` are resampled whole."""
     rng = np.random.default_rng(seed)
-    return paired.bootstrap_interval(values, _mean, rng, n_resamples=RESAMPLES, groups=groups)
+    return paired.bootstrap_interval(values, np.mean, rng, n_resamples=RESAMPLES, groups=groups)
 
 
 def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
@@ -209,7 +208,3 @@ def overall_alpha(jobs: Mapping[str, Job]) -> tuple[agreement.Alpha, int] | None
     if not np.any(np.sum(~np.isnan(ratings), axis=0) >= 2):
         return None
     return agreement.krippendorff_alpha(ratings), len(several)
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(np.mean(values))
