@@ -22,6 +22,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     metrics, config = run.metrics, run.config
     split = config["dataset"].get("split")
     repeats = int(run.frame["repeat"].nunique())
+    parts = ", ".join(run.parts.values())
     seconds = metrics.get("judging_seconds", 0.0)
     facts = {
         "model": f"{run.choices['model']}: {run.model_name}",
@@ -43,7 +44,8 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
             total=len(run.frame),
             items=len(run.items),
             repeats=repeats,
-        ),
+        )
+        + (f": {parts}" if parts else ""),
         "failed": failure_counts(run, words) or "0",
         "calls": words.number(metrics["calls"], "d"),
         "cached": words.number(metrics["calls_cached"], "d"),
@@ -95,7 +97,8 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     for way in run.asked:
         if len(run.asked) > 1:
             named = {"readout": way.readout, "prompt": way.prompt, "model": way.model}
-            yield Heading(words.text("common.prompt_way", **named), level=3)
+            said = words.text("common.prompt_way", **named)
+            yield Heading(f"{way.judge}: {said}" if way.judge else said, level=3)
         yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
         if way.text:
             yield Code(way.text)
