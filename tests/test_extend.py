@@ -184,6 +184,14 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     )
     done = command(f"undogmatic run {own}", here)
     assert done.status == 0, done.err
+    report = (here / "out/sides/report.md").read_text(encoding="utf-8")
+    assert "undogmatic.run experiment=support" in report  # the folder is the project file's
+    (here / "undogmatic.toml").write_text('modules = ["my"]\n')
+    for words in (f"--config-dir my/conf {own}", f"'hydra.searchpath=[file://my/conf]' {own}"):
+        assert command(f"undogmatic run {words}", here).status == 0
+        report = (here / "out/sides/report.md").read_text(encoding="utf-8")
+        assert words.replace(" hydra.run.dir=out/sides", "") in report
+    write_files(here)
     assert "sides.accuracy: " in done.out and "sides.completeness: " in done.out
     found = json.loads((here / "out/sides/metrics.json").read_text(encoding="utf-8"))
     assert found["sides.accuracy.labelled.spearman"] > 0.9

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
@@ -144,7 +145,19 @@ def overrides_of(folder: Path) -> list[str] | None:
     if not path.is_file():
         return None
     typed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [str(o) for o in typed if not str(o).startswith("run.resume=")]
+    return [*folders_of(folder / ".hydra" / "hydra.yaml"), *(str(o) for o in typed if not o.startswith("run.resume="))]
+
+
+def folders_of(noted: Path) -> list[str]:
+    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    if not noted.is_file():
+        return []
+    own = yaml.safe_load(noted.read_text(encoding="utf-8"))["hydra"]
+    sources = own.get("runtime", {}).get("config_sources") or []
+    named = [str(as_typed(Path(source["path"]))) for source in sources if source["provider"] == "command-line"]
+    typed = own.get("overrides", {}).get("hydra") or []
+    searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
+    return [*(word for folder in named for word in ("--config-dir", folder)), *searched]
 
 
 def command(overrides: Sequence[str]) -> str:
