@@ -24,6 +24,7 @@ from undogmatic.cli import main
 from undogmatic.config import resolve, settings
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
+from undogmatic.notebook import judge
 from undogmatic.paths import conf_folder
 
 PACKAGE = conf_folder().parent
@@ -174,6 +175,34 @@ DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="ut
 GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for group in default)
 
 
+def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) -> None:
+    rows = ["id,question,answer,label.accuracy,label.completeness"]
+    rows += [f"{n},Q,{'word ' * 8 * n}.,{1 + n},{9 - n}" for n in range(1, 7)]
+    put(here / "rated.csv", "\n".join(rows) + "\n")
+    own = (
+        "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled hydra.run.dir=out/sides"
+    )
+    done = command(f"undogmatic run {own}", here)
+    assert done.status == 0, done.err
+    report = (here / "out/sides/report.md").read_text(encoding="utf-8")
+    assert "undogmatic.run experiment=support" in report  # the folder is the project file's
+    (here / "undogmatic.toml").write_text('modules = ["my"]\n')
+    for words in (f"--config-dir my/conf {own}", f"'hydra.searchpath=[file://my/conf]' {own}"):
+        assert command(f"undogmatic run {words}", here).status == 0
+        report = (here / "out/sides/report.md").read_text(encoding="utf-8")
+        assert words.replace(" hydra.run.dir=out/sides", "") in report
+    write_files(here)
+    assert "sides.accuracy: " in done.out and "sides.completeness: " in done.out
+    found = json.loads((here / "out/sides/metrics.json").read_text(encoding="utf-8"))
+    assert found["sides.accuracy.labelled.spearman"] > 0.9
+    assert found["sides.completeness.labelled.spearman"] < -0.9
+    words = ["experiment=support", "judges=[sides,score]"]
+    table = judge(pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}), overrides=words, progress=False)
+    voices = [("sides", "accuracy"), ("sides", "completeness"), ("score", "overall")]
+    assert list(zip(table["judge"], table["criterion"], strict=True)) == voices
+    assert table["score"].iloc[0] == table["score"].iloc[2] > table["score"].iloc[1]
+
+
 def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
     overrides = []
     for group in GROUPS:
@@ -225,8 +254,8 @@ def test_what_is_mistyped_is_named_with_what_the_users_folders_have(
 def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> None:
     put(here / "my/conf/prompt/brief.yaml", FILES["my/conf/prompt/helpful_en.yaml"].replace("helpful_en", "brief"))
     chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=panel"]
-    judge = Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"])).build().judge
-    assert [source.prompt.id for source in judge.readouts()] == ["helpful_en", "brief"]
+    panel = Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"])).build().judge
+    assert [source.prompt.id for source in panel.readouts()] == ["helpful_en", "brief"]
     with pytest.raises(ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"):
         Recipe(compose_config([*chosen, "judge.members=[first_haf]"])).build()
     put(here / "my/conf/judge/broken.yaml", "tolerance: [1\n_target_: x\n")

@@ -170,7 +170,11 @@ def _finished(
         metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        asked=Asked.by(source for step in parts.judges for source in step.judge.readouts()),
+        asked=[
+            way
+            for step in parts.judges
+            for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
+        ],
         fitted=parts.fitted(judged.items),
         model_name=parts.model.name,
         dataset_digest=manifest.dataset_digest,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
@@ -38,6 +38,7 @@ class Asked:
     """One way in which a judge asks a model.
 
     Attributes:
+        judge: Its name, where the run has several; "" else.
         readout, model, prompt: Their names.
         uses_prompt: Whether the prompt variant reaches the model this way.
         text: What the model is shown besides the judged text, demonstrations included.
@@ -48,11 +49,12 @@ class Asked:
     prompt: str
     uses_prompt: bool
     text: str
+    judge: str = ""
 
     @classmethod
-    def by(cls, sources: Iterable[Source]) -> tuple[Asked, ...]:
-        """The ways of these readouts and askers, each once."""
-        ways = (cls(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown()) for s in sources)
+    def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
+        """The ways of these readouts and askers of a judge, each once."""
+        ways = (cls(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown(), judge) for s in sources)
         return tuple(dict.fromkeys(ways))
 
 
@@ -104,6 +106,11 @@ class FinishedRun:
     texts: Sequence[Path] = ()
     model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
+
+    @property
+    def parts(self) -> dict[tuple[str, str], str]:
+        """What each judge and criterion is called in the report; "" if there is no other."""
+        return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
 
     @property
     def uses_prompt(self) -> bool:

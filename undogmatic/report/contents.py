@@ -56,17 +56,20 @@ def prompt_note(run: FinishedRun, words: Words) -> str:
     )
 
 
-def review_note(run: FinishedRun, words: Words) -> str | None:
-    """How many texts the judge is how sure of, and how many it marks for review; None for a judge without levels."""
-    first = run.frame[run.frame["repeat"] == 0]
-    levels = first["uncertainty"].dropna()
-    if levels.empty:
-        return None
-    counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
-    counts["without"] = int(first["error"].isna().sum()) - len(levels)
-    return words.text(
-        "common.note.review", flagged=int(first["review"].sum()), folder=str(as_typed(run.folder)), **counts
-    )
+def review_notes(run: FinishedRun, words: Words) -> list[str]:
+    """Of each judge with levels: how many texts it is how sure of, and how many it marks for review."""
+    notes = []
+    for (judge, criterion), part in run.parts.items():
+        own = (run.frame["judge"] == judge) & (run.frame["criterion"] == criterion) & (run.frame["repeat"] == 0)
+        first = run.frame[own]
+        levels = first["uncertainty"].dropna()
+        if levels.empty:
+            continue
+        counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
+        counts |= {"without": int(first["error"].isna().sum()) - len(levels), "flagged": int(first["review"].sum())}
+        said = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
+        notes.append(f"{part}: {said}" if part else said)
+    return notes
 
 
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -124,10 +127,7 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [readout_note(run, words)]
     notes.append(prompt_note(run, words))
-    reviewed = review_note(run, words)
-    if reviewed is not None:
-        notes.append(reviewed)
-    notes += repeatability_notes(run, words)
+    notes += [*review_notes(run, words), *repeatability_notes(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     limit = run.config["run"].get("limit")

@@ -33,7 +33,7 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
         outcome = judgment.outcome if judgment is not None else None
         message = outcome.message if isinstance(outcome, Failure) else ""
         kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
-        rows.append((str(row["item_id"]), kind, shorten(message)))
+        rows.append((_named(row, run), kind, shorten(message)))
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
     yield Table(headers, rows[:MOST_FAILURES])
     if len(rows) > MOST_FAILURES:
@@ -62,7 +62,14 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
-            yield _item(row, by_key[_key(row)], texts[row["item_id"]], words)
+            about = _named(row, run), texts[row["item_id"]]
+            yield _item(row, by_key[_key(row)], about, words)
+
+
+def _named(row: Mapping[Any, Any], run: FinishedRun) -> str:
+    """The item, and whose judgment of it this is where there are several."""
+    part = run.parts[row["judge"], row["criterion"]]
+    return f"{row['item_id']}, {part}" if part else str(row["item_id"])
 
 
 def _by_key(run: FinishedRun) -> dict[tuple[Any, ...], Judgment]:
@@ -84,7 +91,7 @@ def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
     return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
 
 
-def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -> Quote:
+def _item(row: Mapping[Any, Any], judgment: Judgment, about: tuple[str, str], words: Words) -> Quote:
     verdict = judgment.outcome
     assert isinstance(verdict, Verdict)
     said = [] if verdict.score is None else [words.text("common.item_score", score=verdict.score)]
@@ -106,7 +113,8 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, text: str, words: Words) -
     if verdict.details:
         details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
         below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
-    return Quote(f"{row['item_id']}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
+    named, text = about
+    return Quote(f"{named}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
 
 
 def shorten(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
@@ -22,6 +23,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     metrics, config = run.metrics, run.config
     split = config["dataset"].get("split")
     repeats = int(run.frame["repeat"].nunique())
+    parts = ", ".join(run.parts.values())
     seconds = metrics.get("judging_seconds", 0.0)
     facts = {
         "model": f"{run.choices['model']}: {run.model_name}",
@@ -43,7 +45,8 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
             total=len(run.frame),
             items=len(run.items),
             repeats=repeats,
-        ),
+        )
+        + (f": {parts}" if parts else ""),
         "failed": failure_counts(run, words) or "0",
         "calls": words.number(metrics["calls"], "d"),
         "cached": words.number(metrics["calls_cached"], "d"),
@@ -95,7 +98,8 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     for way in run.asked:
         if len(run.asked) > 1:
             named = {"readout": way.readout, "prompt": way.prompt, "model": way.model}
-            yield Heading(words.text("common.prompt_way", **named), level=3)
+            said = words.text("common.prompt_way", **named)
+            yield Heading(f"{way.judge}: {said}" if way.judge else said, level=3)
         yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
         if way.text:
             yield Code(way.text)
@@ -141,7 +145,19 @@ def overrides_of(folder: Path) -> list[str] | None:
     if not path.is_file():
         return None
     typed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [str(o) for o in typed if not str(o).startswith("run.resume=")]
+    return [*folders_of(folder / ".hydra" / "hydra.yaml"), *(str(o) for o in typed if not o.startswith("run.resume="))]
+
+
+def folders_of(noted: Path) -> list[str]:
+    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    if not noted.is_file():
+        return []
+    own = yaml.safe_load(noted.read_text(encoding="utf-8"))["hydra"]
+    sources = own.get("runtime", {}).get("config_sources") or []
+    named = [str(as_typed(Path(source["path"]))) for source in sources if source["provider"] == "command-line"]
+    typed = own.get("overrides", {}).get("hydra") or []
+    searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
+    return [*(word for folder in named for word in ("--config-dir", folder)), *searched]
 
 
 def command(overrides: Sequence[str]) -> str:

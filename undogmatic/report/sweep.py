@@ -11,7 +11,7 @@ from undogmatic.outcome import SweepResult
 from undogmatic.report.contents import pictures
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
 from undogmatic.report.excerpts import shorten
-from undogmatic.report.provenance import command
+from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
 
@@ -110,4 +110,4 @@ def _typed(folder: Path) -> list[str] | None:
     if not path.is_file():
         return None
     noted = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [str(o) for o in noted["hydra"]["overrides"]["task"]]
+    return [*folders_of(path), *(str(o) for o in noted["hydra"]["overrides"]["task"])]

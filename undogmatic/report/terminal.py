@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun, SweepResult
-from undogmatic.report.contents import prompt_note, readout_note, repeatability_notes, review_note, verdicts
+from undogmatic.report.contents import prompt_note, readout_note, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
@@ -39,9 +39,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     notes = [words.text("terminal.judged" if failed else "terminal.judged_all", **counts), readout_note(run, words)]
     if not run.uses_prompt:
         notes.append(prompt_note(run, words))
-    reviewed = review_note(run, words)
-    if reviewed is not None:
-        notes.append(reviewed)
+    notes += review_notes(run, words)
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     _say(console, "", *notes, " ".join(repeatability_notes(run, words)), "")

@@ -10,7 +10,7 @@ import numpy as np
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.records import Failure, Item
+from undogmatic.records import OVERALL, Failure, Item, Judgment
 from undogmatic.review import assessed, datasets, labels, queue, sheet
 from undogmatic.runfolder import RunFolder
 from undogmatic.scale import NumericScale
@@ -104,7 +104,7 @@ def import_labels(
         )
         for label in [*checked.new, *checked.known]
         if label.trace is None  # else it was taken from there
-        for judgment in by_item[label.item_id]
+        for judgment in _about(OVERALL, by_item[label.item_id])
     ]
     if notes:
         lines.append(_logged(found, items, notes))
@@ -171,6 +171,11 @@ def _take(
     return checked, standing, items, lines
 
 
+def _about(criterion: str, judgments: Sequence[Judgment]) -> Sequence[Judgment]:
+    """Those for this criterion, or all where there is none: a label then goes beside whatever was judged."""
+    return [judgment for judgment in judgments if judgment.criterion == criterion] or judgments
+
+
 def _tracking(found: RunFolder) -> dict[str, Any]:
     """The run's `tracking` section; {} if it cannot be resolved here (an environment variable is gone)."""
     try:
@@ -201,12 +206,16 @@ def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, wr
         lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
     if certain > counts["failed"]:
         lines.append(
-            f"Most uncertain first, by {chosen.measure}: the measure that analysis=calibration takes too."
-            if chosen.measure
+            f"Most uncertain first, by {chosen.order}: the measure that analysis=calibration takes too."
+            if chosen.order
             else "Listed in the order of the dataset: the judge gives no uncertainty."
         )
     if counts["failed"]:
-        lines.append("Failed items come first: they have no score at all.")
+        lines.append(
+            "Failed items come first: a judge has no score for them."
+            if chosen.by
+            else "Failed items come first: they have no score at all."
+        )
     if counts["random"]:
         lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")
     elif chosen.remaining:

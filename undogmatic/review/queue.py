@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.base import tabulate
+from undogmatic.analyses.base import part_names, tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.errors import ConfigError
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest
@@ -18,7 +18,7 @@ from undogmatic.tracking.hide import redact_judgment, redacted
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
 COLUMNS = (
-    "rank item_id pair condition text score low high confidence uncertainty uncertainty_value uncertainty_by "
+    "rank item_id pair condition text judge score low high confidence uncertainty uncertainty_value uncertainty_by "
     "failure rationale issues rules repeat why inclusion_probability queue label labeller comment"
 ).split()
 
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     """One row of a queue.
 
     `why` it is there; `inclusion` is the probability with which it came in (1 unless drawn at random); `value` is
-    the number by which it was ranked (None: a failure, or nothing to rank by).
+    the number by which it was ranked (None: a failure, or nothing to rank by), by whichever judge.
     """
 
     judgment: Judgment
@@ -37,12 +37,22 @@ class Entry(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The rows of a queue in order, how many items were candidates, and by what they were ranked (None: nothing)."""
+    """The rows of a queue in order, how many items were candidates, and by what they were ranked (None: nothing).
+
+    `names`: judges and criteria of the run; where there are several, `by` is the one whose measure it was.
+    """
 
     entries: list[Entry]
     candidates: int
     remaining: int
     measure: Measure | None
+    names: Mapping[tuple[str, str], str]
+    by: str = ""
+
+    @property
+    def order(self) -> str | None:
+        """By what the rows were ranked: "width", "width of debate"."""
+        return f"{self.measure} of {self.by}" if self.measure is not None and self.by else self.measure
 
 
 def flagged(judgment: Judgment) -> bool:
@@ -52,7 +62,7 @@ def flagged(judgment: Judgment) -> bool:
 
 
 def spokesman(judgments: Sequence[Judgment]) -> Judgment:
-    """The judgment that stands for an item with repeats: a failed one, else a flagged one, else the first."""
+    """The judgment that stands for an item with several: a failed one, else a flagged one, else the first."""
     failed = [j for j in judgments if isinstance(j.outcome, Failure)]
     return [*failed, *filter(flagged, judgments), *judgments][0]
 
@@ -67,7 +77,9 @@ def select(
 ) -> Queue:
     """Choose the rows: failures, then the most uncertain within the budget, then `random` of all others.
 
-    Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of the dataset.
+    Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of the dataset. Of
+    several judges or criteria, the first that tells items apart ranks them: numbers of two judges have no common scale.
+    A flag of any of them makes an item a candidate.
 
     Args:
         items: In the order of the dataset; those without a judgment are left out.
@@ -83,8 +95,12 @@ def select(
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
     judgments = [spokesman(by_item[item.id]) for item in items if item.id in by_item]
-    measure, doubts = ranked(items, [j for own in by_item.values() for j in own])
-    doubt = {j.item_id: doubts.get((j.item_id, j.judge, j.criterion, j.repeat)) for j in judgments}
+    names = part_names((j.judge, j.criterion) for own in by_item.values() for j in own)
+    (voice, name), measure, doubts = _ranking(items, by_item, names)
+    asked = {
+        j.item_id: spokesman([own for own in by_item[j.item_id] if _voice(own) == voice] or [j]) for j in judgments
+    }
+    doubt = {item: doubts.get((item, *_voice(j), j.repeat)) for item, j in asked.items()}
     failed = [j for j in judgments if isinstance(j.outcome, Failure)]
     judged = [j for j in judgments if isinstance(j.outcome, Verdict) and (everything or flagged(j))]
     judged.sort(key=lambda j: -np.inf if (value := doubt[j.item_id]) is None else value, reverse=True)
@@ -95,7 +111,24 @@ def select(
     drawn = [rest[n] for n in rng.choice(len(rest), min(random, len(rest)), replace=False)] if rest else []
     entries = [Entry(j, _why(j), 1.0, doubt[j.item_id]) for j in chosen]
     entries += [Entry(j, "random", len(drawn) / len(rest), doubt[j.item_id]) for j in drawn]
-    return Queue(entries, len(candidates), len(rest), measure)
+    return Queue(entries, len(candidates), len(rest), measure, names, name)
+
+
+def _voice(judgment: Judgment) -> tuple[str, str]:
+    return judgment.judge, judgment.criterion
+
+
+def _ranking(
+    items: Sequence[Item], by_item: Mapping[str, Sequence[Judgment]], names: Mapping[tuple[str, str], str]
+) -> tuple[tuple[tuple[str, str], str], Measure | None, Mapping[tuple[Any, ...], float]]:
+    """Judge and criterion that rank the items, and what `ranked` says of them: the first whose measure is not the same
+    for all, else the first with one."""
+    found = [
+        ((voice, name), *ranked(items, [j for own in by_item.values() for j in own if _voice(j) == voice]))
+        for voice, name in names.items()
+    ]
+    telling = [one for one in found if len(set(one[2].values())) > 1]
+    return [*telling, *(one for one in found if one[1] is not None), *found, (((("", ""), "")), None, {})][0]
 
 
 _KEY = ["item_id", "judge", "criterion", "repeat"]
@@ -121,10 +154,12 @@ def ranked(
 
 
 def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) -> list[dict[str, Any]]:
-    """The queue as plain rows with COLUMNS, the last three empty. `hide` leaves only the hashes of all texts."""
+    """The queue as plain rows with COLUMNS, the last three empty; `judge`, whose judgment is shown, only of several.
+    `hide` leaves only the hashes of all texts."""
     shown = [
         _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
-        | {"uncertainty_by": None if entry.value is None else queue.measure}
+        | {"uncertainty_by": None if entry.value is None else queue.order}
+        | ({"judge": queue.names[_voice(entry.judgment)]} if len(queue.names) > 1 else {})
         for rank, entry in enumerate(queue.entries, 1)
     ]
     name = digest(shown)[:12]
@@ -140,7 +175,7 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
             raise ConfigError(f"--out is {out!r}, and {path} exists: it may hold labels. Choose another name.")
     sheet.parent.mkdir(parents=True, exist_ok=True)
     kept = list(rows)
-    write_csv(sheet, COLUMNS, kept)
+    write_csv(sheet, [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)], kept)
     write_json_lines(lines, kept)
     return sheet, lines
 

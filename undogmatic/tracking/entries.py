@@ -26,7 +26,8 @@ LONGEST_DIGEST = 36
 LONGEST_KEY = 250
 AT_ONCE = 100  # parameters in one request, MLflow's limit
 _NUMBERS = ("score", "raw_score", "low", "high", "confidence", "uncertainty", "usd", "seconds")
-TABLE = ("item_id", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
+KEY = ("item_id", "judge", "criterion", "repeat")
+TABLE = ("item_id", "judge", "criterion", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
 
 
 def tags(run: FinishedRun) -> dict[str, str]:
@@ -54,8 +55,15 @@ def tags(run: FinishedRun) -> dict[str, str]:
 
 
 def params(run: FinishedRun) -> dict[str, str]:
-    """The choice per group under the group's name, and every value of the config under its dotted key."""
-    return dict(run.choices) | dict(_flat(scrub(dict(run.config))))
+    """The choice per group under the group's name, and every value of the config under its dotted key; not the wordings
+    of rubric and judges, which are in the logged config."""
+    return dict(run.choices) | dict(_flat(_unworded(scrub(dict(run.config)))))
+
+
+def _unworded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _unworded(inner) for key, inner in value.items() if key != "wordings"}
+    return [_unworded(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -109,12 +117,16 @@ def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
     """The judgments as a table: numbers, the judged text and the reason given."""
     texts = {item.id: item.text for item in run.items}
     reasons = {
-        (j.item_id, j.repeat): j.outcome.rationale if isinstance(j.outcome, Verdict) else j.outcome.message
+        (j.item_id, j.judge, j.criterion, j.repeat): j.outcome.rationale
+        if isinstance(j.outcome, Verdict)
+        else j.outcome.message
         for j in run.judgments
     }
-    table = run.frame[[column for column in TABLE if column in run.frame]].copy()
-    keys = list(zip(table["item_id"], table["repeat"], strict=True))
-    text = [texts[item] for item, _ in keys]
+    several = len(run.frame[["judge", "criterion"]].drop_duplicates()) > 1
+    shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
+    table = run.frame[shown].copy()
+    keys = list(run.frame[list(KEY)].itertuples(index=False, name=None))
+    text = [texts[key[0]] for key in keys]
     reason = [reasons.get(key) for key in keys]
     table["text"] = [redacted(t) for t in text] if hide else text
     table["rationale"] = [None if r is None else redacted(r) for r in reason] if hide else reason

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.records import Call, Failure, Item, Judgment, Verdict, digest
+from undogmatic.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
 from undogmatic.tracking.hide import redact_judgment, redacted
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def _trace(experiment_id: str, item: Item, judgment: Judgment, started: float, h
         "condition": item.condition,
         "repeat": judgment.repeat,
         "judge": judgment.judge,
+        "criterion": None if judgment.criterion == OVERALL else judgment.criterion,
         "score": None if judgment.score is None else round(judgment.score, 2),
         "error": error,
         "cached": bool(judgment.calls) and all(c.cached for c in judgment.calls),
