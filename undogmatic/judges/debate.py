@@ -101,9 +101,10 @@ class DebateJudge(Judge):
         for name in ("advocate_strengths", "critic_weaknesses"):
             if context[name]:
                 details[name] = context[name]
-        # Half at the middle between the sides, 0 at either side; a debate without a middle is as unsure as can be.
+        # Half at the middle between the sides, 0 at either side, below 0 beyond them; a debate without a middle is as
+        # unsure as can be.
         position = found.judge_position
-        doubt = 0.5 if position is None else max(0.0, 0.5 - abs(position - 0.5))
+        doubt = 0.5 if position is None else 0.5 - abs(position - 0.5)
         stated = context["confidence"] if distribution is None else distribution.confidence
         if stated is not None:
             details["stated_confidence"] = stated
@@ -111,7 +112,7 @@ class DebateJudge(Judge):
             score=final,
             distribution=distribution,
             interval=rubric.interval(found.confidence_interval),
-            confidence=100 * (1 - 2 * doubt),
+            confidence=100 * min(1.0, 1 - 2 * doubt),
             confidence_source="procedure",
             rationale=context["rationale"],
             issues=found.notes if position is None else (),  # a score beyond the sides is named with every judge's
