@@ -83,7 +83,7 @@ def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Be
     found = verdict(bench.judge(devil(bench.words(CRITIQUE))))
     assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
     assert (found.confidence, found.confidence_source) == (60, "procedure")
-    contradiction = "The score 80 lies outside the range 50 to 65 that is defended."
+    contradiction = "Contradiction: the score 80 lies outside the judge's own range, 50 to 65."
     assert found.issues == ("moderate (missing): No scope.", contradiction)
     assert found.doubt == 0.4
     assert found.details["critique_strength"] == 0.4

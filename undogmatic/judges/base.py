@@ -144,7 +144,7 @@ def coherent(reading: Reading, rubric: Rubric) -> Reading:
     if low - slack <= reading.score <= high + slack:
         return reading
     write = rubric.scale.write
-    said = f"The score {write(reading.score)} lies outside the range {write(low)} to {write(high)} that is defended."
+    said = f"Contradiction: the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}."
     return reading._replace(issues=(*reading.issues, said))
 
 
