@@ -216,7 +216,7 @@ class RunFolder:
         return self._of_one(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
     def items(self) -> list[Item]:
-        """The items as the run loaded them, loaded again from where it was started.
+        """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
 
         Raises:
             ConfigError, DataError: The dataset is gone, or no longer what was judged.
@@ -233,7 +233,22 @@ class RunFolder:
                 f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
                 "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
             )
-        return items
+        return self._after_steps(items)
+
+    def _after_steps(self, items: list[Item]) -> list[Item]:
+        from undogmatic.engine.journal import Journals, read_made
+        from undogmatic.steps.base import Step
+
+        steps = []
+        for name in self.facts.get("steps", ()):
+            steps.append(Step())
+            steps[-1].name = name
+        journals = Journals(None, steps)
+        for step in steps:
+            path = self.path / "steps" / f"{step.name}.jsonl"
+            for record in read_made(path) if path.is_file() else ():
+                journals.append(record)
+        return [made for item in items for made, _ in journals.judged(item)]
 
     @cached_property
     def _config(self) -> Any:

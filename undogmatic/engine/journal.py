@@ -173,6 +173,11 @@ def read_journal(path: Path) -> Iterator[Judgment]:
     return _read(path, Judgment)
 
 
+def read_made(path: Path) -> Iterator[Made]:
+    """What a step made, in file order. Raises DataError naming file and line."""
+    return _read(path, Made)
+
+
 def last_judgments(path: Path) -> dict[Key, Judgment]:
     """The judgment that counts per item, judge, criterion and repeat: the last one, since a resumed run asks again what
     got no answer."""
