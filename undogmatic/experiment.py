@@ -59,7 +59,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     finished = _finished(config, said, parts, manifest, judged, results, started)
     finished = replace(finished, **_words(dataset, analysis, parts, results))
     _report(finished, tracker)
-    return _close(finished, manifest)
+    return _close(finished, manifest, _steps(parts))
 
 
 class _Judgments(NamedTuple):
@@ -118,7 +118,7 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
     except UndogmaticError as error:
         found, _, frame = reached()
         keep_scores(folder, found, frame)
-        manifest.close("stopped", error=str(error))
+        manifest.close("stopped", error=str(error), **_steps(parts))
         if isinstance(error, RunStopped):
             raise type(error)(f"{error}\n{progress.reached}. Continue: run.resume={folder}") from None
         raise
@@ -202,7 +202,12 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         terminal.show(finished, where)
 
 
-def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
+def _steps(parts: Parts) -> dict[str, Any]:
+    """The names of the steps, whose journals say which items were judged; nothing of a run without any."""
+    return {"steps": [step.name for step in parts.steps]} if parts.steps else {}
+
+
+def _close(finished: FinishedRun, manifest: Manifest, steps: Mapping[str, Any]) -> float | None:
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
     headline = next((r.full(r.headline) for r in finished.results if r.headline is not None), None)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
@@ -213,6 +218,7 @@ def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
         uses_prompt=finished.uses_prompt,
         model=finished.model_name,
         texts=[str(path) for path in finished.texts],
+        **steps,
     )
     if missing:
         raise RunStopped(

@@ -217,7 +217,7 @@ class RunFolder:
         return self._of_one(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
     def items(self) -> list[Item]:
-        """The items as the run loaded them, loaded again from where it was started.
+        """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
 
         Raises:
             ConfigError, DataError: The dataset is gone, or no longer what was judged.
@@ -234,6 +234,26 @@ class RunFolder:
                 f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
                 "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
             )
+        return self._after_steps(items)
+
+    def _after_steps(self, items: list[Item]) -> list[Item]:
+        """What the run's steps made of them; an item at which a step failed, or never came, stands for itself."""
+        from undogmatic.records import Failure, Made
+
+        stopped: list[str] = []
+        for name in self.facts.get("steps", ()):
+            path = self.path / "steps" / f"{name}.jsonl"
+            records = read_records(path, Made) if path.is_file() else ()
+            outcomes = {record.item_id: record.outcome for record in records if record.repeat == 0}
+            reached: list[Item] = []
+            for item in items:
+                outcome = None if item.id in stopped else outcomes.get(item.id)
+                if outcome is None or isinstance(outcome, Failure):
+                    stopped.append(item.id)
+                    reached.append(item)
+                else:
+                    reached += outcome.items
+            items = reached
         return items
 
     @cached_property

@@ -158,3 +158,11 @@ def test_mlflow_gets_each_judges_own_reason_and_no_wordings(tmp_path: Path, monk
     assert [reasons[key] for key in keys] == rows["rationale"].tolist()
     assert not [key for key in params(logged[0]) if "wordings" in key]
     assert "rubric.name" in params(logged[0])
+
+
+def test_the_items_that_a_step_made_can_be_reviewed(tmp_path: Path) -> None:
+    run(tmp_path / "made", ["score", TFIDF], "steps=[{_target_: tests.engine.parts.Halve}]", analysis="none")
+    told = export("made", "queue", everything=True)
+    assert f"{2 * N} of {2 * N} judged items" in told
+    rows = [json.loads(line) for line in Path("queue.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["item_id"] for row in rows} == {f"t{n}.{half}" for n in range(N) for half in (0, 1)}

@@ -144,8 +144,8 @@ def coherent(reading: Reading, rubric: Rubric) -> Reading:
     if low - slack <= reading.score <= high + slack:
         return reading
     write = rubric.scale.write
-    said = f"Contradiction: the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}."
-    return reading._replace(issues=(*reading.issues, said))
+    said = f"the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
+    return reading._replace(issues=(*reading.issues, f"Contradiction: {said}."))
 
 
 def verdict(reading: Reading) -> Verdict:
