@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.analyses.builders import verdict
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
@@ -108,9 +109,14 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
 
 
 def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
-    for n, scores in enumerate(("item_id,score\na,1\n", "item_id,score\na,high\n")):
-        write(tmp_path / str(n), run_json=json.dumps({"status": "finished"}), metrics_json="{}", scores_csv=scores)
+    for n, scores in enumerate(("item_id,score,seconds\na,1,0.5\n", "item_id,score,seconds\na,high,0.5\n")):
+        job = write(
+            tmp_path / str(n), run_json=json.dumps({"status": "finished"}), metrics_json="{}", scores_csv=scores
+        )
+        (job.path / JOURNAL).write_text(verdict("a", 1.0).model_dump_json() + "\n", encoding="utf-8")
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
     assert damaged.status == "failed"
     assert "scores.csv cannot be read" in str(damaged.message)
+    (tmp_path / "0" / JOURNAL).unlink()
+    assert "judgments.jsonl cannot be read" in str(read_jobs(tmp_path)[0].message)

@@ -148,7 +148,7 @@ class RunFolder:
 
         try:
             found = list(last_judgments(self.path / JOURNAL).values())
-        except UnicodeDecodeError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise self._damaged(JOURNAL, error) from None
         if not found:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
