@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.analyses.builders import verdict
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
@@ -119,3 +120,5 @@ def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
     assert damaged.status == "failed"
     assert "scores.csv cannot be read" in str(damaged.message)
+    (tmp_path / "0" / JOURNAL).unlink()
+    assert "judgments.jsonl cannot be read" in str(read_jobs(tmp_path)[0].message)

@@ -149,7 +149,7 @@ class RunFolder:
 
         try:  # of several with one key the last counts: a resumed run asks again what got no answer
             found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
-        except UnicodeDecodeError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise self._damaged(JOURNAL, error) from None
         if not found:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
