@@ -12,7 +12,7 @@ from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.errors import ConfigError
-from undogmatic.judges.base import Judge
+from undogmatic.judges.base import Judge, coherent
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
 from undogmatic.judges.composition import asker_for
 from undogmatic.judges.debate import DebateJudge
@@ -25,7 +25,7 @@ from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
-from undogmatic.readouts.base import Readout
+from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.samples import SamplesReadout
@@ -162,3 +162,19 @@ def test_a_base_model_is_told_of_prompts_for_this_rubric_only() -> None:
     bare = Prompt(id="bare", language="en")
     with pytest.raises(ConfigError, match="None that is here has examples for rubric=ten"):
         LogprobsReadout().bind(FormFiller(base=True), bare, TEN)
+
+
+@pytest.mark.parametrize(
+    ("rubric", "score", "interval", "contradicts"),
+    [
+        (TEN, 8.0, (5.5, 7.3), True),
+        (TEN, 7.0, (5.5, 7.3), False),
+        (YES_NO, 1.0, (0.9, 0.95), False),  # all of it means yes
+        (YES_NO, 1.0, (0.1, 0.3), True),
+    ],
+)
+def test_a_score_outside_its_own_range_is_called_a_contradiction(
+    rubric: Rubric, score: float, interval: tuple[float, float], contradicts: bool
+) -> None:
+    found = coherent(Reading(score=score, interval=interval), rubric)
+    assert any(issue.startswith("Contradiction: the score") for issue in found.issues) is contradicts

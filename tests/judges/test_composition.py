@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.rubrics import COLOURS
 from tests.stub_server import StubServer, score_of
 from undogmatic.api import compose_config, judge_items
 from undogmatic.engine.recipe import Parts, Recipe
@@ -93,6 +94,21 @@ def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer, tmp
     assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["calls"] == 18
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer, tmp_path: Path) -> None:
+    config = compose_config(
+        hosted(stub, "prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt")
+    )
+    config["rubric"] = {"_target_": "undogmatic.records.Rubric", **COLOURS.model_dump(mode="json")}
+    choices = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis"), "x")
+    run_experiment(config, choices, tmp_path / "out")
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
+    assert not list((tmp_path / "out" / "figures").glob("common_*"))
+    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
 
 
 def test_names_within_names() -> None:

@@ -12,6 +12,7 @@ from undogmatic.errors import ModelError
 from undogmatic.readouts.base import Reading, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest
+from undogmatic.scale import NumericScale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -144,6 +145,8 @@ def coherent(reading: Reading, rubric: Rubric) -> Reading:
     if low - slack <= reading.score <= high + slack:
         return reading
     write = rubric.scale.write
+    if not isinstance(rubric.scale, NumericScale) and write(reading.score) in (write(low), write(high)):
+        return reading  # the same category, whatever the numbers
     said = f"the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
     return reading._replace(issues=(*reading.issues, f"Contradiction: {said}."))
 

@@ -168,7 +168,9 @@ def _of_part(said: str, result: AnalysisResult) -> str:
 
 def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:
     """Where no analysis draws: the scores themselves."""
-    scored = run.frame[run.frame["error"].isna()]
+    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
+    if scored.empty:
+        return
     conditions = scored["condition"].fillna("all").astype(str)
     groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
     figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
