@@ -23,11 +23,14 @@ from undogmatic.judges.red_blue import RedBlueJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.rules import RulesReadout
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict
@@ -55,6 +58,38 @@ STYLES: dict[str, Any] = {
         Rules.model_validate({"low_confidence": {"confidence_below": 100}, "high_score": {"overall_above": 0.1}}),
     ),
 }
+ARGUES = ("devils_advocate", "debate", "debate_apart", "red_blue", "single_pass")
+
+
+class Direct(Model):
+    """Answers otherwise than by chat: as a decision model with even odds, and as a rater with a share."""
+
+    name = "direct"
+    readouts = ("decision", "rules")
+
+    async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        ((name, asked),) = questions.items()
+        n = len(asked["criteria"])
+        odds = {str(k): 1 / n for k in range(n)}
+        return {name: {"type": "score", "probabilities": odds, "score": (n - 1) / 2}}
+
+    async def rate(self, text: str) -> tuple[float, str]:
+        return 1.0, text
+
+
+@pytest.mark.parametrize("make", [DecisionReadout, RulesReadout])
+@pytest.mark.parametrize("rubric", ALL, ids=lambda rubric: rubric.name)
+def test_models_that_do_not_chat_serve_every_scale(rubric: Rubric, make: Any, provenance: Provenance) -> None:
+    readout = make()
+    readout.bind(Direct(), Prompt(id="toy", language="en"), rubric)
+    outcome = judged(ScoreJudge(readout), rubric, Direct(), provenance).outcome  # type: ignore[arg-type]
+    assert isinstance(outcome, Verdict), outcome
+    if not rubric.scale.ordered:
+        assert outcome.score is None and outcome.category in rubric.scale.categories  # type: ignore[union-attr]
+    elif make is RulesReadout:
+        assert outcome.score == rubric.maximum
+    else:
+        assert outcome.score == pytest.approx(sum(rubric.levels) / len(rubric.levels))
 
 
 def item(rubric: Rubric) -> Item:
@@ -72,7 +107,7 @@ def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
 
 
 def judged(judge: Judge, rubric: Rubric, model: FormFiller, provenance: Provenance) -> Judgment:
-    judge.rubric = rubric
+    judge.judge_by(rubric)
     with dspy.context(lm=LanguageModel(model)):
         return asyncio.run(JudgeStep(judge, provenance).process(item(rubric)))[0]
 
@@ -88,8 +123,13 @@ def test_every_style_runs_with_every_readout_on_every_scale(
     model = FormFiller(place, base)
     ready = bound(make(), rubric, model)
     judge: Judge = STYLES[style](ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric)
+    assert judge.needs_order is (style in ARGUES)
     if judge.needs_order and not rubric.scale.ordered:
-        return  # refused when the run is composed: see tests/judges/test_composition.py
+        with pytest.raises(
+            ConfigError, match=f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
+        ):
+            judge.judge_by(rubric)
+        return
     outcome = judged(judge, rubric, model, provenance).outcome
     degenerate = style == "distributional" and place == 0.0 and "logprobs" not in readout
     if not isinstance(outcome, Verdict):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
-from undogmatic.errors import ModelError
+from undogmatic.errors import ConfigError, ModelError
 from undogmatic.readouts.base import Reading, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest
@@ -65,6 +65,15 @@ class Judge(Unit):
     needs_order = False
     weighed_on: frozenset[str] = frozenset()
     places: Sequence[Mapping[str, Any]] = ()
+
+    def judge_by(self, rubric: Rubric) -> None:
+        """Take the rubric. Raises ConfigError where the procedure has no meaning on its scale."""
+        self.rubric = rubric
+        if self.needs_order and not rubric.scale.ordered:
+            raise ConfigError(
+                f"judge={self.name} argues between a low and a high score, and rubric={rubric.name} has categories "
+                f"without an order ({rubric.scale.span()}). Use judge=score, distributional, panel or selective."
+            )
 
     async def judge(self, item: Item) -> Reading | Mapping[str, Reading | ModelError]:
         """Judge one item: a reading, or one per criterion (a ModelError where that one failed). Raises ModelError."""

@@ -89,13 +89,7 @@ class Composer:
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
         judge = build(arguments, key, **supplied)
         assert isinstance(judge, Judge)
-        judge.rubric = self.rubric
-        if judge.needs_order and not self.rubric.scale.ordered:
-            raise ConfigError(
-                f"judge={judge.name} argues between a low and a high score, and rubric={self.rubric.name} has "
-                f"categories without an order ({self.rubric.scale.span()}). Use judge=score, distributional, panel or "
-                "selective."
-            )
+        judge.judge_by(self.rubric)
         judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
         return judge
 
