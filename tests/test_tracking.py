@@ -22,8 +22,9 @@ from undogmatic.command import SWEEP_RUN
 from undogmatic.errors import ConfigError
 from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.secrets import scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
-from undogmatic.tracking.hide import redact_judgment, redacted, scrub
+from undogmatic.tracking.hide import redact_judgment, redacted
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
 SECRET_TEXT = "o texto que ninguém de fora deve ler"
@@ -305,7 +306,7 @@ def test_scrub_hides_texts_under_secret_keys_and_credentials_in_addresses() -> N
         "uri": "postgresql://user:pass@host/db",
         "model": {"API_KEY": "a", "max_tokens": 3, "headers": [{"token": "b"}], "password": ""},
     }
-    assert scrub(config) == {
+    assert scrub_data(config) == {
         "uri": "postgresql://***@host/db",
         "model": {"API_KEY": "***", "max_tokens": 3, "headers": [{"token": "***"}], "password": ""},
     }

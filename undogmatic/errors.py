@@ -4,7 +4,8 @@
     |- ConfigError            a key, value or file the user chose; edit and rerun, never retried
     |- DataError              a line, field or pair in the user's data; edit and rerun, never retried
     |- RunStopped             the run ended early but cleanly; what was judged is kept
-    |  `- BudgetExceeded      the call or cost budget is full
+    |  |- BudgetExceeded      the call or cost budget is full
+    |  `- StorageError        the disk does not take what is to be written
     `- ModelError             one answer could not be had; becomes a Failure, never a number
        |- TransportError      refused, reset, 5xx, 429 after all retries
        |- AnswerTimeout       no answer within the time limit
@@ -44,6 +45,10 @@ class RunStopped(UndogmaticError):
 
 class BudgetExceeded(RunStopped):
     """`engine.max_calls` or `engine.max_usd` is used up."""
+
+
+class StorageError(RunStopped):
+    """A file cannot be written: the disk is full, the folder is read-only, something else lies in its place."""
 
 
 class ModelError(UndogmaticError):

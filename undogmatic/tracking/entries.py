@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.command import SWEEP_RUN
 from undogmatic.records import Verdict
-from undogmatic.tracking.hide import redacted, scrub
+from undogmatic.secrets import scrub_data
+from undogmatic.tracking.hide import redacted
 from undogmatic.tracking.store import Store
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def tags(run: FinishedRun) -> dict[str, str]:
 def params(run: FinishedRun) -> dict[str, str]:
     """The choice per group under the group's name, and every value of the config under its dotted key; not the wordings
     of rubric and judges, which are in the logged config."""
-    return dict(run.choices) | dict(_flat(_unworded(scrub(dict(run.config)))))
+    return dict(run.choices) | dict(_flat(_unworded(scrub_data(dict(run.config)))))
 
 
 def _unworded(value: Any) -> Any:

@@ -1,33 +1,15 @@
-"""What must not leave with a run: secrets never, judged texts if the user says so."""
+"""What does not leave with a run if the user says so: judged texts. (Secrets never do: `undogmatic.secrets`.)"""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from undogmatic.records import Call, Failure, Judgment, Verdict
 
-HIDDEN = "***"
-_SECRET_KEY = re.compile("key|token|secret|password", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 # What a request or reply says about itself, as opposed to what it says.
 _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
-
-
-def scrub(value: Any, key: str = "") -> Any:
-    """Plain data without secrets: a text under a key like `api_key` becomes `***`, as do credentials in an address.
-
-    Only texts are hidden, so that `max_tokens: 400` stays readable. No secret should be in a config in the first place.
-    """
-    if isinstance(value, Mapping):
-        return {k: scrub(v, str(k)) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [scrub(v, key) for v in value]
-    if isinstance(value, str) and value:
-        return HIDDEN if _SECRET_KEY.search(key) else _CREDENTIALS.sub(f"{HIDDEN}@", value)
-    return value
 
 
 def redacted(text: str) -> str:

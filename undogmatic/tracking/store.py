@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from undogmatic.errors import ConfigError
-from undogmatic.tracking.hide import scrub
+from undogmatic.secrets import scrub_data
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -86,7 +86,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     """
     uri = uri if uri is not None else default_uri()
     file = database(uri)
-    address = str(scrub(uri))
+    address = str(scrub_data(uri))
     prepare_environment()
     import requests
     from filelock import FileLock, Timeout
@@ -102,7 +102,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
             client = MlflowClient(tracking_uri=uri, registry_uri=uri)
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except (MlflowException, SQLAlchemyError, requests.RequestException, Timeout, OSError) as error:
-        reason = str(scrub(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
+        reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."

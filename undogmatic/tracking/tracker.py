@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from undogmatic.errors import ConfigError
+from undogmatic.secrets import scrub_data
 from undogmatic.tracking import entries
-from undogmatic.tracking.hide import redact_judgment, scrub
+from undogmatic.tracking.hide import redact_judgment
 from undogmatic.tracking.store import Store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
 
@@ -107,8 +108,8 @@ class MlflowTracker:
                 "undogmatic.folder": str(folder.absolute()),
                 "mlflow.source.name": "undogmatic",
             }
-            parent = store.client.create_run(store.experiment_id, run_name=scrub(name), tags=tags).info.run_id
-            entries.log_params(store, parent, {key: scrub(value) for key, value in params.items()})
+            parent = store.client.create_run(store.experiment_id, run_name=scrub_data(name), tags=tags).info.run_id
+            entries.log_params(store, parent, {key: scrub_data(value) for key, value in params.items()})
             return str(parent)
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
@@ -150,7 +151,7 @@ class MlflowTracker:
             store.client.log_text(run_id, "\n".join(lines) + "\n", "judgments.jsonl")
         import yaml
 
-        config = yaml.safe_dump(scrub(dict(run.config)), sort_keys=False, allow_unicode=True)
+        config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
         store.client.log_text(run_id, config, "config.yaml")
         store.client.log_text(run_id, run.prompt_text, f"prompt/{entries.plain_name(run.prompt_id)}.txt")
 

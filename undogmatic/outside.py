@@ -1,0 +1,276 @@
+"""What comes from outside is read here: bytes as text, JSON, YAML, whoever wrote them.
+
+A server, a disk, a colleague or a download may hand over anything. Each reader returns plain data or raises one
+exception with a sentence, whatever it is given: `Unreadable` for a text in hand, DataError with file and line for a
+file. None of them runs code, and what would take long or fill the memory is refused by its size.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic_core import from_json
+
+from undogmatic.errors import DataError
+
+YAML_BYTES = 1_000_000
+YAML_NODES = 100_000
+"""With every alias written out: a file of some lines can stand for more than a memory holds."""
+JSON_BYTES = 50_000_000
+LINE_BYTES = 20_000_000
+"""The longest line of a journal or a data file, and the largest file that is read as one JSON value."""
+
+DEEPEST = 100
+LONGEST_INTEGER = 1024
+"""Bits: as much as a float can hold."""
+
+_DEEP = "it is nested too deeply"
+_LONG = "it holds an endless number"
+_PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+_ENDLESS = re.compile(r"\d{309}|\d[eE]\+?0*[1-9]\d\d")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+class Unreadable(ValueError):
+    """A text that is not what it should be.
+
+    Attributes:
+        line: The line where that shows, from 1; None if it is the whole.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+    def at(self, place: str) -> str:
+        """The message with the place in front: file:line, or the file alone."""
+        return f"{place}{'' if self.line is None else f':{self.line}'}: {self}"
+
+
+def decoded(raw: bytes) -> str:
+    """Bytes as text: UTF-8, with or without a byte order mark, without NUL. Raises Unreadable."""
+    for mark, name in _MARKS.items():
+        if raw.startswith(mark):
+            raise Unreadable(f"not UTF-8 but {name}. Save the file as UTF-8.", 1)
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise Unreadable(f"not UTF-8 (byte {error.start}). Save the file as UTF-8.", line) from None
+    if "\0" in text:
+        before = text[: text.index("\0")].count("\n") + 1
+        raise Unreadable("not text (it holds a NUL byte). Save the file as UTF-8 text.", before)
+    return text
+
+
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text. NaN and infinity are no JSON; nor is half of a character, or an endless number.
+
+    Raises:
+        Unreadable: Saying what is wrong, and in which line.
+    """
+    if isinstance(text, bytes):
+        text = decoded(text)
+    try:
+        found = from_json(text, allow_inf_nan=False)
+    except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
+        raise _not_json(error) from None
+    if _ENDLESS.search(text) is not None and _endless(found):
+        raise Unreadable(f"not JSON ({_LONG})")
+    return found
+
+
+def _endless(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_endless, value.values()))
+    if isinstance(value, list):
+        return any(map(_endless, value))
+    if isinstance(value, float):
+        return math.isinf(value)
+    return isinstance(value, int) and value.bit_length() > LONGEST_INTEGER
+
+
+def _not_json(error: Exception) -> Unreadable:
+    what, _, place = str(error).partition(" at line ")
+    line = int(place.split()[0]) if place else None
+    if "recursion limit" in what:
+        what = _DEEP
+    elif "number out of range" in what:
+        what = _LONG
+    elif isinstance(error, TypeError) or "hex escape" in what or "surrogate" in what:
+        what = "it holds half of a character (a lone surrogate)"
+    elif not place:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return Unreadable(f"not JSON ({what}{_column(place)})", line)
+
+
+def _column(place: str) -> str:
+    found = re.search(r"column (\d+)", place)
+    return f", column {found[1]}" if found else ""
+
+
+def without_halves(text: str) -> str:
+    """The text with each lone surrogate, which no file and no server takes, replaced by U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def has_halves(text: str) -> bool:
+    """Whether a lone surrogate is in the text, so that it cannot be written anywhere."""
+    return _SURROGATE.search(text) is not None
+
+
+def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
+    """The content of a file. Raises DataError where it cannot be read, or is larger than `most` bytes."""
+    try:
+        if not path.is_file() and path.exists():
+            raise DataError(f"{path}: not a file.")
+        with path.open("rb") as file:
+            raw = file.read(most + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"{str(path)!r}: not the name of a file ({error}).") from None
+    if len(raw) > most:
+        raise DataError(f"{path}: larger than {most:,} bytes, the most that is read of such a file.")
+    return raw
+
+
+def read_text(path: Path, most: int = JSON_BYTES) -> str:
+    """A text file. Raises DataError with file and line."""
+    try:
+        return decoded(read_bytes(path, most))
+    except Unreadable as error:
+        raise DataError(error.at(str(path))) from None
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file. Raises DataError with file and line."""
+    try:
+        return json_value(read_text(path))
+    except Unreadable as error:
+        raise DataError(f"{error.at(str(path))}.") from None
+
+
+def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers from 1, blank ones left out, without their ends. Raises DataError."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(most + 1):
+                number += 1
+                if len(line) > most:
+                    raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if line.strip():
+                    yield number, line.rstrip(b"\r\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file, read as Hydra reads it (1e-3 is a number). Raises DataError with file and line."""
+    try:
+        return yaml_value(read_text(path, YAML_BYTES))
+    except Unreadable as error:
+        raise DataError(error.at(str(path))) from None
+
+
+def yaml_value(text: str) -> Any:
+    """The value of a YAML text: null, numbers, texts, lists and mappings, without Python objects or repeated keys.
+
+    Raises:
+        Unreadable: Saying what is wrong, and in which line.
+    """
+    try:
+        _measure(text)
+        return yaml.load(text, Loader=_loader())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        if "python/" in str(what):
+            what = "it names a Python object, which a config cannot hold"
+        raise Unreadable(f"not YAML: {what}.", None if mark is None else mark.line + 1) from None
+    except Unreadable:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Unreadable(f"not YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}.") from None
+
+
+def _measure(text: str) -> None:
+    """Refuse what is nested too deeply, or too large with its aliases written out, before it is made. Raises Unreadable
+    or YAMLError."""
+    sizes: dict[str | None, int | None] = {}
+    within = [0]
+    named: list[str | None] = [None]
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        line = event.start_mark.line + 1  # type: ignore[union-attr]
+        if isinstance(event, yaml.AliasEvent):
+            size = sizes.get(event.anchor, 0)
+            if size is None:
+                raise Unreadable(f"not YAML: the alias *{event.anchor} stands for what it lies in.", line)
+            within[-1] += size
+        elif isinstance(event, yaml.ScalarEvent):
+            within[-1] += 1
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if event.anchor is not None:
+                sizes[event.anchor] = None
+            within.append(1)
+            named.append(event.anchor)
+            if len(within) > DEEPEST:
+                raise Unreadable(f"not YAML: {_DEEP}.", line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size, anchor = within.pop(), named.pop()
+            within[-1] += size
+            if anchor is not None:
+                sizes[anchor] = size
+        if within[-1] > YAML_NODES:
+            raise Unreadable(f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line)
+
+
+_loaders: list[Any] = []
+
+
+def _loader() -> Any:
+    """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
+    if not _loaders:
+        from omegaconf._utils import get_yaml_loader
+
+        base = get_yaml_loader()
+
+        class Loader(yaml.CSafeLoader):
+            def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+                keys = set()
+                for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                    if not isinstance(key, yaml.ScalarNode):
+                        raise yaml.constructor.ConstructorError(None, None, "a key is no word", key.start_mark)
+                    if key.value in keys and key.tag != "tag:yaml.org,2002:merge":
+                        raise yaml.constructor.ConstructorError(
+                            None, None, f"the key {key.value} stands here a second time", key.start_mark
+                        )
+                    keys.add(key.value)
+                return super().construct_mapping(node, deep=deep)
+
+            def construct_yaml_int(self, node: Any) -> int:
+                found = int(super().construct_yaml_int(node))
+                if found.bit_length() > LONGEST_INTEGER:
+                    raise yaml.constructor.ConstructorError(None, None, "an endless number", node.start_mark)
+                return found
+
+        Loader.yaml_implicit_resolvers = base.yaml_implicit_resolvers
+        Loader.yaml_constructors = {
+            tag: made
+            for tag, made in yaml.CSafeLoader.yaml_constructors.items()
+            if tag is None or tag.rpartition(":")[2] in _PLAIN
+        }
+        Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
+        _loaders.append(Loader)
+    return _loaders[0]
