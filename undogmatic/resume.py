@@ -10,11 +10,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from undogmatic import files
+from undogmatic.claim import claim
+from undogmatic.command import SWEEP_FOLDER
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 
@@ -32,12 +37,15 @@ FORMAT = 2
 def output_folder(resume: str | None, fresh: str) -> str:
     """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
 
-    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep. Within a
-    process the answer stays the same, because the resolver is cached.
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep, and the jobs of
+    the one that is running get its folder.
     """
+    sweep = fresh.endswith("-sweep")
+    if sweep and SWEEP_FOLDER in os.environ:
+        return os.environ[SWEEP_FOLDER]
     if resume is None or resume == "null":
-        return _free(fresh)
-    name = SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST
+        return fresh
+    name = SWEEP_MANIFEST if sweep else MANIFEST
     if resume == "last":
         return str(_last_unfinished(Path(fresh).parts[0], name))
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
@@ -47,12 +55,21 @@ def output_folder(resume: str | None, fresh: str) -> str:
     return resume
 
 
-def _free(fresh: str) -> str:
-    """`fresh`, or with -2, -3, ... where a run of the same second has taken it."""
-    folder, number = fresh, 1
-    while Path(folder).exists():
-        number += 1
-        folder = f"{fresh}-{number}"
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+
+
+def claimed(config: DictConfig, mode: str) -> Path:
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is.
+
+    Raises:
+        ConfigError, StorageError: See `claim`; also for a `run.resume` that cannot be continued.
+    """
+    folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
+    typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
+    new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
+    folder = claim(folder, new)
+    with read_write(config.hydra), open_dict(config.hydra):
+        config.hydra[mode].dir = str(folder)
     return folder
 
 
@@ -69,7 +86,7 @@ def _last_unfinished(root: str, name: str) -> Path:
 
 
 def _difference(
-    folder: Path, found: dict[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
+    folder: Path, found: Mapping[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
 ) -> str | None:
     """In what the run noted in `found` is another one than that of `identity`; None if it is the same."""
     if found.get("dataset_digest") != dataset_digest:
@@ -126,7 +143,7 @@ class Manifest:
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = RunFolder(folder).facts
             difference = _difference(folder, found, identity, dataset_digest, replay)
             if difference is not None:
                 raise ConfigError(
@@ -184,10 +201,7 @@ class Manifest:
         return [path for _, path in sorted(found, reverse=True)]
 
     def _write(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".{MANIFEST}.{os.getpid()}"
-        temporary.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
-        temporary.replace(self.folder / MANIFEST)
+        files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
 
 
 def _beside(kept: pd.DataFrame, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
