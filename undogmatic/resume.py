@@ -5,6 +5,7 @@ Imported by the Hydra entry point, so it stays light: heavy libraries are import
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -20,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from undogmatic import files
 from undogmatic.claim import claim
 from undogmatic.command import SWEEP_FOLDER
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 
 if TYPE_CHECKING:
@@ -75,14 +77,19 @@ def claimed(config: DictConfig, mode: str) -> Path:
 
 def _last_unfinished(root: str, name: str) -> Path:
     unfinished = []
-    for manifest in Path(root).glob(f"*/*/{name}"):
+    for folder in _folders_with(name, Path(root), "*/*"):
         with suppress(DataError):  # a damaged one cannot be continued
-            if RunFolder(manifest.parent).json(name).get("status") != "finished":
-                unfinished.append(manifest.parent)
+            if RunFolder(folder).json(name).get("status") != "finished":
+                unfinished.append(folder)
     if not unfinished:
         what = "sweep" if name == SWEEP_MANIFEST else "run"
         raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
     return max(unfinished)
+
+
+def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
+    """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
+    return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
 def _difference(
@@ -172,6 +179,17 @@ class Manifest:
         self.data |= {"status": status, "ended": time.time(), **facts}
         self._write()
 
+    def __enter__(self) -> Manifest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A run that ended with a message was stopped; one that was killed says to be running still."""
+        if isinstance(error, UndogmaticError) and self.data["status"] == "running":
+            with suppress(StorageError):  # it may be why the run ended
+                self.close("stopped", error=str(error))
+
     def compare(self, frame: pd.DataFrame, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.outcome import Repeatability
@@ -180,8 +198,8 @@ class Manifest:
         cached = sum(j.cost.cached for j in judgments)
         share = cached / (calls + cached) if calls + cached else 0.0
         for earlier in self._earlier():
-            with suppress(DataError, KeyError, ValueError):  # what is wrong with another run is no fault of this one
-                before, now = _beside(RunFolder(earlier).table(SCORES), frame)
+            with suppress(DataError):  # what is wrong with another run is no fault of this one
+                before, now = _beside(RunFolder(earlier), frame)
                 gap = (now - before).abs()
                 same_missing = bool((now.isna() == before.isna()).all())
                 largest = float(gap.max()) if gap.notna().any() else 0.0
@@ -192,20 +210,23 @@ class Manifest:
         """Finished runs of the same identity beside this one, the newest first."""
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         found = []
-        for path in (p.parent for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
-            with suppress(DataError, TypeError, ValueError):  # another program's run.json
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
+            with suppress(DataError):  # another program's run.json
                 facts = RunFolder(path).facts
                 same = facts.get("identity") == self.identity and facts.get("status") == "finished"
                 if same and path.resolve() != self.folder.resolve():
-                    found.append((float(facts.get("ended", 0)), path))
+                    found.append((facts.get("ended") or 0, path))
         return [path for _, path in sorted(found, reverse=True)]
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
 
 
-def _beside(kept: pd.DataFrame, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+def _beside(earlier: RunFolder, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
+    kept = earlier.table(SCORES)
     keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+    if kept.duplicated(keys).any():
+        raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
     now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
     return kept.set_index(keys)["score"].reindex(now.index), now
