@@ -1,9 +1,9 @@
 """One fault of the disk at each place where a command writes, as SQLite is tested.
 
 A command runs in a forked child, whose writes are counted: each file opened to be written, each block written to one,
-each folder made, each file renamed, each statement that a database is given. At the n-th the disk is full, or may not be
-written, or the process is killed. Whatever opens, renames and makes folders in Python passes the interpreter's audit
-hooks, so libraries' writes count as well as our own.
+each folder made, each file renamed, each statement that a database is given. From the n-th on the disk is full, or the
+n-th is forbidden, or the process is killed there. Whatever opens, renames and makes
+folders in Python passes the interpreter's audit hooks, so libraries' writes count as well as our own.
 """
 
 from __future__ import annotations
@@ -50,12 +50,11 @@ class _Faulty:
         self.last = what, name
         self.count += 1
         os.write(self.log, f"{what} {os.path.relpath(name, self.below)}\n".encode())
-        if self.count == self.at:
-            if self.fault == KILLED:
-                os._exit(KILL_STATUS)
-            if self.fault in _ERRNO:
-                number = _ERRNO[self.fault]
-                raise OSError(number, os.strerror(number), name)
+        if self.fault == KILLED and self.count == self.at:
+            os._exit(KILL_STATUS)
+        if (self.fault == FORBIDDEN and self.count == self.at) or (self.fault == FULL and self.count >= self.at):
+            number = _ERRNO[self.fault]
+            raise OSError(number, os.strerror(number), name)
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""

@@ -54,6 +54,8 @@ def tell(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit status: of ours, of the system, or of a fault of the program itself."""
     if isinstance(error, UndogmaticError):
         return str(error), error.exit_status
+    if isinstance(error.__cause__, OSError):  # which a library has reworded
+        error = error.__cause__
     if isinstance(error, OSError):
         said = f"{error.filename or 'a file'}: {error.strerror or error}"
         return said, StorageError.exit_status if error.errno in _DISK else 2

@@ -7,10 +7,12 @@ script, in Markdown or in HTML.
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from undogmatic import files
 from undogmatic.report.words import visible
@@ -135,6 +137,11 @@ def fence(text: str) -> str:
 
 
 def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
+    return str(_environment(escape).get_template(template).render(document=document))
+
+
+@functools.cache
+def _environment(escape: Callable[[str], str]) -> Any:
     import jinja2
 
     environment = jinja2.Environment(
@@ -147,7 +154,7 @@ def _render(template: str, document: Document, escape: Callable[[str], str]) -> 
     )
     environment.filters |= {"e": lambda text: _Escaped(escape(text)), "fence": lambda t: _Escaped(fence(t))}
     environment.filters |= {"raw": lambda text: _Escaped(visible(text)), "url": _url}
-    return environment.get_template(template).render(document=document)
+    return environment
 
 
 class _Escaped(str):

@@ -1,0 +1,208 @@
+"""The door of run folders: damage in any of a run's files ends a command that reads it with one message, or not at all.
+
+The folder is that of one small run, and of a sweep of which it is a job; each case damages one of its files and puts it
+through one of the commands that read run folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from undogmatic.api import compose_config
+from undogmatic.command import tell
+
+WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
+CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
+FILES = (
+    "run.json judgments.jsonl scores.csv labels.csv metrics.json .hydra/config.yaml .hydra/overrides.yaml "
+    ".hydra/hydra.yaml mlflow.json sweep.json multirun.yaml error.txt steps/cut.jsonl"
+).split()
+DOORS = ("resume", "export", "against", "sweep", "neighbour")
+VALUES = ("null", "true", "-1", "1e400", "NaN", '"x"', "[]", "[[1]]", "{}", '{"a": {"b": []}}', '"\\ud800"', "9" * 400)
+
+
+class Case(NamedTuple):
+    """What is done to which file, and which door it goes through; `at` is a share of the file's length."""
+
+    door: str
+    file: str
+    damage: str
+    at: float = 0.0
+    content: bytes = b""
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Every kind of damage to every file, through every door."""
+    return st.builds(
+        Case,
+        st.sampled_from(DOORS),
+        st.sampled_from(FILES),
+        st.sampled_from(("cut", "flip", "replace", "insert", "value", "gone", "folder")),
+        st.floats(0, 1),
+        st.binary(max_size=40) | st.sampled_from(VALUES).map(str.encode) | st.text(max_size=20).map(_bytes),
+    )
+
+
+EXAMPLES = [
+    Case("neighbour", "run.json", "value", 0.9, b'"x"'),
+    Case("neighbour", "scores.csv", "replace", 0, b"\x00\xff\x00"),
+    Case("neighbour", "scores.csv", "insert", 1, b"t0,,,9,,,,,\n"),
+    Case("resume", "run.json", "cut", 0.5),
+    Case("resume", "judgments.jsonl", "replace", 0, bytes(range(256))),
+    Case("export", ".hydra/config.yaml", "replace", 0, b"rubric: 5\nrun: [1]\n"),
+    Case("export", ".hydra/config.yaml", "replace", 0, b"rubric: ${rubric}\n"),
+    Case("export", ".hydra/hydra.yaml", "replace", 0, b"hydra: {runtime: 3}\n"),
+    Case("export", "mlflow.json", "replace", 0, b"{}"),
+    Case("sweep", "sweep.json", "replace", 0, b'{"overrides": 3, "started": 1, "mlflow_run": null}'),
+    Case("sweep", "metrics.json", "value", 0.3, b'"x"'),
+    Case("sweep", ".hydra/overrides.yaml", "replace", 0, b"3"),
+    Case("sweep", ".hydra/config.yaml", "replace", 0, b"[1, 2]"),
+    Case("sweep", "scores.csv", "replace", 0, b"item_id,score\nt0,inf\nt1,1\nt2,3\n"),
+    Case("sweep", "error.txt", "replace", 0, b"\xff\xfe"),
+    Case("sweep", "multirun.yaml", "replace", 0, b"hydra: 3"),
+    Case("against", "judgments.jsonl", "cut", 0.4),
+    Case("against", "run.json", "value", 0.2, b"[]"),
+]
+"""Damage that was once answered with a traceback, and one of each kind."""
+
+
+def enter(case: Case) -> None:
+    """Damage a copy of the run's folder and put it through the door. AssertionError for anything but success or one of
+    our errors with status 2 or 3."""
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+        shutil.copytree(_whole(), place, dirs_exist_ok=True)
+        above = case.file in ("sweep.json", "multirun.yaml")
+        _damage(Path("swept", case.file) if above else Path("swept/0", case.file), case)
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+                _DOORS[case.door]()
+        except Exception as error:
+            if case.door == "neighbour" or tell(error)[1] not in (2, 3) or not str(error).strip():
+                raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
+
+
+def _resume() -> None:
+    from undogmatic.experiment import run_experiment
+
+    run_experiment(compose_config([*WORDS]), CHOICES, Path("swept/0"))
+
+
+def _export() -> None:
+    from undogmatic.review.commands import export
+
+    export("swept/0", "queue", everything=True)
+
+
+def _against() -> None:
+    from undogmatic.experiment import run_experiment
+
+    config = compose_config([*WORDS[:3], "tracking=none", "analysis=reliability", "analysis.against=[swept/0]"])
+    run_experiment(config, CHOICES | {"analysis": "reliability"}, Path("fresh"))
+
+
+def _sweep() -> None:
+    from undogmatic.report import sweep as report
+    from undogmatic.sweep import read_manifest
+    from undogmatic.sweep.compare import compare
+
+    read_manifest(Path("swept"))
+    report.write(compare(Path("swept"), "a sweep", "en"), Path("swept"))
+
+
+def _neighbour() -> None:
+    from undogmatic.experiment import run_experiment
+
+    run_experiment(compose_config([*WORDS]), CHOICES, Path("swept/new"))
+
+
+_DOORS = {"resume": _resume, "export": _export, "against": _against, "sweep": _sweep, "neighbour": _neighbour}
+
+
+@functools.cache
+def _whole() -> Path:
+    """A folder with texts and a sweep of two jobs over them, as runs leave it; made once in a process."""
+    import atexit
+
+    from undogmatic.experiment import run_experiment
+
+    place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n} for n in range(4)]
+    (place / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with contextlib.chdir(place), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for job in ("swept/0", "swept/1"):
+            config = compose_config(WORDS)
+            run_experiment(config, CHOICES, Path(job))
+            _noted(Path(job), config)
+    manifest = {"overrides": ["seed=0,1"], "started": 1.0, "mlflow_run": None, "status": "finished"}
+    (place / "swept/sweep.json").write_text(json.dumps(manifest))
+    (place / "swept/multirun.yaml").write_text(json.dumps({"hydra": {"overrides": {"task": ["seed=0,1"]}}}))
+    return place
+
+
+def _noted(job: Path, config: dict[str, Any]) -> None:
+    """What Hydra writes."""
+    (job / ".hydra").mkdir()
+    (job / ".hydra/config.yaml").write_text(json.dumps(config))
+    (job / ".hydra/overrides.yaml").write_text(json.dumps(["model=patterns", f"seed={job.name}"]))
+    (job / ".hydra/hydra.yaml").write_text(json.dumps({"hydra": {"runtime": {"cwd": os.getcwd()}}}))
+
+
+def _damage(path: Path, case: Case) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_bytes() if path.is_file() else b""
+    place = int(case.at * len(before))
+    if case.damage == "gone":
+        path.unlink(missing_ok=True)
+    elif case.damage == "folder":
+        path.unlink(missing_ok=True)
+        path.mkdir()
+    elif case.damage == "cut":
+        path.write_bytes(before[:place])
+    elif case.damage == "flip":
+        path.write_bytes(before[:place] + bytes(255 - b for b in before[place : place + 3]) + before[place + 3 :])
+    elif case.damage == "replace":
+        path.write_bytes(case.content)
+    elif case.damage == "insert":
+        path.write_bytes(before[:place] + case.content + before[place:])
+    else:
+        path.write_bytes(_other_value(before, case))
+
+
+def _other_value(before: bytes, case: Case) -> bytes:
+    """The JSON (or its last line) with one value replaced by another one, of whichever kind."""
+    *lines, last = before.splitlines() if case.file.endswith("l") else [before]
+    try:
+        found = json.loads(last)
+    except ValueError:
+        return before + case.content
+    places = list(_places(found))
+    marker = "\x00here"
+    if places:
+        holder, key = places[min(int(case.at * len(places)), len(places) - 1)]
+        holder[key] = marker
+    text = json.dumps(found).replace(json.dumps(marker), case.content.decode("utf-8", "replace"))
+    return b"\n".join([*lines, text.encode()]) + b"\n"
+
+
+def _places(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield value, key
+            yield from _places(inner)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
