@@ -274,3 +274,20 @@ def _loader() -> Any:
         Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
         _loaders.append(Loader)
     return _loaders[0]
+
+
+def read_env(path: Path) -> dict[str, str]:
+    """The variables of a `.env` file, {} without the file. Raises DataError with file and line."""
+    from io import StringIO
+
+    if not path.is_file():
+        return {}
+    from dotenv.parser import parse_stream
+
+    found: dict[str, str] = {}
+    for each in parse_stream(StringIO(read_text(path, YAML_BYTES))):
+        if each.error:
+            raise DataError(f"{path}:{each.original.line}: not NAME=VALUE. Correct the line, or delete it.")
+        if each.key is not None and each.value is not None:
+            found[each.key] = each.value
+    return found

@@ -22,6 +22,7 @@ from yaml import YAMLError
 from undogmatic import searchpath
 from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
 from undogmatic.errors import UndogmaticError
+from undogmatic.guard import check_words, guarded
 from undogmatic.paths import conf_folder
 from undogmatic.resume import output_folder
 
@@ -84,13 +85,18 @@ def main() -> NoReturn:
     What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
     "1": then it hands them on. So it always is; who sets it sees the traceback.
     """
+    with guarded():
+        _run(sys.argv[1:])
+
+
+def _run(typed: list[str]) -> NoReturn:
     from undogmatic.overrides import combined, explain, typed_wrongly
 
-    typed = sys.argv[1:]
     sys.argv[1:] = combined(typed)
     in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
+        check_words(typed)
         job()
     except UndogmaticError as error:
         print(f"error: {error}", file=sys.stderr)

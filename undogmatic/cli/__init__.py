@@ -19,7 +19,14 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
+    from undogmatic.guard import guarded
+
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with guarded():
+        _main(words)
+
+
+def _main(words: list[str]) -> None:
     if words[:1] == ["run"]:  # Hydra reads these words itself
         run.run(words[1:])
     parser = _parser()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import random
 import sqlite3
 import time
@@ -21,7 +22,9 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json, to_json
 
 from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, ModelError, TransportError
+from undogmatic.files import OWN
 from undogmatic.records import Call
+from undogmatic.secrets import scrub
 
 _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
@@ -90,7 +93,11 @@ class ReplyCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The files that SQLite puts beside it have its mode.
+            os.close(os.open(folder / "replies.sqlite", os.O_CREAT | os.O_RDWR, OWN))
+            with contextlib.suppress(PermissionError):  # another one's file
+                (folder / "replies.sqlite").chmod(OWN)
             self._database = sqlite3.connect(
                 folder / "replies.sqlite", timeout=60, isolation_level=None, check_same_thread=False
             )
@@ -110,7 +117,7 @@ class ReplyCache:
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         """Keep a JSON-able reply. Raises ConfigError where the disk takes no more."""
-        text = to_json(value, inf_nan_mode="constants").decode()
+        text = scrub(to_json(value, inf_nan_mode="constants").decode())
         try:
             self._database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
         except sqlite3.Error as error:

@@ -24,6 +24,7 @@ from undogmatic.models.wire import (
     wire_role,
 )
 from undogmatic.records import digest
+from undogmatic.secrets import learn, shown_address
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -65,11 +66,14 @@ class HostedModel(Model):
                 "`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini."
             )
         base = checked_base(api_base)
+        learn((options or {}).get("extra"), "model.extra")
         self.model_name = name
-        self.name = f"{name}@{base}" + (f"#{digest(options)[:8]}" if options else "")
+        shown = shown_address(base)
+        self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         secret = find_key(key_env, f"model.name={name}")
-        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {base}")
+        learn(self._url(base), "model.api_base")
+        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {shown}")
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""

@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.calls import Retryable
 from undogmatic.models.keys import Secret
+from undogmatic.secrets import has_secret, learn, scrub, shown_address
 
 if TYPE_CHECKING:
     import aiohttp
@@ -84,9 +85,7 @@ class JsonClient:
             ) from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
-        text = body.decode("utf-8", errors="replace")
-        if self._secret is not None:
-            text = self._secret.scrub(text)
+        text = scrub(body.decode("utf-8", errors="replace"))  # in whichever escapes a secret comes back
         if not 200 <= status < 300:
             self._fault(status, headers, text)
         try:
@@ -214,16 +213,27 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def checked_base(api_base: str) -> str:
     """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address.
 
-    A password or a key in the address is refused, because the address is part of the model's name in every report.
+    A password or a query is refused, because the address is part of the model's name in every report; a part of its
+    path that looks like a key is hidden there.
     """
-    parts = urlsplit(api_base)
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+    learn(api_base, "model.api_base")
+    try:
+        parts = urlsplit(api_base)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
         raise ConfigError(
-            f"`model.api_base` (host {parts.hostname!r}) has a user, password or query; reports show it. "
+            f"`model.api_base` is {shown_address(api_base)!r}, which is no address ({error}). Write it as in "
+            "http://localhost:8000/v1 or http://[::1]:8000/v1."
+        ) from None
+    if parts.fragment or has_secret(api_base, also_users=True):
+        raise ConfigError(
+            f"`model.api_base` (host {host!r}) has a user, password or query; reports show it. "
             "Put the key in the environment and name it with model.key_env=NAME."
         )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"`model.api_base` is {api_base!r}; it must be an address such as http://localhost:8000/v1.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise ConfigError(
+            f"`model.api_base` is {shown_address(api_base)!r}; it must be an address such as http://localhost:8000/v1."
+        )
     return api_base.rstrip("/")
 
 

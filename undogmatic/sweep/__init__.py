@@ -26,8 +26,10 @@ from omegaconf.errors import OmegaConfBaseException
 from undogmatic import searchpath  # noqa: F401  orders the search path, in a launcher's workers too
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.guard import check_config, guard_worker
 from undogmatic.overrides import ours
 from undogmatic.resume import MANIFEST, SWEEP_MANIFEST, output_folder
+from undogmatic.secrets import scrub_words
 
 # A launcher's worker process never imports undogmatic.run, but it does get this callback.
 OmegaConf.register_new_resolver("output_folder", output_folder, replace=True, use_cache=True)
@@ -42,11 +44,18 @@ class SweepCallback(Callback):
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Refuse a `run.resume` that cannot be continued, before Hydra meets the error and shows its own traceback."""
         with _stopping():
+            check_config(config)
             OmegaConf.select(config, "hydra.run.dir")
+
+    def on_job_start(self, config: DictConfig, **_: Any) -> None:
+        """Also where a launcher runs the job in a process of its own."""
+        if SWEEP_FOLDER in os.environ:
+            guard_worker()
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
         with _stopping():
+            check_config(config)
             self._start(config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
@@ -67,7 +76,7 @@ class SweepCallback(Callback):
 
     def _start(self, config: DictConfig) -> None:
         folder = Path(OmegaConf.select(config, "hydra.sweep.dir"))
-        overrides = [str(o) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
+        overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
         if earlier is not None and earlier["overrides"] != overrides:
             raise ConfigError(

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import ConfigError
 from undogmatic.records import Failure, Item, Judgment
-from undogmatic.secrets import scrub_data
+from undogmatic.secrets import scrub_words
 from undogmatic.tracking.entries import cut
-from undogmatic.tracking.hide import redact_judgment, redacted
+from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
 from undogmatic.tracking.store import Store, database, opened
 from undogmatic.tracking.traces import log_traces, trace_id
 from undogmatic.tracking.tracker import NOTE, still_there, where
@@ -176,7 +176,7 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
 def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
     """The address of the store to which a run was logged, with credentials where `uri` has them, and the note on it."""
     note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    return uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]), note
+    return uri if uri is not None and scrub_words(uri) == note["uri"] else str(note["uri"]), note
 
 
 def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> HumanLabels:
@@ -267,7 +267,7 @@ def _assess(
     """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
     from mlflow.tracing.client import TracingClient
 
-    client = TracingClient(store.uri)
+    client = without_secrets(TracingClient(store.uri))
     touched = set()
     for note in notes:
         own = trace_id(store.experiment_id, note.judgment)

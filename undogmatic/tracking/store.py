@@ -6,14 +6,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from undogmatic.errors import ConfigError
-from undogmatic.secrets import scrub_data
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
+from undogmatic.files import OWN
+from undogmatic.secrets import has_secret, keep_environment, scrub_words
+from undogmatic.tracking.hide import without_secrets
 
 SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "databricks")
 LOCK_SECONDS = 600.0
@@ -33,7 +31,7 @@ _ENVIRONMENT = {
 class Store(NamedTuple):
     """An open store: the client, the experiment, and the address without credentials, for messages and notes."""
 
-    client: MlflowClient
+    client: Any
     experiment_id: str
     uri: str
     address: str
@@ -47,14 +45,14 @@ def default_uri() -> str:
 def check_uri(uri: str) -> None:
     """Raise ConfigError for an address that MLflow cannot log everything to."""
     scheme = uri.partition(":")[0].partition("+")[0]
-    if urlsplit(uri).password and uri != os.environ.get("MLFLOW_TRACKING_URI"):
+    if has_secret(uri) and uri != os.environ.get("MLFLOW_TRACKING_URI"):
         raise ConfigError(
             "`tracking.uri` holds a password, which would be kept in the run's overrides and reports. Put the address "
             "into MLFLOW_TRACKING_URI in the environment and leave tracking.uri out."
         )
     if ":" not in uri or scheme not in SCHEMES:
         raise ConfigError(
-            f"`tracking.uri` is {uri!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
+            f"`tracking.uri` is {scrub_words(uri)!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
             "MLflow's folder stores take no traces. For a local store leave it out, or use sqlite:///FILE.db."
         )
 
@@ -85,8 +83,9 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         ConfigError: The store cannot be used, now or half way through.
     """
     uri = uri if uri is not None else default_uri()
+    keep_environment({"tracking.uri": uri})
     file = database(uri)
-    address = str(scrub_data(uri))
+    address = scrub_words(uri)
     prepare_environment()
     import requests
     from filelock import FileLock, Timeout
@@ -97,19 +96,26 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     try:
         with contextlib.ExitStack() as stack:
             if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                _make(file)
                 stack.enter_context(FileLock(f"{file}.lock", timeout=LOCK_SECONDS))
-            client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+            client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except (MlflowException, SQLAlchemyError, requests.RequestException, Timeout, OSError) as error:
-        reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
+        reason = scrub_words(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."
         ) from None
 
 
-def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
+def _make(file: Path) -> None:
+    """Make a local store's files its owner's alone, like the journals that they repeat."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (file.parent / "artifacts").mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
+
+
+def _experiment(client: Any, name: str, file: Path | None) -> str:
     """The experiment's id; a new one keeps its artifacts beside a local database, else where the server wants them."""
     found = client.get_experiment_by_name(name)
     if found is not None and found.lifecycle_stage == "deleted":
