@@ -368,7 +368,7 @@ class TestSinks:
     def test_a_launchers_worker_writes_hydras_files_clean(self) -> None:
         code = "import undogmatic.sweep, hydra.core.utils as u; print(u._save_config.__module__)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-        assert done.stdout.strip() == "undogmatic.guard"
+        assert done.stdout.strip() == "undogmatic.hydrafiles"
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -445,7 +445,7 @@ def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path) -> None:
     rows = [{"id": str(n), "text": f"a text, {how}"} for n, how in enumerate(("fine", "long", "busy", "rubbish"))]
     (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     words = [
-        *("run", "--config-dir", "mine", "+experiment=probe", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl"),
+        *("run", "--config-dir", "mine", "experiment=probe", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl"),
         *("analysis=none", f"model.api_base={echo.url}/{keys['path']}/v1", f"+model.extra.api_key={keys['extra']}"),
         *(
             f"+model.extra.headers.Authorization='Bearer {keys['header']}'",
@@ -454,7 +454,6 @@ def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path) -> None:
         *(f"run.name=of-{keys['name']}", "model.price.input=1", "model.price.output=1", "prompt=anchored_en"),
         *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1"),
     ]
-    words[3] = "experiment=probe"
     status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])
     assert status == 0, printed.decode()
     assert f"/{keys['path']}/v1/chat/completions" in echo.requests[0].path
@@ -532,12 +531,12 @@ def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypa
     echo.keys = tuple(keys.values())
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])
     price = {"price.input": 1, "price.output": 1}
-    model = {"name": "gpt", "api_base": f"{echo.url}/{keys['path']}/v1", "+extra.api_key": keys["extra"]}
-    table = undogmatic.judge(["a text"], model={k: v for k, v in (model | price).items() if k[0] != "+"},
-                             overrides=[f"+model.extra.api_key={keys['extra']}"], prompt="anchored_en", progress=False)  # fmt: skip
+    model = {"name": "gpt", "api_base": f"{echo.url}/{keys['path']}/v1"} | price
+    extra = f"+model.extra.api_key={keys['extra']}"
+    table = undogmatic.judge(["a text"], model=model, overrides=[extra], prompt="anchored_en", progress=False)
     shown = {"html": table._repr_html_().encode(), "csv": table.to_csv().encode()}
-    one = score_text("a text", ["model=gpt", f"model.api_base={echo.url}/{keys['path']}/v1", "prompt=anchored_en",
-                                "model.price.input=1", "model.price.output=1"])  # fmt: skip
+    words = ["model=gpt", *(f"model.{key}={value}" for key, value in model.items() if key != "name")]
+    one = score_text("a text", [*words, extra, "prompt=anchored_en"])
     shown["result"] = repr(one).encode() + one.model_dump_json().encode()
     assert table["score"].notna().all()
     assert one.score is not None

@@ -2,10 +2,10 @@
 
 In: the environment and `.env`, the words of the command line, config files. What would be kept where it is seen by all
 who see the run's folder (a key as `model.api_key`, in the user part of an address, in its query) is refused before
-anything is written; all else is known from then on and hidden. Out: the terminal, the logs, and the files that Hydra
-writes itself.
+anything is written; all else is known from then on and hidden. Out: the terminal and the logs. (The files that Hydra
+writes itself: `hydrafiles`.)
 
-Imported by the Hydra entry point and by a launcher's workers, so it stays light.
+Imported by every command, so it stays light.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import hydra.core.utils
-import yaml
-from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf._utils import get_omega_conf_dumper
-
-from undogmatic import files
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import read_env
 from undogmatic.secrets import (
@@ -34,7 +28,6 @@ from undogmatic.secrets import (
     learn,
     leaves,
     scrub,
-    scrub_data,
     secret_name,
 )
 
@@ -58,11 +51,17 @@ def check_words(words: Sequence[str]) -> None:
     The message does not repeat them.
     """
     know_environment()
+    given = know_words(words)
+    for place, value in given:
+        _refuse(place, value)
+
+
+def know_words(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Know the secrets in overrides; what these give, as places and values."""
     given = [pair for word in words for pair in _given(word)]
     for place, value in given:
         learn(value, place)
-    for place, value in given:
-        _refuse(place, value)
+    return given
 
 
 def check_config(config: Any) -> None:
@@ -76,6 +75,8 @@ def check_config(config: Any) -> None:
 
 
 def _plain(config: Any) -> dict[Any, Any]:
+    from omegaconf import OmegaConf
+
     found = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(found, dict)
     return found
@@ -174,39 +175,3 @@ _format = logging.Handler.format
 
 def _formatted(self: logging.Handler, record: logging.LogRecord) -> str:
     return scrub(_format(self, record))
-
-
-def _as_yaml(config: Any) -> str:
-    """What Hydra writes of a config or of a list of overrides, without secrets."""
-    know_environment()
-    plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
-    if isinstance(plain, Mapping):
-        learn({key: value for key, value in plain.items() if key != "hydra"}, "")
-        learn(plain.get("hydra", {}).get("job", {}).get("env_set") or {}, "hydra.env_set")
-    elif isinstance(plain, list):
-        for word in plain:
-            for place, value in _given(str(word)):
-                learn(value, place)
-    dumper = get_omega_conf_dumper()
-    return str(
-        yaml.dump(scrub_data(plain), default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=dumper)
-    )
-
-
-def _save_config(cfg: DictConfig | ListConfig, filename: str, output_dir: Path) -> None:
-    files.write(Path(output_dir) / filename, _as_yaml(cfg))
-
-
-_save = OmegaConf.save
-
-
-def _save_whole(config: Any, f: Any, resolve: bool = False) -> None:
-    """`OmegaConf.save`, with which sweepers write multirun.yaml."""
-    if isinstance(config, DictConfig) and "hydra" in config and isinstance(f, str | Path):
-        files.write(Path(f), _as_yaml(config))
-    else:
-        _save(config, f, resolve)
-
-
-hydra.core.utils._save_config = _save_config  # type: ignore[assignment]
-OmegaConf.save = staticmethod(_save_whole)  # type: ignore[method-assign]

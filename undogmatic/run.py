@@ -79,19 +79,16 @@ def _fail(folder: Path, message: str, status: int) -> None:
     note_status(status)
 
 
+@guarded()
 def main() -> NoReturn:
     """Entry point; the exit status is not 0 if any job ended with an error.
 
     What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
     "1": then it hands them on. So it always is; who sets it sees the traceback.
     """
-    with guarded():
-        _run(sys.argv[1:])
-
-
-def _run(typed: list[str]) -> NoReturn:
     from undogmatic.overrides import combined, explain, typed_wrongly
 
+    typed = sys.argv[1:]
     sys.argv[1:] = combined(typed)
     in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"

@@ -12,21 +12,17 @@ from collections.abc import Sequence
 
 from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
 from undogmatic.errors import UndogmaticError
+from undogmatic.guard import guarded, know_words
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
+@guarded()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
-    from undogmatic.guard import guarded
-
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with guarded():
-        _main(words)
-
-
-def _main(words: list[str]) -> None:
+    know_words(words)
     if words[:1] == ["run"]:  # Hydra reads these words itself
         run.run(words[1:])
     parser = _parser()

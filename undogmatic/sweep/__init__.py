@@ -23,7 +23,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic import searchpath  # noqa: F401  orders the search path, in a launcher's workers too
+from undogmatic import hydrafiles, searchpath  # noqa: F401  both change Hydra, in a launcher's workers too
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.guard import check_config, guard_worker
@@ -78,7 +78,7 @@ class SweepCallback(Callback):
         folder = Path(OmegaConf.select(config, "hydra.sweep.dir"))
         overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
-        if earlier is not None and earlier["overrides"] != overrides:
+        if earlier is not None and [scrub_words(o) for o in earlier["overrides"]] != overrides:
             raise ConfigError(
                 f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
                 "Repeat that command with run.resume, or leave run.resume out to start anew."
