@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import ConfigError
 from undogmatic.records import Failure, Item, Judgment
-from undogmatic.secrets import scrub_words
+from undogmatic.secrets import scrub_data
 from undogmatic.tracking.entries import cut
 from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
 from undogmatic.tracking.store import Store, database, opened
@@ -176,7 +176,7 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
 def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
     """The address of the store to which a run was logged, with credentials where `uri` has them, and the note on it."""
     note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    return uri if uri is not None and scrub_words(uri) == note["uri"] else str(note["uri"]), note
+    return uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]), note
 
 
 def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> HumanLabels:

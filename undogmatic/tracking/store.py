@@ -6,12 +6,15 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from undogmatic.errors import ConfigError
 from undogmatic.files import OWN
-from undogmatic.secrets import has_secret, keep_environment, scrub_words
+from undogmatic.secrets import has_secret, learn, scrub_data
 from undogmatic.tracking.hide import without_secrets
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "databricks")
 LOCK_SECONDS = 600.0
@@ -31,7 +34,7 @@ _ENVIRONMENT = {
 class Store(NamedTuple):
     """An open store: the client, the experiment, and the address without credentials, for messages and notes."""
 
-    client: Any
+    client: MlflowClient
     experiment_id: str
     uri: str
     address: str
@@ -52,7 +55,7 @@ def check_uri(uri: str) -> None:
         )
     if ":" not in uri or scheme not in SCHEMES:
         raise ConfigError(
-            f"`tracking.uri` is {scrub_words(uri)!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
+            f"`tracking.uri` is {scrub_data(uri)!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
             "MLflow's folder stores take no traces. For a local store leave it out, or use sqlite:///FILE.db."
         )
 
@@ -83,9 +86,9 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         ConfigError: The store cannot be used, now or half way through.
     """
     uri = uri if uri is not None else default_uri()
-    keep_environment({"tracking.uri": uri})
+    learn(uri, "tracking.uri")
     file = database(uri)
-    address = scrub_words(uri)
+    address = str(scrub_data(uri))
     prepare_environment()
     import requests
     from filelock import FileLock, Timeout
@@ -101,7 +104,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
             client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except (MlflowException, SQLAlchemyError, requests.RequestException, Timeout, OSError) as error:
-        reason = scrub_words(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
+        reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."
@@ -115,7 +118,7 @@ def _make(file: Path) -> None:
     os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
 
 
-def _experiment(client: Any, name: str, file: Path | None) -> str:
+def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
     """The experiment's id; a new one keeps its artifacts beside a local database, else where the server wants them."""
     found = client.get_experiment_by_name(name)
     if found is not None and found.lifecycle_stage == "deleted":
