@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import time
@@ -14,17 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic import files
 from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
+from undogmatic.claim import held
 from undogmatic.config import build, settings
 from undogmatic.datasets.base import on_scale
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.replay import replay
-from undogmatic.errors import RunStopped, UndogmaticError
+from undogmatic.errors import RunStopped, StorageError, UndogmaticError
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress
 from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
 from undogmatic.resume import Manifest
+from undogmatic.runfolder import METRICS
 from undogmatic.versions import versions
 from undogmatic.wordings import Licensed, texts_beside
 
@@ -52,14 +56,15 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     _check(analysis, items, parts, chosen.run.repeats)
 
     again = functools.partial(replay, parts, items, folder)
-    manifest = Manifest.open(folder, parts.identity, items_digest(items), name, again)
-    judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
-    table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
-    results = analyse(analysis, table, np.random.default_rng(chosen.seed))
-    finished = _finished(config, said, parts, manifest, judged, results, started)
-    finished = replace(finished, **_words(dataset, analysis, parts, results))
-    _report(finished, tracker)
-    return _close(finished, manifest, _steps(parts))
+    tracker.check()
+    with held(folder), Manifest.open(folder, parts.identity, items_digest(items), name, again) as manifest:
+        judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
+        table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
+        results = analyse(analysis, table, np.random.default_rng(chosen.seed))
+        finished = _finished(config, said, parts, manifest, judged, results, started)
+        finished = replace(finished, **_words(dataset, analysis, parts, results))
+        _report(finished, tracker)
+        return _close(finished, manifest)
 
 
 class _Judgments(NamedTuple):
@@ -104,6 +109,7 @@ def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[Analysis
 def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, folder = recipe.build(), manifest.folder
+    manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps)
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
@@ -117,8 +123,8 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
             asyncio.run(engine.arun(recipe, items, journals, repeats, progress.step))
     except UndogmaticError as error:
         found, _, frame = reached()
-        keep_scores(folder, found, frame)
-        manifest.close("stopped", error=str(error), **_steps(parts))
+        with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
+            keep_scores(folder, found, frame)
         if isinstance(error, RunStopped):
             raise type(error)(f"{error}\n{progress.reached}. Continue: run.resume={folder}") from None
         raise
@@ -188,12 +194,10 @@ def _finished(
 def _report(finished: FinishedRun, tracker: Any) -> None:
     from undogmatic.report import terminal, write
 
-    (finished.folder / "metrics.json").write_text(
-        json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n", encoding="utf-8"
-    )
+    files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
     for result in finished.results:
         if result.items is not None:
-            result.items.to_csv(finished.folder / f"items_{result.full(result.name)}.csv", index=False)
+            files.write_table(finished.folder / f"items_{result.full(result.name)}.csv", result.items)
     write(finished)
     where = None
     try:
@@ -202,12 +206,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         terminal.show(finished, where)
 
 
-def _steps(parts: Parts) -> dict[str, Any]:
-    """The names of the steps, whose journals say which items were judged; nothing of a run without any."""
-    return {"steps": [step.name for step in parts.steps]} if parts.steps else {}
-
-
-def _close(finished: FinishedRun, manifest: Manifest, steps: Mapping[str, Any]) -> float | None:
+def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
     headline = next((r.full(r.headline) for r in finished.results if r.headline is not None), None)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
@@ -218,7 +217,6 @@ def _close(finished: FinishedRun, manifest: Manifest, steps: Mapping[str, Any]) 
         uses_prompt=finished.uses_prompt,
         model=finished.model_name,
         texts=[str(path) for path in finished.texts],
-        **steps,
     )
     if missing:
         raise RunStopped(

@@ -51,7 +51,7 @@ def write_bytes(path: Path, content: bytes, mode: int = ALL) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
-        raise _refused(path, error) from None
+        raise refused(path, error) from None
 
 
 def write_table(path: Path, frame: pd.DataFrame, mode: int = ALL) -> None:
@@ -98,7 +98,7 @@ class Log:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "ab", buffering=0, opener=_opener(self.mode))
         except (OSError, ValueError) as error:
-            raise _refused(self.path, error) from None
+            raise refused(self.path, error) from None
         return self
 
     def append(self, line: str) -> None:
@@ -114,7 +114,7 @@ class Log:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file.fileno(), before)
-            raise _refused(self.path, error) from None
+            raise refused(self.path, error) from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -126,7 +126,7 @@ class Log:
             os.fsync(file.fileno())
         except OSError as failed:
             if error is None:
-                raise _refused(self.path, failed) from None
+                raise refused(self.path, failed) from None
         finally:
             file.close()
 
@@ -136,13 +136,14 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise _refused(path, error) from None
+        raise refused(path, error) from None
 
 
 def _opener(mode: int):  # type: ignore[no-untyped-def]
     return lambda name, flags: os.open(name, flags, mode)
 
 
-def _refused(path: Path, error: Exception) -> StorageError:
+def refused(path: Path, error: Exception) -> StorageError:
+    """What is raised of a file that cannot be written."""
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return StorageError(f"{path} cannot be written ({why}). Free space or correct the permissions, then go on.")

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, part_names
+from undogmatic.files import write_table
 from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
@@ -175,14 +176,13 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
     """
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
-    folder.mkdir(parents=True, exist_ok=True)
     first = frame[frame["repeat"] == 0]
     scores = first[keys + _SCORES].round({"score": 6, "confidence": 4, "seconds": 4})
-    scores.to_csv(folder / "scores.csv", index=False)
+    write_table(folder / "scores.csv", scores)
     if first["label"].notna().any():
         marks = {item.id: text_mark(item.text) for item in items}
         labels = first[[*keys, "label"]].assign(text_mark=[marks[each] for each in first["item_id"]])
-        labels.to_csv(folder / "labels.csv", index=False)
+        write_table(folder / "labels.csv", labels)
 
 
 def metrics(

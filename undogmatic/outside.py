@@ -69,8 +69,12 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def json_value(text: str | bytes) -> Any:
+def json_value(text: str | bytes, nan: bool = False) -> Any:
     """The value of a JSON text. NaN and infinity are no JSON; nor is half of a character, or an endless number.
+
+    Args:
+        text: The text.
+        nan: Take NaN and infinity after all, from files of our own that have them.
 
     Raises:
         Unreadable: Saying what is wrong, and in which line.
@@ -78,10 +82,10 @@ def json_value(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = decoded(text)
     try:
-        found = from_json(text, allow_inf_nan=False)
+        found = from_json(text, allow_inf_nan=nan)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
         raise _not_json(error) from None
-    if _ENDLESS.search(text) is not None and _endless(found):
+    if not nan and _ENDLESS.search(text) is not None and _endless(found):
         raise Unreadable(f"not JSON ({_LONG})")
     return found
 

@@ -5,17 +5,24 @@ Imported by the Hydra entry point, so it stays light: heavy libraries are import
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.errors import ConfigError, DataError
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from undogmatic import files
+from undogmatic.claim import claim
+from undogmatic.command import SWEEP_FOLDER
+from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 
 if TYPE_CHECKING:
@@ -32,12 +39,15 @@ FORMAT = 2
 def output_folder(resume: str | None, fresh: str) -> str:
     """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
 
-    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep. Within a
-    process the answer stays the same, because the resolver is cached.
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep, and the jobs of
+    the one that is running get its folder.
     """
+    sweep = fresh.endswith("-sweep")
+    if sweep and SWEEP_FOLDER in os.environ:
+        return os.environ[SWEEP_FOLDER]
     if resume is None or resume == "null":
-        return _free(fresh)
-    name = SWEEP_MANIFEST if fresh.endswith("-sweep") else MANIFEST
+        return fresh
+    name = SWEEP_MANIFEST if sweep else MANIFEST
     if resume == "last":
         return str(_last_unfinished(Path(fresh).parts[0], name))
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
@@ -47,29 +57,43 @@ def output_folder(resume: str | None, fresh: str) -> str:
     return resume
 
 
-def _free(fresh: str) -> str:
-    """`fresh`, or with -2, -3, ... where a run of the same second has taken it."""
-    folder, number = fresh, 1
-    while Path(folder).exists():
-        number += 1
-        folder = f"{fresh}-{number}"
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+
+
+def claimed(config: DictConfig, mode: str) -> Path:
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is.
+
+    Raises:
+        ConfigError, StorageError: See `claim`; also for a `run.resume` that cannot be continued.
+    """
+    folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
+    typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
+    new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
+    folder = claim(folder, new)
+    with read_write(config.hydra), open_dict(config.hydra):
+        config.hydra[mode].dir = str(folder)
     return folder
 
 
 def _last_unfinished(root: str, name: str) -> Path:
     unfinished = []
-    for manifest in Path(root).glob(f"*/*/{name}"):
+    for folder in _folders_with(name, Path(root), "*/*"):
         with suppress(DataError):  # a damaged one cannot be continued
-            if RunFolder(manifest.parent).json(name).get("status") != "finished":
-                unfinished.append(manifest.parent)
+            if RunFolder(folder).json(name).get("status") != "finished":
+                unfinished.append(folder)
     if not unfinished:
         what = "sweep" if name == SWEEP_MANIFEST else "run"
         raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
     return max(unfinished)
 
 
+def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
+    """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
+    return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
+
+
 def _difference(
-    folder: Path, found: dict[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
+    folder: Path, found: Mapping[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
 ) -> str | None:
     """In what the run noted in `found` is another one than that of `identity`; None if it is the same."""
     if found.get("dataset_digest") != dataset_digest:
@@ -126,7 +150,7 @@ class Manifest:
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = RunFolder(folder).facts
             difference = _difference(folder, found, identity, dataset_digest, replay)
             if difference is not None:
                 raise ConfigError(
@@ -155,6 +179,17 @@ class Manifest:
         self.data |= {"status": status, "ended": time.time(), **facts}
         self._write()
 
+    def __enter__(self) -> Manifest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A run that ended with a message was stopped; one that was killed says to be running still."""
+        if isinstance(error, UndogmaticError) and self.data["status"] == "running":
+            with suppress(StorageError):  # it may be why the run ended
+                self.close("stopped", error=str(error))
+
     def compare(self, frame: pd.DataFrame, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.outcome import Repeatability
@@ -163,8 +198,8 @@ class Manifest:
         cached = sum(j.cost.cached for j in judgments)
         share = cached / (calls + cached) if calls + cached else 0.0
         for earlier in self._earlier():
-            with suppress(DataError, KeyError, ValueError):  # what is wrong with another run is no fault of this one
-                before, now = _beside(RunFolder(earlier).table(SCORES), frame)
+            with suppress(DataError):  # what is wrong with another run is no fault of this one
+                before, now = _beside(RunFolder(earlier), frame)
                 gap = (now - before).abs()
                 same_missing = bool((now.isna() == before.isna()).all())
                 largest = float(gap.max()) if gap.notna().any() else 0.0
@@ -175,23 +210,23 @@ class Manifest:
         """Finished runs of the same identity beside this one, the newest first."""
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         found = []
-        for path in (p.parent for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/{MANIFEST}")):
-            with suppress(DataError, TypeError, ValueError):  # another program's run.json
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
+            with suppress(DataError):  # another program's run.json
                 facts = RunFolder(path).facts
                 same = facts.get("identity") == self.identity and facts.get("status") == "finished"
                 if same and path.resolve() != self.folder.resolve():
-                    found.append((float(facts.get("ended", 0)), path))
+                    found.append((facts.get("ended") or 0, path))
         return [path for _, path in sorted(found, reverse=True)]
 
     def _write(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".{MANIFEST}.{os.getpid()}"
-        temporary.write_text(json.dumps(self.data, indent=2) + "\n", encoding="utf-8")
-        temporary.replace(self.folder / MANIFEST)
+        files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
 
 
-def _beside(kept: pd.DataFrame, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+def _beside(earlier: RunFolder, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
+    kept = earlier.table(SCORES)
     keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+    if kept.duplicated(keys).any():
+        raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
     now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
     return kept.set_index(keys)["score"].reindex(now.index), now

@@ -5,6 +5,7 @@ Nothing heavier than Hydra is imported at module level, so that `--help` and `--
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -19,12 +20,23 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from undogmatic import searchpath
-from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
-from undogmatic.errors import UndogmaticError
-from undogmatic.guard import check_words, guarded
+from undogmatic import claim, files, resume, searchpath  # noqa: F401  resume: the resolver `output_folder`
+from undogmatic.command import (
+    ERROR_FILE,
+    FAULT,
+    as_typed,
+    ending,
+    exit_status,
+    in_full,
+    interrupted,
+    note_status,
+    patient_streams,
+    say,
+    tell,
+)
+from undogmatic.errors import StorageError
+from undogmatic.guard import check_words
 from undogmatic.paths import conf_folder
-from undogmatic.resume import output_folder
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -32,7 +44,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # For every group that it lists, Hydra copies its store of built-in configs, a hundred times for one `--help`. The store
 # is a singleton that hands out copies of what it holds, so a copy of the store itself serves nobody: --help takes half.
 ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
-OmegaConf.register_new_resolver("output_folder", output_folder, replace=True, use_cache=True)
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name="config")
@@ -42,44 +53,47 @@ def job(cfg: DictConfig) -> float | None:
 
     from undogmatic.experiment import run_experiment
 
+    patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
     own = HydraConfig.get()
     folder = as_typed(Path(own.runtime.output_dir))  # as messages and hints show it
-    (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt, where this one continues it
     try:
-        config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-        assert isinstance(config, dict)
-        choices = dict(own.runtime.choices)
-        return run_experiment(searchpath.adopt(config, own.runtime.config_sources, choices), choices, folder)
-    except MissingMandatoryValue as error:
-        _fail(folder, f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2)
-    except OmegaConfBaseException as error:
-        _fail(folder, str(error).splitlines()[0], 2)
-    except OSError as error:
-        _fail(folder, f"{error.filename or folder}: {error.strerror or error}", 2)
-    except UndogmaticError as error:
-        _fail(folder, str(error), error.exit_status)
-    except KeyboardInterrupt:
-        whole = as_typed(Path(os.environ.get(SWEEP_FOLDER, folder)))
-        print(f"interrupted: continue with the same command and run.resume={whole}", file=sys.stderr)
-        raise SystemExit(130) from None
-    except Exception as error:
-        if SWEEP_FOLDER not in os.environ:
-            raise
-        # A fault of ours in one job of a sweep must not cost the other jobs their report.
-        traceback.print_exc()
-        _fail(folder, f"{type(error).__name__}: {error}", 70)
+        with claim.held(folder):
+            (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt, where this one continues it
+            try:
+                config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+                assert isinstance(config, dict)
+                choices = dict(own.runtime.choices)
+                return run_experiment(searchpath.adopt(config, own.runtime.config_sources, choices), choices, folder)
+            except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
+                _fail(error, folder)
+    except Exception as error:  # the folder is another process's, or takes nothing
+        _fail(error)
     return None
 
 
-def _fail(folder: Path, message: str, status: int) -> None:
+def _fail(error: Exception, folder: Path | None = None) -> None:
     """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own."""
-    print(f"error: {message}", file=sys.stderr)
-    (folder / ERROR_FILE).write_text(f"{message}\n", encoding="utf-8")
+    if isinstance(error, MissingMandatoryValue):
+        message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
+    elif isinstance(error, OmegaConfBaseException):
+        message, status = str(error).splitlines()[0], 2
+    else:
+        message, status = tell(error)
     note_status(status)
+    where = ""
+    if folder is not None:
+        noted = f"{message}\n{''.join(traceback.format_exception(error)) if status == FAULT else ''}"
+        with contextlib.suppress(StorageError):
+            files.write(folder / ERROR_FILE, noted, files.OWN)
+            if status == FAULT:
+                claim.keep(folder)
+                where = f" The traceback is in {as_typed(folder / ERROR_FILE)}."
+    say(f"error: {message}{where}")
+    if status == FAULT:
+        in_full(error)
 
 
-@guarded()
 def main() -> NoReturn:
     """Entry point; the exit status is not 0 if any job ended with an error.
 
@@ -88,21 +102,33 @@ def main() -> NoReturn:
     """
     from undogmatic.overrides import combined, explain, typed_wrongly
 
-    typed = sys.argv[1:]
-    sys.argv[1:] = combined(typed)
-    in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
-    os.environ["HYDRA_FULL_ERROR"] = "1"
-    try:
-        check_words(typed)
-        job()
-    except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
-        note_status(error.exit_status)
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
-        if in_full or not typed_wrongly(error):
-            raise
-        print(f"error: {explain(error, typed)}", file=sys.stderr)
-        note_status(2)
+    with ending():
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        try:
+            typed = sys.argv[1:]
+            sys.argv[1:] = combined(typed)
+            check_words(typed)
+            job()
+        except KeyboardInterrupt:
+            note_status(interrupted())
+            folder = claim.own()
+            if folder is not None and claim.let_go(folder):
+                say(f"interrupted: continue with the same command and run.resume={as_typed(folder)}")
+            else:
+                say("interrupted before anything was judged.")
+        except Exception as error:
+            if isinstance(error, HydraException | OmegaConfBaseException | YAMLError | ValueError) and typed_wrongly(
+                error
+            ):
+                say(f"error: {explain(error, typed)}")
+                note_status(2)
+                in_full(error)
+            else:
+                _fail(error, claim.own())
+        finally:
+            folder = claim.own()
+            if folder is not None:
+                claim.let_go(folder)
     sys.exit(exit_status())
 
 

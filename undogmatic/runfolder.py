@@ -6,13 +6,16 @@ Imported by the Hydra entry point (the names of files), so heavy libraries are i
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.files import as_written
+from undogmatic.outside import Unreadable, json_value, read_lines, read_text, read_yaml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +26,40 @@ R = TypeVar("R", "Judgment", "Made")
 MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
+
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)
 """What every run leaves, also one that was stopped."""
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "condition", "unit", "text_mark")
-_NUMBERS = ("score", "label")
+_NUMBERS = tuple("score label confidence calls seconds truth error right inside width interval_score".split())
+TABLE_BYTES = 1_000_000_000
+_NEEDED = {SCORES: "score", LABELS: "label"}
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
+    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
+    **dict.fromkeys(("started", "ended"), _number),
+    **dict.fromkeys(("steps", "texts", "overrides"), _texts),
+    "choices": _words,
+}
+"""What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
 
 
 class RunFolder:
@@ -76,7 +108,7 @@ class RunFolder:
 
     def has(self, name: str) -> bool:
         """Whether this file is there."""
-        return (self.path / name).is_file()
+        return os.path.isfile(self.path / name)  # False, and no exception, where it cannot be looked at
 
     def check_finished(self) -> None:
         """Raises ConfigError for a run that did not come to its end."""
@@ -92,28 +124,69 @@ class RunFolder:
         """Its `run.json`; {} if it did not get that far."""
         return self.json(MANIFEST)
 
+    @cached_property
+    def sweep(self) -> Mapping[str, Any] | None:
+        """Its `sweep.json`; None if it is no sweep's."""
+        found = self.json(SWEEP_MANIFEST)
+        lacking = [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]
+        if lacking:
+            raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
+        return found if self.has(SWEEP_MANIFEST) else None
+
+    @cached_property
+    def metrics(self) -> Mapping[str, float]:
+        """Its `metrics.json`; {} without a result."""
+        found = self.json(METRICS)
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise self._damaged(METRICS, f"`{name}` is no number")
+        return found
+
     def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file, {} without the file."""
+        """The object in a JSON file, {} without the file; of the keys that runs note, each of its kind."""
         if not self.has(name):
             return {}
         try:
-            found = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            found = json_value(read_text(self.path / name), nan=name == METRICS)
+        except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
         if not isinstance(found, dict):
             raise self._damaged(name, "it holds no object")
+        for key in found.keys() & _KINDS.keys() if name != METRICS else ():
+            if found[key] is not None and not _KINDS[key](found[key]):
+                raise self._damaged(name, f"`{key}` is {found[key]!r:.60}")
         return found
 
     def yaml(self, name: str) -> Any:
         """What a YAML file holds, None without the file: interpolations stay as they were typed."""
-        import yaml
-
         if not self.has(name):
             return None
         try:
-            return yaml.safe_load((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            return read_yaml(self.path / name)
+        except DataError as error:
             raise self._damaged(name, error) from None
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """The mapping in a YAML file; {} without the file, or where it is empty."""
+        found = self.yaml(name)
+        if found is not None and not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
+            raise self._damaged(name, "it holds no mapping")
+        return found or {}
+
+    def noted(self, name: str, *keys: str) -> Any:
+        """What stands at the end of these keys in a YAML file; None if nothing does."""
+        found: Any = self.mapping(name)
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    @property
+    def overrides(self) -> list[str]:
+        """What was set on the command line, without `run.resume`."""
+        found = self.yaml(OVERRIDES) or []
+        if not isinstance(found, list):
+            raise self._damaged(OVERRIDES, "it holds no list")
+        return [str(word) for word in found if not str(word).startswith("run.resume=")]
 
     def section(self, key: str) -> dict[str, Any]:
         """A section of the composed config, resolved.
@@ -147,10 +220,8 @@ class RunFolder:
         """The judgments that count, in the journal's order. Raises DataError if there are none."""
         from undogmatic.records import Judgment
 
-        try:  # of several with one key the last counts: a resumed run asks again what got no answer
-            found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._damaged(JOURNAL, error) from None
+        # Of several with one key the last counts: a resumed run asks again what got no answer.
+        found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
         if not found:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
         return found
@@ -191,15 +262,26 @@ class RunFolder:
 
     def table(self, name: str) -> pd.DataFrame:
         """A CSV file with the column item_id. An id such as "NA" is an id; only an empty cell is missing."""
+        import numpy as np
         import pandas as pd
 
-        kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(_NUMBERS, "float64")
+        numbers = _NUMBERS if name in _NEEDED else (*_NUMBERS, "uncertainty")  # in scores.csv, a word
+        kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         try:
-            found = pd.read_csv(self.path / name, dtype=kinds, keep_default_na=False, na_values=[""])
-        except (OSError, ValueError) as error:
+            text = StringIO(read_text(self.path / name, TABLE_BYTES))
+            found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
+        except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        if "item_id" not in found:
-            raise self._damaged(name, "no column item_id")
+        lacking = [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]
+        if lacking:
+            raise self._damaged(name, f"no column {lacking[0]}")
+        if found["item_id"].isna().any():
+            raise self._damaged(name, "a row without item_id")
+        for column in found.columns.intersection(numbers):
+            if np.isinf(found[column]).any():
+                raise self._damaged(name, f"`{column}` is infinite")
+        for column in found.columns.intersection(_TEXTS):
+            found[column] = found[column].map(as_written, na_action="ignore")
         return found
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
@@ -258,23 +340,14 @@ class RunFolder:
 
     @cached_property
     def _config(self) -> Any:
-        import yaml
-        from omegaconf import DictConfig, OmegaConf
+        from omegaconf import OmegaConf
 
-        try:
-            found = OmegaConf.load(self.path / COMPOSED)  # as Hydra reads it: 1e-3 is a number
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise self._damaged(COMPOSED, error) from None
-        if not isinstance(found, DictConfig):
-            raise self._damaged(COMPOSED, "it holds no config")
-        return found
+        return OmegaConf.create(self.mapping(COMPOSED))
 
     def _started_in(self) -> Path:
         """The folder from which the run was started, to which its relative paths refer; here, if that one is gone."""
-        noted = self.yaml(HYDRA)
-        if noted is not None and (folder := Path(noted["hydra"]["runtime"]["cwd"])).is_dir():
-            return folder
-        return Path.cwd()
+        noted = self.noted(HYDRA, "hydra", "runtime", "cwd")
+        return Path(noted) if isinstance(noted, str) and noted and os.path.isdir(noted) else Path.cwd()
 
     def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
         found = self.table(name)
@@ -283,6 +356,8 @@ class RunFolder:
                 found = found[found[column] == value]
         said = found[[column for column in ("judge", "criterion") if column in found]].drop_duplicates()
         self._one_voice(said.itertuples(index=False, name=None))
+        if found["item_id"].duplicated().any():
+            raise self._damaged(name, f"{found.loc[found['item_id'].duplicated(), 'item_id'].iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 
     def _one_voice(self, said: Iterable[tuple[str, ...]]) -> None:
@@ -307,17 +382,16 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
     from undogmatic.records import Judgment
 
     what = "a judgment" if record is Judgment else "what a step made"
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield record.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"]))
-                raise DataError(
-                    f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
-                    "Delete the line to have its item judged again."
-                ) from None
+    for number, line in read_lines(path):
+        try:
+            yield record.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise DataError(
+                f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
+                "Delete the line to have its item judged again."
+            ) from None
 
 
 def _beside(path: Path) -> str:

@@ -11,20 +11,27 @@ import sys
 from collections.abc import Sequence
 
 from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
-from undogmatic.errors import UndogmaticError
-from undogmatic.guard import guarded, know_words
+from undogmatic.command import FAULT, ending, in_full, interrupted, say, tell
+from undogmatic.guard import know_words
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
-@guarded()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     know_words(words)
     if words[:1] == ["run"]:  # Hydra reads these words itself
         run.run(words[1:])
+    with ending():
+        status = _done(words)
+    if status:
+        sys.exit(status)
+
+
+def _done(words: list[str]) -> int:
+    """Do what was asked for; the exit status."""
     parser = _parser()
     given, rest = parser.parse_known_args(words)
     # argparse takes no positional words after an option, but `--json model=gpt` is natural.
@@ -35,19 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.overrides += rest
     if given.command is None:
         parser.print_help()
-        sys.exit(2)
+        return 2
     try:
         given.run(given)
-    except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
-    except BrokenPipeError:
-        sys.exit(0)
-    except OSError as error:
-        print(f"error: {error.filename or 'file'}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit(130)
+        return interrupted()
+    except Exception as error:
+        message, status = tell(error)
+        say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+        in_full(error)
+        return status
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from undogmatic import files
 from undogmatic.report.words import visible
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -106,9 +107,8 @@ class Document:
 
 def save(document: Document, folder: Path) -> None:
     """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, escape in (("report.md", markdown), ("report.html", html)):
-        (folder / name).write_text(_render(f"{name}.jinja", document, escape), encoding="utf-8")
+        files.write(folder / name, _render(f"{name}.jinja", document, escape), files.OWN)
 
 
 def markdown(text: str) -> str:

@@ -43,10 +43,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.analyses.base import FigureData
+from undogmatic.files import write_bytes
 from undogmatic.records import Rubric
 from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
 from undogmatic.report.pen import DPI, Pen
@@ -83,8 +85,9 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
         drawn = KINDS[figure.kind](figure.data, Pen(words, section, rubric))
     except KeyError as error:
         raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawn.savefig(path, dpi=DPI, format="png", facecolor="white", metadata={"Software": None})
+    picture = BytesIO()
+    drawn.savefig(picture, dpi=DPI, format="png", facecolor="white", metadata={"Software": None})
+    write_bytes(path, picture.getvalue())
 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.words import Words
+from undogmatic.runfolder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.scale import Anchors, NumericScale
 from undogmatic.wordings import FALLBACK, Licence
 
@@ -141,23 +141,23 @@ def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 def overrides_of(folder: Path) -> list[str] | None:
     """What was typed on the command line, as Hydra noted it, without `run.resume`; None where there is no such note."""
-    path = folder / ".hydra" / "overrides.yaml"
-    if not path.is_file():
-        return None
-    typed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [*folders_of(folder / ".hydra" / "hydra.yaml"), *(str(o) for o in typed if not o.startswith("run.resume="))]
+    noted = RunFolder(folder)
+    return [*folders_of(noted, HYDRA), *noted.overrides] if noted.has(OVERRIDES) else None
 
 
-def folders_of(noted: Path) -> list[str]:
+def folders_of(folder: RunFolder, name: str) -> list[str]:
     """The words that named further folders of config on the command line, from what Hydra noted of itself."""
-    if not noted.is_file():
-        return []
-    own = yaml.safe_load(noted.read_text(encoding="utf-8"))["hydra"]
-    sources = own.get("runtime", {}).get("config_sources") or []
-    named = [str(as_typed(Path(source["path"]))) for source in sources if source["provider"] == "command-line"]
-    typed = own.get("overrides", {}).get("hydra") or []
+    sources = _listed(folder, name, "runtime", "config_sources")
+    given = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
+    named = [str(as_typed(Path(str(source.get("path"))))) for source in given]
+    typed = _listed(folder, name, "overrides", "hydra")
     searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
     return [*(word for folder in named for word in ("--config-dir", folder)), *searched]
+
+
+def _listed(folder: RunFolder, name: str, *keys: str) -> list[Any]:
+    found = folder.noted(name, "hydra", *keys)
+    return found if isinstance(found, list) else []
 
 
 def command(overrides: Sequence[str]) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from undogmatic.outcome import SweepResult
 from undogmatic.report.contents import pictures
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
@@ -14,7 +12,9 @@ from undogmatic.report.excerpts import shorten
 from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
+from undogmatic.runfolder import RunFolder
 
+MULTIRUN = "multirun.yaml"
 MOST_JOBS = 12  # on the terminal; the report has all
 
 
@@ -106,8 +106,6 @@ def _repeat(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
 
 def _typed(folder: Path) -> list[str] | None:
     """What was typed on the command line, from the `multirun.yaml` that Hydra leaves in a sweep's folder."""
-    path = folder / "multirun.yaml"
-    if not path.is_file():
-        return None
-    noted = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [*folders_of(path), *(str(o) for o in noted["hydra"]["overrides"]["task"])]
+    noted = RunFolder(folder)
+    words = noted.noted(MULTIRUN, "hydra", "overrides", "task")
+    return [*folders_of(noted, MULTIRUN), *map(str, words)] if isinstance(words, list) else None

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,14 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic import hydrafiles, searchpath  # noqa: F401  both change Hydra, in a launcher's workers too
+from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.guard import check_config, guard_worker
 from undogmatic.overrides import ours
-from undogmatic.resume import MANIFEST, SWEEP_MANIFEST, output_folder
+from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
+from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.secrets import scrub_words
-
-# A launcher's worker process never imports undogmatic.run, but it does get this callback.
-OmegaConf.register_new_resolver("output_folder", output_folder, replace=True, use_cache=True)
 
 
 class SweepCallback(Callback):
@@ -42,10 +40,10 @@ class SweepCallback(Callback):
     """
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
-        """Refuse a `run.resume` that cannot be continued, before Hydra meets the error and shows its own traceback."""
+        """Claim the run's folder before Hydra makes it; refuse a `run.resume` that cannot be continued."""
         with _stopping():
             check_config(config)
-            OmegaConf.select(config, "hydra.run.dir")
+            claimed(config, "run")
 
     def on_job_start(self, config: DictConfig, **_: Any) -> None:
         """Also where a launcher runs the job in a process of its own."""
@@ -75,7 +73,7 @@ class SweepCallback(Callback):
             os.environ.pop(SWEEP_RUN, None)
 
     def _start(self, config: DictConfig) -> None:
-        folder = Path(OmegaConf.select(config, "hydra.sweep.dir"))
+        folder = claimed(config, "sweep")
         overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
         if earlier is not None and [scrub_words(o) for o in earlier["overrides"]] != overrides:
@@ -121,7 +119,9 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     assert manifest is not None, "written by on_multirun_start"
     result = compare(folder, _name(manifest["overrides"]), config.report.language, config.seed)
     report.write(result, folder)
-    write_manifest(folder, **manifest | {"status": "stopped" if result.failed else "finished", "ended": time.time()})
+    write_manifest(
+        folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()}
+    )
     if result.failed:
         note_status(1)
     where = None
@@ -158,13 +158,11 @@ def _name(overrides: list[str]) -> str:
     return " ".join(varied or overrides) or "sweep"
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """`sweep.json` of a sweep's folder, or None if there is none."""
-    path = folder / SWEEP_MANIFEST
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+def read_manifest(folder: Path) -> Mapping[str, Any] | None:
+    """`sweep.json` of a sweep's folder, or None if there is none. Raises DataError where it is damaged."""
+    return RunFolder(folder).sweep
 
 
 def write_manifest(folder: Path, **facts: Any) -> None:
     """Write `sweep.json`: overrides, status ("running", "finished", "stopped"), start, MLflow run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SWEEP_MANIFEST).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    files.write(folder / SWEEP_MANIFEST, json.dumps(facts, indent=2) + "\n")

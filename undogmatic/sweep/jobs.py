@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import ValidationError
 
 from undogmatic.analyses.base import part_names
 from undogmatic.command import ERROR_FILE
-from undogmatic.errors import DataError
+from undogmatic.errors import DataError, UndogmaticError
+from undogmatic.outside import read_text
 from undogmatic.records import OVERALL, Cost, Rubric, Verdict
-from undogmatic.runfolder import COMPOSED, METRICS, OVERRIDES, SCORES, RunFolder
+from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
 Status = Literal["finished", "stopped", "failed"]
@@ -59,7 +61,7 @@ class Job:
     @property
     def rubric(self) -> Rubric:
         """The rubric it judged by, in whichever form its config gives it."""
-        return Rubric.model_validate({key: v for key, v in self.config["rubric"].items() if key != "_target_"})
+        return _rubric(self.config)
 
     @property
     def readout(self) -> str:
@@ -82,8 +84,7 @@ def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
 
 def _read(path: Path, number: int) -> list[Job]:
     folder = RunFolder(path)
-    error = path / ERROR_FILE
-    message = error.read_text(encoding="utf-8").strip() if error.is_file() else None
+    message: str | None = None
     facts: Mapping[str, Any] = {}
     overrides: list[str] = []
     config: dict[str, Any] = {}
@@ -91,20 +92,22 @@ def _read(path: Path, number: int) -> list[Job]:
     status: Status = "finished"
     try:
         # A kill may have come before any of them was written.
-        overrides = folder.yaml(OVERRIDES) or []
-        config = folder.yaml(COMPOSED) or {}
+        message = read_text(path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
+        overrides, config = folder.overrides, folder.mapping(COMPOSED)
         facts = folder.facts
         if message is not None:
             status = "stopped" if facts.get("status") == "stopped" else "failed"
         elif facts.get("status") != "finished":
             status, message = "stopped", "it did not come to its end (killed?)"
         else:
+            if "rubric" in config:
+                _rubric(config)
             results = _results(folder)
-    except DataError as damage:
+    except UndogmaticError as damage:
         status, message = "failed", str(damage)
     job = Job(
         number=number,
-        overrides=dict(str(o).lstrip("+~").partition("=")[::2] for o in overrides if not o.startswith("run.resume=")),
+        overrides=dict(word.lstrip("+~").partition("=")[::2] for word in overrides),
         config=config,
         facts=facts,
         metrics={},
@@ -113,6 +116,15 @@ def _read(path: Path, number: int) -> list[Job]:
         message=message,
     )
     return [replace(job, **{"facts": facts} | result) for result in results]
+
+
+def _rubric(config: Mapping[str, Any]) -> Rubric:
+    """Raises DataError where the config that was kept holds no rubric."""
+    node = config["rubric"]
+    try:
+        return Rubric.model_validate({key: v for key, v in node.items() if key != "_target_"})
+    except (AttributeError, ValidationError):
+        raise DataError(f"its {COMPOSED} cannot be read (`rubric` is none). Repeat that run.") from None
 
 
 def _results(folder: RunFolder) -> list[dict[str, Any]]:
@@ -161,7 +173,7 @@ def _metrics(
     folder: RunFolder, voice: tuple[str, str], names: Mapping[tuple[str, str], str], costs: pd.DataFrame
 ) -> dict[str, float]:
     """Those of the run; of one among several, its own without its name in front, and those of all together."""
-    whole = folder.json(METRICS)
+    whole = dict(folder.metrics)
     if not names[voice]:
         return whole
     front = f"{names[voice]}."

@@ -145,9 +145,13 @@ def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
     analysis = job.config.get("analysis", {})
     for outer in ("suite", "ab"):  # several analyses hold each one's settings one level down, and so does the suite
-        analysis = analysis.get(outer, analysis)
-    sides = [analysis.get(key) for key in ("treatment", "baseline")]
-    if None in sides or not set(sides) <= set(scores["condition"].dropna()):
+        analysis = analysis.get(outer, analysis) if isinstance(analysis, dict) else {}
+    sides = [analysis.get(key) for key in ("treatment", "baseline")] if isinstance(analysis, dict) else []
+    if (
+        not sides
+        or not all(isinstance(side, str) for side in sides)
+        or not set(sides) <= set(scores["condition"].dropna())
+    ):
         return None
     by_pair = scores[scores["condition"].isin(sides)].pivot_table(
         index="pair_id", columns="condition", values="score", sort=False

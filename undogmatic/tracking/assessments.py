@@ -7,14 +7,14 @@ the store here, so there is no queue to flush before they can be assessed. What 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Judgment
+from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking.entries import cut
 from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
@@ -175,7 +175,9 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
 
 def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
     """The address of the store to which a run was logged, with credentials where `uri` has them, and the note on it."""
-    note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+    note = RunFolder(folder).json(NOTE)
+    if not note.get("uri") or not note.get("run_id"):
+        raise DataError(f"{folder / NOTE} does not say where the run was logged. Log it again: run.resume={folder}")
     return uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]), note
 
 

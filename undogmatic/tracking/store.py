@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import sqlite3
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.files import OWN
 from undogmatic.secrets import has_secret, learn, scrub_data
 from undogmatic.tracking.hide import without_secrets
@@ -17,7 +21,10 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "databricks")
-LOCK_SECONDS = 600.0
+SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
+"""How long another process may write to a local store before this one says that it waits, and before it gives up."""
+
+_TABLES = ("alembic_version", "experiments")
 
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and a server that does
 # not answer is given up after seconds, not minutes: the results are on disk and can be logged later.
@@ -71,6 +78,81 @@ def prepare_environment() -> None:
         os.environ.setdefault(name, value)
 
 
+def check_store(uri: str | None) -> None:
+    """Look whether a store can be written, as far as that is known at once, before anything is judged for it.
+
+    Raises:
+        ConfigError: A local store that nobody can write, a damaged database or another program's, one of another
+            version of MLflow; a database whose driver is not installed.
+    """
+    uri = uri if uri is not None else default_uri()
+    file = database(uri)
+    why = _without_driver(uri) if file is None else _unusable(file)
+    if why is not None:
+        raise ConfigError(
+            f"`tracking.uri` is {scrub_data(uri)!r}, {why} Name another store, or do without MLflow: tracking=none."
+        )
+
+
+def _without_driver(uri: str) -> str | None:
+    """What is wrong with the address of a database, as far as this machine knows it."""
+    if uri.partition(":")[0].partition("+")[0] not in ("postgresql", "mysql", "mssql"):
+        return None
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        make_url(uri).get_dialect().import_dbapi()
+    except ImportError as error:
+        return f"and the driver of this kind of database is not installed ({error}). Install it with pip."
+    except (ArgumentError, ValueError) as error:
+        return f"which is no address of a database ({str(error).splitlines()[0]})."
+    return None
+
+
+def _unusable(file: Path) -> str | None:
+    """What is wrong with a local store; None also for one that is yet to be made, or is locked by another process."""
+    there = next(part for part in (file, *file.parents) if part.exists())
+    if there != file:
+        what = "is a file" if not there.is_dir() else "cannot be written" if not os.access(there, os.W_OK) else None
+        return None if what is None else f"but {there} {what}."
+    if not file.is_file():
+        return "which is no file."
+    try:
+        with contextlib.closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as store:
+            tables = {str(name) for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and not tables.issuperset(_TABLES):
+                return f"a database of another program (it holds {', '.join(sorted(tables)[:3])})."
+            found = (
+                [str(version) for (version,) in store.execute(f"SELECT version_num FROM {_TABLES[0]}")]
+                if tables
+                else []
+            )
+            if found and (newest := _newest_version()) is not None and found != [newest]:
+                return (
+                    f"a store of another version of MLflow (schema {found[0]}, here {newest}). Copy the file, then: "
+                    f"mlflow db upgrade sqlite:///{file}"
+                )
+            store.execute("BEGIN IMMEDIATE")
+            store.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return None if "locked" in str(error) else f"which cannot be used ({error})."
+    return None
+
+
+def _newest_version() -> str | None:
+    """The schema that the installed MLflow makes, read from its migrations without importing it; None if unclear."""
+    package = find_spec("mlflow")
+    if package is None or not package.submodule_search_locations:
+        return None
+    folder = Path(package.submodule_search_locations[0]) / "store" / "db_migrations" / "versions"
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
+    made = {name for text in texts for name in re.findall(r"^revision = ['\"](\w+)", text, re.MULTILINE)}
+    replaced = {name for text in texts for name in re.findall(r"^down_revision = ['\"](\w+)", text, re.MULTILINE)}
+    newest = made - replaced
+    return newest.pop() if len(newest) == 1 else None
+
+
 @contextlib.contextmanager
 def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     """Open the store, creating database and experiment if need be.
@@ -90,20 +172,18 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     file = database(uri)
     address = str(scrub_data(uri))
     prepare_environment()
-    import requests
-    from filelock import FileLock, Timeout
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         with contextlib.ExitStack() as stack:
             if file is not None:
+                stack.enter_context(_alone(file, kept))
                 _make(file)
-                stack.enter_context(FileLock(f"{file}.lock", timeout=LOCK_SECONDS))
+            from mlflow import MlflowClient
+
             client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
-    except (MlflowException, SQLAlchemyError, requests.RequestException, Timeout, OSError) as error:
+    except Exception as error:  # whatever MLflow, a driver or a server comes up with
+        if isinstance(error, UndogmaticError) or _ours(error):
+            raise
         reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
@@ -113,9 +193,60 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
 
 def _make(file: Path) -> None:
     """Make a local store's files its owner's alone, like the journals that they repeat."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     (file.parent / "artifacts").mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
+
+
+def _ours(error: Exception) -> bool:
+    """Whether a line of this package raised it, not one of MLflow or below, nor the system."""
+    if isinstance(error, OSError | sqlite3.Error):
+        return False
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and str(place.tb_frame.f_globals.get("__name__")).partition(".")[0] == "undogmatic"
+
+
+@contextlib.contextmanager
+def _alone(file: Path, kept: str) -> Iterator[None]:
+    """Be the only one of our processes that writes to this database, once no other program has it locked."""
+    from filelock import FileLock, Timeout
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock, said = FileLock(f"{file}.lock"), False
+    for seconds in (SAID_AFTER, LOCK_SECONDS):
+        try:
+            with lock.acquire(timeout=seconds):
+                _wait_until_free(file, seconds)
+                yield
+                return
+        except (Timeout, _Locked):
+            if not said:
+                said = True
+                print(
+                    f"waiting for the MLflow store {file}, to which another process is writing (at most "
+                    f"{LOCK_SECONDS / 60:.0f} minutes; to stop: Ctrl-C). {kept}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    raise ConfigError(
+        f"`tracking.uri` is 'sqlite:///{file}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
+        f"minutes. End that one. {kept} Without MLflow: tracking=none."
+    )
+
+
+class _Locked(Exception):
+    """Another program is in the middle of writing."""
+
+
+def _wait_until_free(file: Path, seconds: float) -> None:
+    try:
+        with contextlib.closing(sqlite3.connect(file, timeout=seconds, isolation_level=None)) as store:
+            store.execute("BEGIN IMMEDIATE")
+            store.execute("ROLLBACK")
+    except sqlite3.Error as error:  # of another one MLflow has more to say
+        if "locked" in str(error):
+            raise _Locked from None
 
 
 def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from undogmatic.errors import ConfigError
+from undogmatic import files
+from undogmatic.command import say
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking import entries
 from undogmatic.tracking.hide import redact_judgment
-from undogmatic.tracking.store import Store, check_uri, database, default_uri, opened
+from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ FOLDERS = ("figures", "tables")
 
 class NoTracker:
     """Results stay on disk."""
+
+    def check(self) -> None:
+        """Nothing can be wrong."""
 
     def log(self, run: FinishedRun) -> str | None:
         """Do nothing."""
@@ -61,6 +67,10 @@ class MlflowTracker:
             raise ConfigError(f"`tracking.traces` is {traces}; it must be 0 (none) or more.")
         self.uri, self.experiment, self.traces, self.redact = uri, experiment, traces, redact
 
+    def check(self) -> None:
+        """Raise ConfigError if it is known already that the store cannot be used."""
+        check_store(self.uri)
+
     def log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
 
@@ -78,7 +88,7 @@ class MlflowTracker:
                 store.experiment_id, start_time=int(run.started * 1000), tags=entries.tags(run), run_name=run.name
             ).info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
-            (run.folder / NOTE).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+            files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             entries.log_params(store, run_id, entries.params(run))
             headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
             # The first metric is the one that MLflow's comparison of runs begins with.
@@ -166,12 +176,13 @@ class MlflowTracker:
 
 def _logged_before(folder: Path, store: Store) -> str | None:
     """The MLflow run that this folder was logged as, if it is still in this store."""
-    note = folder / NOTE
-    if not note.is_file():
+    try:
+        note = RunFolder(folder).json(NOTE)
+    except DataError as error:
+        say(f"{error} The run is logged anew beside what was logged then.")
         return None
-    earlier = json.loads(note.read_text(encoding="utf-8"))
-    run_id = str(earlier["run_id"])
-    return run_id if earlier["uri"] == store.address and still_there(store, run_id) else None
+    run_id = note.get("run_id")
+    return run_id if run_id and note.get("uri") == store.address and still_there(store, run_id) else None
 
 
 def still_there(store: Store, run_id: str) -> bool:
