@@ -120,4 +120,4 @@ def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
     assert damaged.status == "failed"
     assert "scores.csv cannot be read" in str(damaged.message)
     (tmp_path / "0" / JOURNAL).unlink()
-    assert "judgments.jsonl cannot be read" in str(read_jobs(tmp_path)[0].message)
+    assert "judgments.jsonl: cannot be read" in str(read_jobs(tmp_path)[0].message)

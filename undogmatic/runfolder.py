@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import read_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -307,17 +308,16 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
     from undogmatic.records import Judgment
 
     what = "a judgment" if record is Judgment else "what a step made"
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield record.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"]))
-                raise DataError(
-                    f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
-                    "Delete the line to have its item judged again."
-                ) from None
+    for number, line in read_lines(path):
+        try:
+            yield record.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise DataError(
+                f"{path}:{number}: not {what} ({place[:200] + ': ' if place else ''}{first['msg'][:500]}). "
+                "Delete the line to have its item judged again."
+            ) from None
 
 
 def _beside(path: Path) -> str:

@@ -16,7 +16,7 @@ SHORTEST = 8
 """Shorter values, "EMPTY" or "none" as a stand-in, are no secrets and must not be cut out of ordinary text."""
 
 _SECRET_KEY = re.compile("key|token|secret|password", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_CREDENTIALS = re.compile(r"://[^/@\s\"'\\<>]+@")  # within one value, where the text is JSON
 _kept: dict[str, tuple[str, re.Pattern[str]]] = {}
 
 
@@ -33,7 +33,7 @@ def scrub(text: str) -> str:
             text = text.replace(value, shown)
         if any(mark in text for mark in ("\\", "%", "&")):
             text = anyhow.sub(shown, text)
-    return _CREDENTIALS.sub(f"{HIDDEN}@", text) if "://" in text else text
+    return _CREDENTIALS.sub(f"://{HIDDEN}@", text) if "://" in text else text
 
 
 def scrub_data(value: Any, key: str = "") -> Any:

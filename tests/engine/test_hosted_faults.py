@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,12 +90,12 @@ def test_faults_that_pass_leave_no_trace_in_the_scores(run: Run, stub: StubServe
     [
         (Fault("refusal", times=None), "refusal", 1),
         (Fault("content-filter", times=None), "refusal", 1),
-        (Fault("off-scale", times=None), "off_scale", 2),
-        (Fault("wrong-fields", times=None), "unparseable", 2),
-        (Fault("prose", times=None), "unparseable", 2),
-        (Fault("cut-json", times=None), "unparseable", 2),
-        (Fault("truncated", times=None), "unparseable", 2),
-        (Fault("empty", times=None), "unparseable", 2),
+        (Fault("off-scale", times=None), "off_scale", 3),
+        (Fault("wrong-fields", times=None), "unparseable", 3),
+        (Fault("prose", times=None), "unparseable", 3),
+        (Fault("cut-json", times=None), "unparseable", 3),
+        (Fault("truncated", times=None), "unparseable", 3),
+        (Fault("empty", times=None), "unparseable", 3),
         (Fault("body", times=None, body="<html>hotel wifi</html>"), "unparseable", 3),
         (Fault("status", times=None, status=500, body="{}"), "transport", 3),
         (Fault("hang", times=None, after=2), "timeout", 3),
@@ -109,7 +110,7 @@ def test_a_lasting_fault_is_one_typed_failure_and_never_a_number(
     outcome = judgments[5].outcome
     assert isinstance(outcome, Failure) and outcome.reason == reason
     assert judgments[5].score is None
-    # The same wrong answer twice makes the third request the second again: the cache answers that one.
+    # The same wrong answer twice makes the third request the second again; it is a call of its own all the same.
     assert stub.texts()["text number 5."] == asked
     assert judgments[5].calls and judgments[5].cost.calls == asked
     assert [j.score for j in judgments if j is not judgments[5]] == [score_of(i.text) for i in ITEMS if i.id != "i5"]
@@ -205,7 +206,7 @@ def test_a_wrong_key_ends_the_run_with_one_message_and_shows_nowhere(
     stub.faults = {"number 1.": Fault("status", times=None, status=500, body=json.dumps({"error": f"bad {KEY}"}))}
     judgments = run(key_env="STUB_KEY")
     outcome = judgments[1].outcome
-    assert isinstance(outcome, Failure) and "bad <STUB_KEY>" in outcome.message
+    assert isinstance(outcome, Failure) and re.search(r"bad <\w+>", outcome.message)
     files = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
     shown = f"{error.value!r}{error.getrepr()}{caplog.text}{judgments}".encode() + files
     assert b"text number 1." in files  # the search looks at the right files
