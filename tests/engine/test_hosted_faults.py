@@ -23,6 +23,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
+from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
@@ -51,16 +52,22 @@ class Run:
         self.path = folder / JOURNAL
 
     def __call__(
-        self, key_env: str | None = None, folder: Path | None = None, readout: Readout | None = None, **engine: Any
+        self,
+        key_env: str | None = None,
+        folder: Path | None = None,
+        readout: Readout | None = None,
+        items: list[Item] = ITEMS,
+        judge: type[Judge] = ScoreJudge,
+        **engine: Any,
     ) -> list[Judgment]:
         model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
         readout = readout if readout is not None else StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
         options |= {"cache_dir": str(self.folder / "cache")} | engine
-        parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(ScoreJudge(readout), self.provenance),))
+        parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
         journals = Journals(folder if folder is not None else self.folder)
-        return asyncio.run(LocalEngine(**options).arun(parts, ITEMS, journals))[1]
+        return asyncio.run(LocalEngine(**options).arun(parts, items, journals))[1]
 
     def kept(self) -> list[Judgment]:
         return list(read_records(self.path, Judgment))

@@ -100,6 +100,10 @@ class JsonClient:
             ) from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
+        return self.understood(status, headers, body)
+
+    def understood(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        """What came back, as the object it is; raises as `post` does."""
         if not 200 <= status < 300:
             self._fault(status, headers, _said(body))
         try:
