@@ -62,7 +62,7 @@ _ADDRESS = re.compile(
     (?P<host>[^\s/?\#]*) (?P<path>[^\s?\#]*) (?:\?(?P<query>[^\s\#]*))? (?:\#(?P<fragment>\S*))?""",
     re.VERBOSE,
 )
-_CREDENTIALS = re.compile(r"""(?<=://)[^/@\s?#"'<>]+@""")
+_CREDENTIALS = re.compile(r"""(?<=://)[^/@\s?#"'\\<>]+@""")
 _REFERENCE = re.compile(r"\$\{[^${}]*\}")
 _WHOLE_REFERENCE = re.compile(r"\$\{(?:oc\.env:)?[\w.]+(?:,\s*(?:null|''|\"\")?)?\}")
 _GIVEN = re.compile(r"(?<![\w./+~-])([+~]{0,2}[\w.@/-]{1,200})=((?:\\.|[^\s,&\"'])+|\"[^\"]*\"|'[^']*')")
@@ -93,13 +93,17 @@ def scrub(text: str) -> str:
     for value, shown in _kept.items():
         if value in text:
             text = text.replace(value, shown)
-    if _forms:
-        plain = bare(text)
-        for form in _forms:
-            if form in plain:
-                text = cut_out(text, _forms)
-                break
+    if holds(text):
+        text = cut_out(text, _forms)
     return _CREDENTIALS.sub(f"{HIDDEN}@", text) if "://" in text else text
+
+
+def holds(text: str) -> bool:
+    """Whether a secret that was kept is in the text, in any encoding."""
+    if not _forms:
+        return False
+    plain = bare(text)
+    return any(form in plain for form in _forms)
 
 
 def scrub_data(value: Any, key: str = "") -> Any:
