@@ -28,7 +28,7 @@ def _percent(found: re.Match[str]) -> str:
 
 
 _STEPS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Read], ...] = (
-    (("\\u00", "\\U00", "\\x", "\\X"), re.compile(r"\\+(?:[uU]00|[xX])([2-7][0-9a-fA-F])"), _code),
+    (("\\u00", "\\U00", "\\x", "\\X"), re.compile(r"\\(?:[uU]00|[xX])([2-7][0-9a-fA-F])"), _code),
     (("%25",), re.compile(r"%(?:25)+(?=[0-9a-fA-F]{2})"), lambda found: "%"),
     (
         ("%",),
