@@ -26,6 +26,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests import hostile
+
 KEY = "sk-stub-0123456789abcdef"
 
 
@@ -38,7 +40,8 @@ class Fault:
         times: How often per text, or None for always.
         after: Seconds for `Retry-After`, hanging and slow bodies.
         status: The status of kind "status".
-        body: The body of kind "status" and "body".
+        body: The body of kind "status" and "body"; which odd answer (tests/hostile.py), of kind "hostile": else each in
+            turn.
     """
 
     kind: str
@@ -87,6 +90,7 @@ class StubServer:
     def __post_init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
         self._in_flight = self.most_in_flight = 0
+        self._drawn = 0
 
     @property
     def url(self) -> str:
@@ -184,6 +188,11 @@ class StubServer:
             case "hang":
                 await asyncio.sleep(fault.after)
                 return None
+            case "hostile":
+                known = hostile.odd_answers(self.key or "")
+                name = fault.body or list(known)[self._drawn % len(known)]
+                self._drawn += 1
+                return hostile.response(known[name])
             case "reset":
                 assert request.transport is not None
                 request.transport.abort()

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict
+from undogmatic.secrets import scrub_words
 
 if TYPE_CHECKING:
     from undogmatic.config import Settings
@@ -120,18 +121,21 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     from yaml import YAMLError
 
     from undogmatic import searchpath
+    from undogmatic.guard import check_config, check_words
     from undogmatic.overrides import combined, explain
     from undogmatic.paths import conf_folder
 
     words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
     if sum(each.lstrip("+").startswith("hydra.searchpath=") for each in words) > 1:
         raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
+    check_words(overrides)
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
             composed = compose("config", combined(words), return_hydra_config=True)
         runtime = composed.hydra.runtime
         with open_dict(composed):
             del composed["hydra"]
+        check_config(composed)
         config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
@@ -148,4 +152,4 @@ def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
         said = {"score": None, "error": f"{outcome.reason}: {outcome.message}"}
     else:
         said = {name: getattr(outcome, name) for name in Verdict.model_fields.keys() & ScoreResult.model_fields.keys()}
-    return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(overrides))
+    return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(map(scrub_words, overrides)))

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from undogmatic.errors import StorageError, UndogmaticError
+from undogmatic.guard import guarded
 from undogmatic.secrets import scrub
 
 SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
@@ -96,7 +97,8 @@ def ending() -> Iterator[None]:
                 signal.signal(sent, _interrupt)
                 handled.append(sent)
     try:
-        yield
+        with guarded():
+            yield
     finally:
         for sent in handled:
             signal.signal(sent, signal.SIG_DFL)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from undogmatic.errors import ConfigError
 from undogmatic.project import allowed
+from undogmatic.secrets import learn
 from undogmatic.wordings import languages
 
 
@@ -88,6 +89,7 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     Raises:
         ConfigError: `_target_` missing, outside the allow-list or not importable; an unknown, missing or ill-typed key.
     """
+    learn(node, group)
     arguments = {k: v for k, v in node.items() if k != "_target_"}
     target = resolve(node.get("_target_"), group)
     arguments = {k: _nested(v, f"{group}.{k}") for k, v in arguments.items()}

@@ -11,7 +11,8 @@
        |- AnswerTimeout       no answer within the time limit
        |- RefusedAnswer       the model declined to answer
        |- UnparseableAnswer   an answer came, and it is not what was asked for
-       `- OffScaleAnswer      an answer came, and its score lies outside the rubric
+       |- OffScaleAnswer      an answer came, and its score lies outside the rubric
+       `- JudgeFault          a judge, a readout or a step broke down over this item
 
 Messages name the key, the value, the options and the next step; the command line prints them without a traceback.
 """
@@ -51,13 +52,17 @@ class StorageError(RunStopped):
     """A file cannot be written: the disk is full, the folder is read-only, something else lies in its place."""
 
 
+LONGEST_MESSAGE = 2000
+"""Characters of a message that quotes an answer; it goes into reports, and back to the model with the retry."""
+
+
 class ModelError(UndogmaticError):
     """One judgment could not be made. `raw` keeps what the model said, if anything."""
 
     kind = "transport"
 
     def __init__(self, message: str, raw: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ...")
         self.raw = raw
 
 
@@ -89,3 +94,9 @@ class OffScaleAnswer(ModelError):
     """The answer's score is outside the rubric, or too little probability lies on its levels."""
 
     kind = "off_scale"
+
+
+class JudgeFault(ModelError):
+    """The code that judges or makes an item raised an exception that is none of ours; the message names the place."""
+
+    kind = "fault"

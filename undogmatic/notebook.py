@@ -12,6 +12,7 @@ import pandas as pd
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
+from undogmatic.secrets import scrub
 
 if TYPE_CHECKING:
     from undogmatic.engine.recipe import Parts
@@ -48,16 +49,18 @@ class Judgments(pd.DataFrame):
         how = getattr(self, "how", None)
         shown = pd.DataFrame(self).head(SHOWN).to_html(max_cols=14, escape=True, notebook=True, na_rep="")
         if how is None or "error" not in self:
-            return str(shown)
+            return scrub(str(shown))
         errors = self["error"].dropna().value_counts()
         said = {name: html.escape(str(value)) for name, value in how.items()}
         failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
-        return _HTML.format(
-            **said,
-            judged=len(self) - int(errors.sum()),
-            total=len(self),
-            failed=f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else "",
-            table=shown,
+        return scrub(
+            _HTML.format(
+                **said,
+                judged=len(self) - int(errors.sum()),
+                total=len(self),
+                failed=f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else "",
+                table=shown,
+            )
         )
 
 

@@ -69,25 +69,32 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def json_value(text: str | bytes, nan: bool = False) -> Any:
+def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
     """The value of a JSON text. NaN and infinity are no JSON; nor is half of a character, or an endless number.
 
     Args:
-        text: The text.
-        nan: Take NaN and infinity after all, from files of our own that have them.
-
+        text: It.
+        deepest: How deeply it may be nested.
+        infinite: Whether infinity may stand in it after all, in a file that we wrote.
     Raises:
         Unreadable: Saying what is wrong, and in which line.
     """
     if isinstance(text, bytes):
         text = decoded(text)
     try:
-        found = from_json(text, allow_inf_nan=nan)
+        found = from_json(text, allow_inf_nan=infinite)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
         raise _not_json(error) from None
-    if not nan and _ENDLESS.search(text) is not None and _endless(found):
+    if text.count("[") + text.count("{") > deepest and _deeper(found, deepest):
+        raise Unreadable(f"not JSON ({_DEEP})")
+    if not infinite and _ENDLESS.search(text) is not None and _endless(found):
         raise Unreadable(f"not JSON ({_LONG})")
     return found
+
+
+def _deeper(value: Any, most: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inside is not None and (most == 0 or any(_deeper(part, most - 1) for part in inside))
 
 
 def _endless(value: Any) -> bool:
@@ -278,3 +285,20 @@ def _loader() -> Any:
         Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
         _loaders.append(Loader)
     return _loaders[0]
+
+
+def read_env(path: Path) -> dict[str, str]:
+    """The variables of a `.env` file, {} without the file. Raises DataError with file and line."""
+    from io import StringIO
+
+    if not path.is_file():
+        return {}
+    from dotenv.parser import parse_stream
+
+    found: dict[str, str] = {}
+    for each in parse_stream(StringIO(read_text(path, YAML_BYTES))):
+        if each.error:
+            raise DataError(f"{path}:{each.original.line}: not NAME=VALUE. Correct the line, or delete it.")
+        if each.key is not None and each.value is not None:
+            found[each.key] = each.value
+    return found

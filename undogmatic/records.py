@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from undogmatic.rubric import OVERALL, UNNAMED, Rubric, Wording  # noqa: F401 (nouns like these; configs name them)
 from undogmatic.scale import Record
 
-FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget"]
+FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "fault"]
 Key = tuple[str, str, str, int]
 """Item, judge or step, criterion, repeat."""
-RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget")
+RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
 
 def digest(value: Any) -> str:

@@ -35,6 +35,7 @@ from undogmatic.command import (
     tell,
 )
 from undogmatic.errors import StorageError
+from undogmatic.guard import check_words
 from undogmatic.paths import conf_folder
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
@@ -106,6 +107,7 @@ def main() -> NoReturn:
         try:
             typed = sys.argv[1:]
             sys.argv[1:] = combined(typed)
+            check_words(typed)
             job()
         except KeyboardInterrupt:
             note_status(interrupted())

@@ -147,7 +147,7 @@ class RunFolder:
         if not self.has(name):
             return {}
         try:
-            found = json_value(read_text(self.path / name), nan=name == METRICS)
+            found = json_value(read_text(self.path / name), infinite=name == METRICS)
         except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
         if not isinstance(found, dict):

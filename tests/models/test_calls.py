@@ -135,8 +135,9 @@ def test_failures_are_not_cached(tmp_path: Path) -> None:
 
 def test_two_caches_on_one_folder_share_replies_and_infinities_survive(tmp_path: Path) -> None:
     one, two = ReplyCache(tmp_path / "c"), ReplyCache(tmp_path / "c")
-    one.put("k", {"data": {"logprob": -math.inf, "text": "não"}})
-    assert two.get("k") == {"data": {"logprob": -math.inf, "text": "não"}}
+    reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
+    one.put("k", reply)
+    assert two.get("k") == reply
     assert two.get("other") is None
     one.close()
     two.close()

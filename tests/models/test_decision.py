@@ -96,7 +96,7 @@ def test_rounded_probabilities_are_tolerated_and_wrong_ones_are_not(
     [
         (Fault("missing-id"), UnparseableAnswer, "no answer to 'shame_score'"),
         (Fault("wrong-type"), UnparseableAnswer, "of type 'noul', not a score answer"),
-        (Fault("nan"), UnparseableAnswer, "not a probability"),
+        (Fault("nan"), UnparseableAnswer, "not JSON"),
         (Fault("inconsistent"), OffScaleAnswer, "the probabilities give"),
         (Fault("body", body='{"model": "x"}'), UnparseableAnswer, "no `answers`"),
         (Fault("html", times=None), TransportError, "answered 502"),

@@ -38,7 +38,7 @@ def test_a_valid_answer_is_read_with_the_models_own_confidence(prompt: Prompt, r
         ('{"shame_score": 83, "confidence": 70}', "`rationale` is missing"),
         ('{"shame_score": "83", "confidence": 70, "rationale": "x"}', "not a number"),
         ('{"shame_score": true, "confidence": 70, "rationale": "x"}', "not a number"),
-        ('{"shame_score": NaN, "confidence": 70, "rationale": "x"}', "not a number"),
+        ('{"shame_score": NaN, "confidence": 70, "rationale": "x"}', "not JSON"),
         ('{"shame_score": 83, "confidence": 170, "rationale": "x"}', "outside 0-100"),
         ('{"shame_score": 83, "confidence": 70, "rationale": ""}', "`rationale` is empty"),
         ('{"shame_score": 83, "confi', "not a JSON object"),

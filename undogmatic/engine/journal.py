@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from filelock import FileLock, Timeout
+from pydantic_core import PydanticSerializationError
 
-from undogmatic.errors import ConfigError
-from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
+from undogmatic.errors import ConfigError, StorageError
+from undogmatic.files import Log, make_folder
+from undogmatic.outside import LINE_BYTES, without_halves
+from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Call, Cost, Failure, Item, Judgment, Key, Made
 from undogmatic.runfolder import JOURNAL, read_records
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from undogmatic.steps.base import Processes, Step
 
 R = TypeVar("R", Judgment, Made)
+LONGEST_LINE = LINE_BYTES // 4
+"""Characters; each is four bytes at most."""
 
 
 class Journal(Generic[R]):
@@ -38,9 +42,9 @@ class Journal(Generic[R]):
         self.path = path
         self.done: dict[Key, R] = {}
         if path is not None and path.exists():
-            _cut_torn_line(path)
+            cut_torn_line(path)
             self.done = {each.key: each for each in read_records(path, record)}
-        self._file: IO[str] | None = None
+        self._log: Log | None = None
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> list[R] | None:
         """A step's records to keep for this item, one per criterion, or None if there is one that is still to be made
@@ -49,17 +53,24 @@ class Journal(Generic[R]):
         kept = [record for record in found if record is not None and not unanswered(record)]
         return kept if len(kept) == len(found) else None
 
-    def append(self, record: R) -> None:
-        """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read."""
+    def append(self, record: R) -> R:
+        """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read.
+
+        Returns:
+            The record as it was written: one that cannot be written as it is becomes a Failure that says why.
+        Raises:
+            StorageError: The disk takes no more.
+        """
+        record, line = written(record)
         if self.path is not None:
-            assert self._file is not None, "append is for use inside `with journal`"
-            self._file.write(record.model_dump_json() + "\n")
-            self._file.flush()
+            assert self._log is not None, "append is for use inside `with journal`"
+            self._log.append(line)
         self.done[record.key] = record
+        return record
 
     def __enter__(self) -> Journal[R]:
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
             try:
                 self._lock.acquire(timeout=0)
@@ -67,23 +78,25 @@ class Journal(Generic[R]):
                 raise ConfigError(
                     f"another process is writing {self.path}; wait for it, or leave run.resume out to start anew."
                 ) from None
-            self._file = self.path.open("a", encoding="utf-8")
+            except OSError as error:
+                raise StorageError(f"{self.path} cannot be written ({error.strerror or error}).") from None
+            self._log = Log(self.path).__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is None:
-            return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._file = None
-        self._lock.release()
+        log, self._log = self._log, None
+        if log is not None:
+            try:
+                log.__exit__(kind, error, trace)
+            finally:
+                self._lock.release()
 
 
 class Journals:
-    """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step that makes items.
+    """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step that makes items;
+    and spent.jsonl, its ledger.
 
     Args:
         folder: Of the run; None keeps all in memory only.
@@ -97,13 +110,13 @@ class Journals:
             step.name: Journal(folder / "steps" / f"{step.name}.jsonl" if folder is not None else None, Made)
             for step in steps
         }
+        self.ledger = Ledger(folder / LEDGER if folder is not None else None, self.costs())
 
-    def append(self, record: Judgment | Made) -> None:
-        """Write a record to the journal that it belongs to."""
+    def append(self, record: Judgment | Made) -> Judgment | Made:
+        """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
         if isinstance(record, Judgment):
-            self.judgments.append(record)
-        else:
-            self.made[record.step].append(record)
+            return self.judgments.append(record)
+        return self.made[record.step].append(record)
 
     def costs(self, judgments: Sequence[Judgment] | None = None) -> list[Cost]:
         """What these judgments took (all in the journal, if none are given), and all that steps made."""
@@ -151,6 +164,7 @@ class Journals:
             opened.enter_context(self.judgments)
             for journal in self.made.values():
                 opened.enter_context(journal)
+            opened.enter_context(self.ledger)
             self._opened = opened.pop_all()
         return self
 
@@ -166,16 +180,26 @@ def unanswered(record: Judgment | Made) -> bool:
     return isinstance(outcome, Failure) and outcome.reason in RETRIED_ON_RESUME
 
 
-def _cut_torn_line(path: Path) -> None:
-    """Remove an incomplete last line, left by a kill in the middle of a write."""
-    data = path.read_bytes()
-    if data and not data.endswith(b"\n"):
-        end = data.rfind(b"\n") + 1
-        try:
-            json.loads(data[end:])
-        except ValueError:
-            with path.open("r+b") as file:
-                file.truncate(end)
-        else:
-            with path.open("ab") as file:
-                file.write(b"\n")
+def written(record: R) -> tuple[R, str]:
+    """The record that can be written and read back, and its line.
+
+    An exchange that would make the line too long is left out of it; a record with something in it that no file takes
+    becomes a Failure.
+    """
+    try:
+        line = record.model_dump_json()
+        if len(line) > LONGEST_LINE:
+            record = record.model_copy(update={"calls": tuple(map(_without_exchange, record.calls))})
+            line = record.model_dump_json()
+        if len(line) <= LONGEST_LINE:
+            return record, line
+        why = f"its record has {len(line):,} characters"
+    except (PydanticSerializationError, RecursionError, ValueError) as error:
+        why = f"its record cannot be written ({without_halves(str(error))[:200]})"
+    failed = Failure(reason="fault", message=why)
+    record = record.model_copy(update={"outcome": failed, "calls": ()})
+    return record, record.model_dump_json()
+
+
+def _without_exchange(call: Call) -> Call:
+    return call.model_copy(update={"request": {}, "reply": "left out, because it is too long for a journal"})

@@ -11,7 +11,6 @@ from undogmatic.records import OVERALL, Call, Cost, Failure, Item, Judgment, Pro
 from undogmatic.steps.base import as_failure, attempt
 
 FREE = Cost(usd=0.0)
-_Found = Reading | ModelError | Failure
 
 
 class JudgeStep:
@@ -34,10 +33,8 @@ class JudgeStep:
 
     async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
         """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""
-        done = await attempt(self._readings(item), repeat)
-        found: Mapping[str, _Found] = (
-            dict.fromkeys(self.criteria, done.result) if isinstance(done.result, Failure) else done.result
-        )
+        done = await attempt(self._outcomes(item), repeat)
+        found = dict.fromkeys(self.criteria, done.result) if isinstance(done.result, Failure) else done.result
         return self._judgments(item, repeat, found, done.cost, done.calls)
 
     def unmade(self, item: Item, failure: Failure, repeat: int) -> list[Judgment]:
@@ -45,7 +42,7 @@ class JudgeStep:
         return self._judgments(item, repeat, dict.fromkeys(self.criteria, failure), FREE)
 
     def _judgments(
-        self, item: Item, repeat: int, found: Mapping[str, _Found], cost: Cost, calls: tuple[Call, ...] = ()
+        self, item: Item, repeat: int, found: Mapping[str, Verdict | Failure], cost: Cost, calls: tuple[Call, ...] = ()
     ) -> list[Judgment]:
         return [
             Judgment(
@@ -53,7 +50,7 @@ class JudgeStep:
                 repeat=repeat,
                 judge=self.name,
                 criterion=criterion,
-                outcome=_outcome(found[criterion]),
+                outcome=found[criterion],
                 cost=FREE if n else cost,
                 provenance=self.provenance,
                 calls=() if n else calls,
@@ -61,12 +58,13 @@ class JudgeStep:
             for n, criterion in enumerate(self.criteria)
         ]
 
-    async def _readings(self, item: Item) -> dict[str, Reading | ModelError]:
+    async def _outcomes(self, item: Item) -> dict[str, Verdict | Failure]:
         prediction = await self.judge.acall(item=item)
-        return prediction.readings if "readings" in prediction else {OVERALL: prediction.reading}
+        found: Mapping[str, Reading | ModelError] = (
+            prediction.readings if "readings" in prediction else {OVERALL: prediction.reading}
+        )
+        return {criterion: _outcome(found[criterion]) for criterion in self.criteria}
 
 
-def _outcome(found: _Found) -> Verdict | Failure:
-    if isinstance(found, Failure):
-        return found
+def _outcome(found: Reading | ModelError) -> Verdict | Failure:
     return as_failure(found) if isinstance(found, ModelError) else verdict(found)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.recipe import Buildable, Parts
-from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
+from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.paths import cache_folder
@@ -85,13 +85,13 @@ class LocalEngine:
         if not agenda.pending():
             return
         # A resumed run goes on with the budget that it had left.
-        for cost in journals.costs():
-            self.budget.calls += cost.calls
-            self.budget.usd += cost.usd or 0.0
+        self.budget.calls += journals.ledger.calls
+        self.budget.usd += journals.ledger.usd
+        self.budget.note = journals.ledger.note
         limit = min(self.concurrency, parts.model.max_concurrency or self.concurrency)
         running: set[_Task] = set()
         ended: asyncio.Queue[_Task] = asyncio.Queue()
-        stop: Exception | None = None
+        stop: UndogmaticError | None = None
         lost = 0
         # Set for the tasks alone: a generator's own context is that of whoever reads from it.
         with parts.asking():
@@ -109,11 +109,10 @@ class LocalEngine:
                     task = await ended.get()
                     running.discard(task)
                     try:
-                        records = task.result()
+                        records = [journals.append(record) for record in task.result()]
                         for record in records:
-                            journals.append(record)
                             agenda.note(record)
-                    except (BudgetExceeded, ConfigError, DataError) as error:
+                    except UndogmaticError as error:
                         stop = stop or error
                         continue
                     lost = lost + 1 if unanswered(records[0]) else 0
@@ -165,6 +164,12 @@ class LocalEngine:
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
     assert isinstance(outcome, Failure)
+    if outcome.reason == "fault":
+        return RunStopped(
+            f"{lost} items in a row could not be judged because something broke down over them; the last: "
+            f"{outcome.message}. What was judged is kept; correct it (in a judge, readout or step of your own) and "
+            "rerun."
+        )
     return RunStopped(
         f"{lost} items in a row got no answer from {model.name}; the last: {outcome.message}. "
         "What was judged is kept; rerun when the server answers."

@@ -42,7 +42,12 @@ class NotedReplies(Gateway):
             self._noted[_key(call.model, call.request)].append(call)
 
     async def call(
-        self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]], timed: bool = True
+        self,
+        model: str,
+        request: dict[str, Any],
+        send: Callable[[], Awaitable[Reply]],
+        timed: bool = True,
+        check: Callable[[Any], None] | None = None,
     ) -> Reply:
         """The noted answer. Raises ConfigError where there is none (left)."""
         noted = self._noted[_key(model, request)]

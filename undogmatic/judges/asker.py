@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.errors import ConfigError
 from undogmatic.judges.questions import (
     Answer,
     Number,
@@ -26,7 +26,7 @@ from undogmatic.judges.questions import (
 )
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Unit, shown_inputs
-from undogmatic.readouts.chat import LanguageModel, ask
+from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.structured import shown
 
 if TYPE_CHECKING:
@@ -210,25 +210,15 @@ class WordsQuestion(Question):
         return self._fill(self.wording.form[key], {"meaning": number.meaning if number else ""})
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
-        previous: str | None = None
-        failure: ModelError | None = None
-        for _ in range(RETRIES + 1):
-            try:
-                prediction = await ask(
-                    self.predict,
-                    self.adapter,
-                    **shown_inputs(item, self.rubric),
-                    **self.given,
-                    the_context=self._fill(self.wording.context, context),
-                    the_previous=previous,
-                    the_problem=str(failure) if failure else None,
-                )
-                given = {name: prediction[name] for name in self.kind.model_fields}
-                return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
-            except (UnparseableAnswer, OffScaleAnswer) as error:
-                failure, previous = error, error.raw
-        assert failure is not None
-        raise failure
+        inputs = shown_inputs(item, self.rubric) | self.given
+        inputs["the_context"] = self._fill(self.wording.context, context)
+
+        async def once(**said: str | None) -> dspy.Prediction:
+            prediction = await ask(self.predict, self.adapter, **inputs, **said)
+            given = {name: prediction[name] for name in self.kind.model_fields}
+            return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
+
+        return await insisting(RETRIES, once)
 
     def settings(self) -> dict[str, Any]:
         return super().settings() | {"given": self.given, "retries": RETRIES}

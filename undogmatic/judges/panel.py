@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading, agreement_confidence, entropy_reading, spread_over
+from undogmatic.readouts.chat import together
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
@@ -81,19 +81,13 @@ class PanelJudge(Judge):
         """`reading` with the members' scores and their disagreement."""
         base = current_rollout() * self.repeats
 
-        async def once(member: Judge, repeat: int) -> Reading | UndogmaticError:
+        async def once(member: Judge, repeat: int) -> Reading:
             with rollout(base + repeat):
-                try:
-                    reading: Reading = (await member.acall(item=item)).reading
-                    return reading
-                except UndogmaticError as error:
-                    return error  # raised below, when no sibling is in flight any more
+                reading: Reading = (await member.acall(item=item)).reading
+                return reading
 
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
-        answers = await asyncio.gather(*(once(self.members[n], repeat) for n, repeat in seats))
-        for answer in answers:
-            if isinstance(answer, UndogmaticError) and not isinstance(answer, ModelError):
-                raise answer
+        answers = await together([once(self.members[n], repeat) for n, repeat in seats])
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Reading)]
         if 2 * len(given) < len(seats):

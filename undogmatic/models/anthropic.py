@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from undogmatic.errors import RefusedAnswer, UnparseableAnswer
+from undogmatic.models.calls import shown
 from undogmatic.models.hosted import HostedModel, changed
-from undogmatic.models.http import RAW_LIMIT
 from undogmatic.models.prices import Price
-from undogmatic.models.wire import Tokens, count, given, make_response, plain_text, system_text, wire_role
+from undogmatic.models.wire import Tokens, content_text, count, given, make_response, plain_text, system_text, wire_role
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -51,8 +51,10 @@ class AnthropicModel(HostedModel):
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
-        data = await self.exchange(self._payload(request))
-        text = "".join(block.get("text", "") for block in data["content"] if block.get("type") == "text")
+        return await self.exchange(self._payload(request), self._response)
+
+    def _response(self, data: dict[str, Any]) -> Response:
+        text = content_text([block for block in data["content"] if block.get("type") == "text"])
         reason = data.get("stop_reason")
         if reason == "refusal":
             raise RefusedAnswer(f"the model declined{f': {text[:200]}' if text else ''}", text or None)
@@ -92,7 +94,7 @@ class AnthropicModel(HostedModel):
         if isinstance(content, list) and all(isinstance(block, dict) for block in content):
             return
         self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `content`", repr(data)[:RAW_LIMIT])
+        raise UnparseableAnswer("the reply has no `content`", shown(data))
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         usage = data.get("usage")

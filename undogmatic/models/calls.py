@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import random
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
-from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, ModelError, TransportError
+from undogmatic.errors import AnswerTimeout, ModelError, TransportError, UndogmaticError, UnparseableAnswer
+from undogmatic.models.budget import Budget
+from undogmatic.models.cache import Reply, ReplyCache
+from undogmatic.outside import without_halves
 from undogmatic.records import Call
 
 _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
+_attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
+
+RAW_LIMIT = 4000
+"""Characters of an answer that could not be read which are kept."""
 
 
 @contextlib.contextmanager
@@ -48,21 +54,23 @@ def rollout(number: int) -> Iterator[None]:
         _rollout.reset(token)
 
 
+@contextlib.contextmanager
+def attempt(number: int) -> Iterator[None]:
+    """Calls inside are asked for the `number`-th time again (0 = the first): the cache keeps attempts apart, so that
+    asking again is a real call, also where the same wrong answer makes the same request once more."""
+    token = _attempt.set(number)
+    try:
+        yield
+    finally:
+        _attempt.reset(token)
+
+
 def current_rollout() -> int:
     """The repeat that the calls being made belong to (0 = the first)."""
     return _rollout.get()
 
 
-class Reply(NamedTuple):
-    """What came back: plain JSON, and what it cost. `usd` is None where the price is unknown."""
-
-    data: Any
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = None
-
-
-class Retryable(Exception):
+class Retryable(UndogmaticError):
     """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection).
 
     Args:
@@ -75,91 +83,27 @@ class Retryable(Exception):
         self.after = after
 
 
-class ReplyCache:
-    """Finished calls on disk, shared by runs and processes: JSON texts in SQLite, so that nothing in it can run code.
-
-    A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
-    operating system's by then). Several processes may use one folder.
-
-    Args:
-        folder: Where; it is created.
-    Raises:
-        ConfigError: The folder cannot be used.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(
-                folder / "replies.sqlite", timeout=60, isolation_level=None, check_same_thread=False
-            )
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
-            self._database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
-        except (OSError, sqlite3.Error) as error:
-            raise self._unusable(error) from None
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The reply kept under `key`, or None. Raises ConfigError where the file cannot be read."""
-        try:
-            row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._unusable(error) from None
-        return None if row is None else from_json(row[0])
-
-    def put(self, key: str, value: dict[str, Any]) -> None:
-        """Keep a JSON-able reply. Raises ConfigError where the disk takes no more."""
-        text = to_json(value, inf_nan_mode="constants").decode()
-        try:
-            self._database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
-        except sqlite3.Error as error:
-            raise self._unusable(error) from None
-
-    def close(self) -> None:
-        """Release the file."""
-        self._database.close()
-
-    def _unusable(self, error: Exception) -> ConfigError:
-        return ConfigError(
-            f"the cache of replies in {self._folder} cannot be used ({error}). Choose another folder with "
-            "engine.cache_dir=FOLDER, or engine.cache=false."
-        )
+@contextlib.contextmanager
+def reading(raw: Any) -> Iterator[None]:
+    """Inside, an answer is read: whatever goes wrong over it is UnparseableAnswer with `raw`, what was read."""
+    try:
+        yield
+    except (UndogmaticError, TimeoutError):
+        raise
+    except Exception as error:  # an answer may be anything, and so may what goes wrong over it
+        said = str(error).partition("\n")[0][:200]
+        raise UnparseableAnswer(
+            f"the answer has another form than agreed ({type(error).__name__}: {without_halves(said)})",
+            None if raw is None else shown(raw),
+        ) from error
 
 
-class Budget:
-    """Counts what was spent and refuses what would exceed the limits.
-
-    A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
-    the answer, so `max_usd` can be overshot by the calls in flight at that moment.
-    """
-
-    def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
-        self.max_calls, self.max_usd = max_calls, max_usd
-        self.calls, self.usd = 0, 0.0
-
-    def take(self) -> None:
-        """Reserve one call. Raises BudgetExceeded."""
-        if self.max_calls is not None and self.calls >= self.max_calls:
-            raise BudgetExceeded(
-                f"`engine.max_calls` is {self.max_calls} and {self.calls} calls were made. "
-                "Raise it (engine.max_calls=N, or null for no limit) and rerun: what was judged is kept."
-            )
-        if self.max_usd is not None and self.usd >= self.max_usd:
-            raise BudgetExceeded(
-                f"`engine.max_usd` is {self.max_usd} and {self.usd:.4f} USD were spent in {self.calls} calls. "
-                "Raise it (engine.max_usd=X, or null for no limit) and rerun: what was judged is kept."
-            )
-        self.calls += 1
-
-    def spend(self, usd: float | None) -> None:
-        """Note the price of an answer."""
-        if usd is None and self.max_usd is not None:
-            raise ConfigError(
-                f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be kept. "
-                "Set model.price.input and model.price.output (USD per million tokens), or engine.max_usd=null."
-            )
-        self.usd += usd or 0.0
+def shown(raw: Any) -> str:
+    """What was read, as far as it can be shown."""
+    try:
+        return without_halves(raw if isinstance(raw, str) else to_json(raw).decode())[:RAW_LIMIT]
+    except (PydanticSerializationError, UnicodeError, ValueError):
+        return f"a {type(raw).__name__} that cannot be written"
 
 
 class Gateway:
@@ -194,7 +138,12 @@ class Gateway:
         self._held_until = 0.0  # on time.monotonic's clock
 
     async def call(
-        self, model: str, request: dict[str, Any], send: Callable[[], Awaitable[Reply]], timed: bool = True
+        self,
+        model: str,
+        request: dict[str, Any],
+        send: Callable[[], Awaitable[Reply]],
+        timed: bool = True,
+        check: Callable[[Any], None] | None = None,
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries.
 
@@ -203,14 +152,17 @@ class Gateway:
             request: The JSON payload; with `model` and the current rollout it identifies the call.
             send: Sends the payload once; raises Retryable, ModelError or ConfigError.
             timed: False for a model in this process, whose work goes on even if nobody waits for it.
+            check: Raises ModelError (or Retryable) where a reply's data are not of the form that the model gives; such
+                a reply is no answer, comes it from the server or from the cache, and is not kept.
         Raises:
             BudgetExceeded: Before sending, if a limit is reached.
             TransportError, AnswerTimeout: When the last retry failed.
+            UnparseableAnswer: What came back is no answer.
         """
-        key = hashlib.sha256(to_json([model, request, current_rollout()])).hexdigest()
+        checked = None if check is None else functools.partial(_checked, check)
+        key = hashlib.sha256(to_json([model, request, *_turn()])).hexdigest()
         started = time.time()
-        if self.cache is not None and (kept := self.cache.get(key)) is not None:
-            reply = Reply(**kept)
+        if self.cache is not None and (reply := self.cache.get(key, checked)) is not None:
             self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
             return reply
         clock = time.perf_counter()
@@ -222,6 +174,8 @@ class Gateway:
             try:
                 async with asyncio.timeout(self.timeout if timed else None):
                     reply = await send()
+                if checked is not None:
+                    checked(reply.data)
             except TimeoutError:
                 error: ModelError = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {attempt} attempt(s); raise engine.timeout or lower "
@@ -247,7 +201,7 @@ class Gateway:
                     )
                 )
                 if self.cache is not None:
-                    self.cache.put(key, reply._asdict())
+                    self.cache.put(key, reply)
                 self.budget.spend(reply.usd)
                 return reply
             if wait > self.max_wait:
@@ -281,3 +235,15 @@ class Gateway:
         calls = _calls.get()
         if calls is not None:
             calls.append(call)
+
+
+def _turn() -> list[int]:
+    """By which calls with the same request are told apart: the repeat, and the attempt from the third on. A first retry
+    quotes the answer that it follows, so its request is its own; earlier versions kept it without a number."""
+    repeat, again = _rollout.get(), _attempt.get()
+    return [repeat, again] if again > 1 else [repeat]
+
+
+def _checked(check: Callable[[Any], None], data: Any) -> None:
+    with reading(data):
+        check(data)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 from typing import Any
 
 from undogmatic.errors import UnparseableAnswer
+from undogmatic.models.calls import shown
 from undogmatic.models.hosted import HostedModel
-from undogmatic.models.http import RAW_LIMIT, checked_base, is_local
+from undogmatic.models.http import checked_base, is_local
 from undogmatic.models.keys import setting
 from undogmatic.models.prices import Price
-from undogmatic.models.wire import Tokens, count
+from undogmatic.models.wire import Tokens, count, money
 
 _RESULT_FIELD = {"score": "score", "choice": "choice", "noul": "noul"}
 
@@ -57,17 +57,20 @@ class DecisionModel(HostedModel):
         Raises:
             UnparseableAnswer: An answer is missing or of another type than its question.
         """
-        data = _unwrapped(await self.exchange({"model": self.model_name, "state": state, "questions": questions}))
+        payload = {"model": self.model_name, "state": state, "questions": questions}
+        return await self.exchange(payload, lambda data: self._answers(_unwrapped(data), questions))
+
+    def _answers(self, data: dict[str, Any], questions: dict[str, Any]) -> dict[str, Any]:
         if isinstance(data.get("model"), str):
             self.resolved.add(data["model"])
         answers = data["answers"]
         for name, question in questions.items():
             answer, wanted = answers.get(name), question["type"]
             if not isinstance(answer, dict):
-                raise UnparseableAnswer(f"no answer to {name!r} came back", _raw(data))
+                raise UnparseableAnswer(f"no answer to {name!r} came back", shown(data))
             if answer.get("type") != wanted or answer.get(_RESULT_FIELD.get(wanted, wanted)) is None:
                 raise UnparseableAnswer(
-                    f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", _raw(data)
+                    f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", shown(data)
                 )
         return {name: answers[name] for name in questions}
 
@@ -95,25 +98,16 @@ class DecisionModel(HostedModel):
             self._client.embedded_fault({"error": data.get("errors")})
         if not isinstance(inner.get("answers"), dict):
             self._client.embedded_fault(inner)
-            raise UnparseableAnswer("the reply has no `answers`", _raw(data))
+            raise UnparseableAnswer("the reply has no `answers`", shown(data))
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         usage = _unwrapped(data).get("usage")
         if not isinstance(usage, dict):
             return Tokens(None, None)
-        cost = usage.get("cost")
-        return Tokens(
-            count(usage.get("input_tokens")),
-            count(usage.get("output_tokens")),
-            float(cost) if isinstance(cost, int | float) else None,
-        )
+        return Tokens(count(usage.get("input_tokens")), count(usage.get("output_tokens")), money(usage.get("cost")))
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
     """The body inside Cloudflare's envelope, or the body itself."""
     inner = data.get("result")
     return inner if isinstance(inner, dict) and "answers" not in data else data
-
-
-def _raw(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False)[:RAW_LIMIT]

@@ -7,7 +7,7 @@ import base64
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,24 @@ _lock = threading.Lock()  # two evaluations at once only slow one another
 def _llama(path: Path, threads: int, context: int) -> Llama:
     """The loaded model, shared by the jobs of a sweep."""
     return Llama(path, threads, context)
+
+
+def _vector(data: Any) -> np.ndarray:
+    """The vector that a reply stands for, fresh or cached. Raises ValueError for what is none."""
+    found = np.frombuffer(base64.b64decode(data, validate=True), dtype="<f4")
+    if not found.size or not np.isfinite(found).all():
+        raise ValueError("no vector")
+    return found
+
+
+def _check_vector(data: Any) -> None:
+    _vector(data)
+
+
+def _check_odds(data: Any) -> None:
+    """Raise where a reply is no list of tokens and their log-probabilities."""
+    if not data or not all(isinstance(token, str) and value <= 0.01 for token, value in data):
+        raise ValueError("no tokens with log-probabilities")
 
 
 def _file_licence(path: str | None) -> Licence:
@@ -99,8 +117,8 @@ class EmbeddedModel(Model):
             vector, tokens = await asyncio.to_thread(self._read, text, view)
             return Reply(base64.b64encode(vector.astype("<f4").tobytes()).decode(), input_tokens=tokens, usd=0.0)
 
-        reply = await self.gateway.call(self.name, request, send, timed=False)
-        return np.frombuffer(base64.b64decode(reply.data), dtype="<f4")
+        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_vector)
+        return _vector(reply.data)
 
     def _read(self, text: str, view: View) -> tuple[np.ndarray, int]:
         with _lock:
@@ -143,7 +161,7 @@ class EmbeddedModel(Model):
             found, count = await asyncio.to_thread(ask)
             return Reply([list(pair) for pair in found], input_tokens=count, output_tokens=1, usd=0.0)
 
-        reply = await self.gateway.call(self.name, payload, send, timed=False)
+        reply = await self.gateway.call(self.name, payload, send, timed=False, check=_check_odds)
         odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in reply.data)
         return Response(
             id=None,

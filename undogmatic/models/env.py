@@ -9,6 +9,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.models.keys import setting
+from undogmatic.outside import read_yaml
 from undogmatic.paths import conf_folder
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ class EnvModel(Model):
     """
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
-        from omegaconf import OmegaConf
-
         provider = setting("LLM_PROVIDER")
         if provider is None or provider.lower() not in PROVIDERS:
             found = "is not set" if provider is None else f"is {provider!r}"
@@ -45,7 +44,7 @@ class EnvModel(Model):
                 f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}."
             )
         file = conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
-        node: Any = OmegaConf.to_container(OmegaConf.load(file))
+        node: Any = read_yaml(file)
         node |= options or {}
         for variable, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
             value = setting(variable)

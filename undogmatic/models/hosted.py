@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
-from undogmatic.models.calls import Gateway, Reply
-from undogmatic.models.http import RAW_LIMIT, JsonClient, checked_base
+from undogmatic.models.calls import Gateway, Reply, reading, shown
+from undogmatic.models.http import JsonClient, checked_base
 from undogmatic.models.keys import find_key
 from undogmatic.models.prices import Price, find_price
 from undogmatic.models.wire import (
@@ -16,6 +18,7 @@ from undogmatic.models.wire import (
     count,
     given,
     make_response,
+    money,
     plain_text,
     schema_on_the_wire,
     system_text,
@@ -24,11 +27,13 @@ from undogmatic.models.wire import (
     wire_role,
 )
 from undogmatic.records import digest
+from undogmatic.secrets import learn, shown_address
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
 JsonMode = Literal["schema", "object", "off"]
+T = TypeVar("T")
 
 
 def changed(**settings: tuple[Any, Any]) -> dict[str, Any]:
@@ -50,6 +55,7 @@ class HostedModel(Model):
 
     key_header = "Authorization"
     headers: ClassVar[dict[str, str]] = {}
+    timed = True
 
     def __init__(
         self,
@@ -65,11 +71,14 @@ class HostedModel(Model):
                 "`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini."
             )
         base = checked_base(api_base)
+        learn((options or {}).get("extra"), "model.extra")
         self.model_name = name
-        self.name = f"{name}@{base}" + (f"#{digest(options)[:8]}" if options else "")
+        shown = shown_address(base)
+        self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         secret = find_key(key_env, f"model.name={name}")
-        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {base}")
+        learn(self._url(base), "model.api_base")
+        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {shown}")
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""
@@ -83,9 +92,21 @@ class HostedModel(Model):
     async def close(self) -> None:
         await self._client.close()
 
-    async def exchange(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Send `payload` through the gateway; the reply's body, of a shape that `_check` accepts."""
-        return dict((await self.gateway.call(self.name, payload, lambda: self._send(payload))).data)
+    async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
+        """Send `payload` through the gateway, and `read` the reply's body, which is of a shape that `_check` accepts.
+
+        This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError.
+        """
+        send = functools.partial(self._send, payload)
+        data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
+        with reading(data):
+            return read(data)
+
+    def _checked(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise UnparseableAnswer(f"the reply is a {type(data).__name__}, not an object")
+        self._check(data)
+        self._client.answered = True
 
     @property
     def reports_price(self) -> bool:
@@ -93,9 +114,10 @@ class HostedModel(Model):
         return False
 
     async def _send(self, payload: dict[str, Any]) -> Reply:
-        data = await self._client.post(payload)
-        self._check(data)
-        used = self._tokens(data)
+        with reading(None):
+            data = await self._client.post(payload)
+        with reading(data):
+            used = self._tokens(data)
         usd = used.usd
         if usd is None and used.input is not None and used.output is not None:
             usd = self.price.usd(used.input, used.output)
@@ -158,7 +180,8 @@ class ChatModel(HostedModel):
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
-        return self._response(await self.exchange(self._payload(request)), wants_logprobs(request))
+        with_logprobs = wants_logprobs(request)
+        return await self.exchange(self._payload(request), lambda data: self._response(data, with_logprobs))
 
     @property
     def reports_price(self) -> bool:
@@ -200,17 +223,14 @@ class ChatModel(HostedModel):
             if isinstance(choices[0].get("message"), dict):
                 return
         self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `choices` with a message", repr(data)[:RAW_LIMIT])
+        raise UnparseableAnswer("the reply has no `choices` with a message", shown(data))
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         usage = data.get("usage")
         if not isinstance(usage, dict):
             return Tokens(None, None)
-        cost = usage.get("cost")
         return Tokens(
-            count(usage.get("prompt_tokens")),
-            count(usage.get("completion_tokens")),
-            float(cost) if isinstance(cost, int | float) else None,
+            count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), money(usage.get("cost"))
         )
 
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
@@ -219,8 +239,9 @@ class ChatModel(HostedModel):
         text = content_text(message.get("content"))
         reason = choice.get("finish_reason")
         if message.get("refusal") or reason == "content_filter":
-            said = message.get("refusal") or text
-            raise RefusedAnswer(f"the model declined{f': {said[:200]}' if said else ' (content filter)'}", said or None)
+            said = content_text(message.get("refusal")) or text
+            why = f": {said[:200]}" if said else " (content filter)" if reason == "content_filter" else ""
+            raise RefusedAnswer(f"the model declined{why}", said or None)
         # One token of a distribution is all that a log-probability readout wants; it always ends for length.
         if reason == "length" and not with_logprobs:
             raise UnparseableAnswer("the answer was truncated at max_tokens; raise readout.max_tokens", text or None)

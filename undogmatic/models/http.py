@@ -6,22 +6,29 @@ import asyncio
 import json
 import math
 import urllib.request
+import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
-from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
-from undogmatic.models.calls import Retryable
+from undogmatic import secrets
+from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.models.calls import RAW_LIMIT, Retryable
 from undogmatic.models.keys import Secret
+from undogmatic.outside import Unreadable, json_value
+from undogmatic.secrets import has_secret, learn, shown_address
 
 if TYPE_CHECKING:
     import aiohttp
 
-RAW_LIMIT = 4000  # characters of a bad body that are kept
+LONGEST_BODY = 4_000_000
+"""Bytes of an answer, unpacked: some hundred times of what a judge's answer needs."""
+
+LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED = (408, 409, 425, 429)
 _REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "prompt is too long", "context_too_large")
@@ -52,18 +59,26 @@ class JsonClient:
         self, url: str, headers: Mapping[str, str], secret: Secret | None, key_header: str, about: str
     ) -> None:
         self.url, self.about, self._secret, self._key_header = url, about, secret, key_header
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        self._headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": ", ".join(_PACKED),
+            **headers,
+        }
+        self.answered = False
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         self._proxy = _proxy(url)
 
     async def post(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object that came back with a good status.
+        """The JSON object that came back with a good status, without the key, which servers echo.
 
         Raises:
             Retryable: 408, 409, 425, 429, 5xx; no connection, or one that broke.
             ConfigError: The key, the name, the address or the request is wrong for this server.
             RefusedAnswer: The provider's filter stopped the request.
-            UnparseableAnswer: A good status with a body that is not a JSON object, or a text too long for the model.
+            TransportError: A status that would be a ConfigError, of a server that has already `answered` well.
+            UnparseableAnswer: A good status with a body that is not a JSON object or has no end; a text too long for
+                the model, or a request that the server does not take after it took others.
         """
         import aiohttp
 
@@ -71,7 +86,7 @@ class JsonClient:
             async with self._session().post(
                 self.url, data=to_json(payload), allow_redirects=False, proxy=self._proxy
             ) as reply:
-                status, headers, body = reply.status, reply.headers, await reply.read()
+                status, headers, body = reply.status, reply.headers, await self._body(reply)
         except aiohttp.ClientConnectorCertificateError as error:
             raise ConfigError(
                 f"{self.about}: its certificate is not trusted ({error.certificate_error}). "
@@ -84,18 +99,47 @@ class JsonClient:
             ) from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
-        text = body.decode("utf-8", errors="replace")
-        if self._secret is not None:
-            text = self._secret.scrub(text)
+        return self.understood(status, headers, body)
+
+    def understood(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        """What came back, as the object it is; raises as `post` does."""
         if not 200 <= status < 300:
-            self._fault(status, headers, text)
+            self._fault(status, headers, _said(body))
         try:
-            data = from_json(text)
-        except ValueError as error:
-            raise UnparseableAnswer(f"{self.about} sent a body that is not JSON ({error})", text[:RAW_LIMIT]) from None
+            data = json_value(body)
+        except Unreadable as error:
+            raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
         if not isinstance(data, dict):
-            raise UnparseableAnswer(f"{self.about} sent a JSON {type(data).__name__}, not an object", text[:RAW_LIMIT])
-        return data
+            raise UnparseableAnswer(
+                f"{self.about} sent a JSON {type(data).__name__}, not an object", _said(body)[:RAW_LIMIT]
+            )
+        return _scrubbed(data) if secrets.holds(body.decode("utf-8", errors="replace")) else data
+
+    async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
+        """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer."""
+        packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
+        if packed not in _PACKED:
+            raise UnparseableAnswer(f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for")
+        parts: list[bytes] = []
+        unpack, size, sent = None, 0, 0
+        async for chunk in reply.content.iter_any():
+            part = chunk
+            sent += len(chunk)
+            if packed != "identity":
+                if unpack is None:  # "deflate" comes with a header of zlib's or without
+                    unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
+                try:
+                    part = unpack.decompress(chunk, LONGEST_BODY + 1 - size)
+                except zlib.error as error:
+                    raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
+            size += len(part)
+            if max(size, sent) > LONGEST_BODY:
+                raise UnparseableAnswer(
+                    f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes",
+                    _said(b"".join(parts)[: 4 * RAW_LIMIT])[:RAW_LIMIT],
+                )
+            parts.append(part)
+        return b"".join(parts)
 
     def embedded_fault(self, data: dict[str, Any]) -> None:
         """Raise what an error object inside a good reply stands for; routers send those."""
@@ -126,6 +170,7 @@ class JsonClient:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
                 headers=self._headers | self._credentials(),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,  # `_body` does, within bounds
             )
         return session
 
@@ -141,12 +186,21 @@ class JsonClient:
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
             raise RefusedAnswer(f"the provider's filter stopped the request ({message})", text[:RAW_LIMIT])
         if status == 429 and "insufficient_quota" in text:
-            raise ConfigError(f"{said}\nThe account has no quota left; add credit, or choose another model=.")
+            self._wrong(status, said, "The account has no quota left; add credit, or choose another model=.", text)
         if status in _RETRIED or status >= 500:
             raise Retryable(said, retry_after(headers))
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", text[:RAW_LIMIT])
-        raise ConfigError(f"{said}\n{self._advice(status, text)}")
+        self._wrong(status, said, self._advice(status, text), text)
+
+    def _wrong(self, status: int, said: str, advice: str, text: str) -> NoReturn:
+        """Something is wrong with the key, the address or the request. Of a server that has answered well that is an
+        accident of this one call; where it stays so, the run ends for want of answers."""
+        if not self.answered:
+            raise ConfigError(f"{said}\n{advice}")
+        if 400 <= status < 500 and status not in (401, 402, 403, 404, 429):
+            raise UnparseableAnswer(f"{said}\n{advice}", text[:RAW_LIMIT])
+        raise TransportError(f"{said}\n{advice}", text[:RAW_LIMIT])
 
     def _advice(self, status: int, text: str) -> str:
         if status in (401, 403):
@@ -164,11 +218,28 @@ class JsonClient:
         )
 
 
+_PACKED = ("gzip", "deflate", "x-gzip", "identity")
+
+
+def _said(body: bytes) -> str:
+    """A body as far as it is text, without secrets, for messages."""
+    return secrets.scrub(body.decode("utf-8", errors="replace"))
+
+
+def _scrubbed(value: Any) -> Any:
+    """Plain data without secrets, in every text and every key."""
+    if isinstance(value, str):
+        return secrets.scrub(value)
+    if isinstance(value, dict):
+        return {secrets.scrub(key): _scrubbed(part) for key, part in value.items()}
+    return [_scrubbed(part) for part in value] if isinstance(value, list) else value
+
+
 def server_message(text: str) -> str:
     """The human part of an error body, in the order in which servers are known to spell it; at most 300 characters."""
     try:
-        body = json.loads(text)
-    except ValueError:
+        body = json_value(text)
+    except Unreadable:
         return "" if text.lstrip().startswith("<") else text.strip()[:300]
     return _message(body)[:300]
 
@@ -201,29 +272,40 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(value) * scale
         except ValueError:
             try:
-                moment = parsedate_to_datetime(value)
-            except ValueError:
+                moment = parsedate_to_datetime(value[:100])
+                aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+                seconds = (aware - datetime.now(UTC)).total_seconds()
+            except (ArithmeticError, LookupError, TypeError, ValueError):  # a date may be odd in many ways
                 continue
-            aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            seconds = (aware - datetime.now(UTC)).total_seconds()
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
+        if not math.isnan(seconds):
+            return min(LONGEST_WAIT, max(0.0, seconds))
     return None
 
 
 def checked_base(api_base: str) -> str:
     """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address.
 
-    A password or a key in the address is refused, because the address is part of the model's name in every report.
+    A password or a query is refused, because the address is part of the model's name in every report; a part of its
+    path that looks like a key is hidden there.
     """
-    parts = urlsplit(api_base)
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+    learn(api_base, "model.api_base")
+    try:
+        parts = urlsplit(api_base)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
         raise ConfigError(
-            f"`model.api_base` (host {parts.hostname!r}) has a user, password or query; reports show it. "
+            f"`model.api_base` is {shown_address(api_base)!r}, which is no address ({error}). Write it as in "
+            "http://localhost:8000/v1 or http://[::1]:8000/v1."
+        ) from None
+    if parts.fragment or has_secret(api_base, also_users=True):
+        raise ConfigError(
+            f"`model.api_base` (host {host!r}) has a user, password or query; reports show it. "
             "Put the key in the environment and name it with model.key_env=NAME."
         )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"`model.api_base` is {api_base!r}; it must be an address such as http://localhost:8000/v1.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise ConfigError(
+            f"`model.api_base` is {shown_address(api_base)!r}; it must be an address such as http://localhost:8000/v1."
+        )
     return api_base.rstrip("/")
 
 

@@ -24,6 +24,8 @@ class InProcessChat(ChatModel):
         lock: Held while it evaluates.
     """
 
+    timed = False  # work in this process cannot be abandoned
+
     def __init__(self, name: str, path: Path, threads: int, context: int, lock: threading.Lock) -> None:
         # The prefix cache is off because answers would depend on what was asked before.
         super().__init__(path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0})
@@ -31,16 +33,11 @@ class InProcessChat(ChatModel):
         self._path, self._threads, self._context, self._lock = path, threads, context, lock
         self._server: Any = None
 
-    async def exchange(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Ask through the gateway, without its time limit: work in this process cannot be abandoned."""
-        return dict((await self.gateway.call(self.name, payload, lambda: self._send(payload), timed=False)).data)
-
     async def _send(self, payload: dict[str, Any]) -> Reply:
         data = await asyncio.to_thread(self._ask, payload)
         if "error" in data:  # llama.cpp reports failures as ordinary answers
             error = data["error"]
             raise ModelError(f"llama.cpp: {error.get('message', error) if isinstance(error, dict) else error}")
-        self._check(data)
         used = self._tokens(data)
         return Reply(data, used.input or 0, used.output or 0, usd=0.0)
 

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
-
-_SHORTEST_SCRUBBED = 8  # "EMPTY" or "none" as a stand-in key must not be cut out of ordinary text
+from undogmatic.outside import read_env
+from undogmatic.secrets import keep, keep_environment
 
 
 class Secret:
-    """A key whose value only `reveal` gives away: printing, formatting and logging show the variable's name.
+    """A key whose value only `reveal` gives away: printing, formatting and logging show the variable's name, and
+    whatever the program writes holds it no more.
 
     Args:
         variable: The environment variable it came from.
@@ -22,16 +23,11 @@ class Secret:
 
     def __init__(self, variable: str, value: str) -> None:
         self.variable, self._value = variable, value
+        keep(value, variable)
 
     def reveal(self) -> str:
         """The key, for the header of a request and nothing else."""
         return self._value
-
-    def scrub(self, text: str) -> str:
-        """`text` with every occurrence of the key replaced; servers echo keys in error messages."""
-        if len(self._value) < _SHORTEST_SCRUBBED or self._value not in text:
-            return text
-        return text.replace(self._value, f"<{self.variable}>")
 
     def __repr__(self) -> str:
         return f"Secret({self.variable})"
@@ -41,16 +37,17 @@ def setting(variable: str) -> str | None:
     """The variable's value in the environment, else in `.env`; None where it is unset or blank.
 
     `os.environ` is left as it is, so that nothing from `.env` reaches child processes or logs of the environment.
+
+    Raises:
+        DataError: `.env` is needed and cannot be read; with the line.
     """
     value = os.environ.get(variable)
     if value is None or not value.strip():
-        file = Path(".env")
-        if not file.is_file():
-            return None
-        from dotenv import dotenv_values
-
-        value = dotenv_values(file, interpolate=False).get(variable)
-    return value.strip() if value is not None and value.strip() else None
+        value = read_env(Path(".env")).get(variable)
+    if value is None or not value.strip():
+        return None
+    keep_environment({variable: value.strip()})
+    return value.strip()
 
 
 def find_key(variable: str | None, model: str) -> Secret | None:

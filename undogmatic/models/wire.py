@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.models.http import RAW_LIMIT
+from undogmatic.models.calls import shown
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
+
+
+MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
+"""More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
+ROUNDED = 0.01
+LONGEST_ANSWER = 100_000
+"""Characters. Whoever is asked for a score and its reason does not need a tenth of it."""
 
 
 class Tokens(NamedTuple):
@@ -30,8 +37,14 @@ def given(**fields: Any) -> dict[str, Any]:
 
 
 def count(value: Any) -> int | None:
-    """A token count as it stands in a reply, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A token count as it stands in a reply, or None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+
+
+def money(value: Any) -> float | None:
+    """What a server says that one call cost, or None for what is no price."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= MOST_USD else None
 
 
 def wire_role(role: str) -> str:
@@ -58,9 +71,17 @@ def plain_text(parts: Any) -> str:
 def make_response(
     data: dict[str, Any], model: str, text: str, used: Tokens, logprobs: tuple[Any, ...] | None = None
 ) -> Response:
-    """DSPy's response. An empty `text` becomes a space: DSPy takes empty text for a failed call."""
+    """DSPy's response. An empty `text` becomes a space: DSPy takes empty text for a failed call.
+
+    Raises:
+        UnparseableAnswer: The text is endless.
+    """
     from dspy.lm15 import Message, Response, TextPart, Usage
 
+    if len(text) > LONGEST_ANSWER:
+        raise UnparseableAnswer(
+            f"the answer has {len(text):,} characters; {LONGEST_ANSWER:,} are read at most", shown(text)
+        )
     identifier, resolved = data.get("id"), data.get("model")
     return Response(
         id=identifier if isinstance(identifier, str) and identifier else None,
@@ -83,7 +104,8 @@ def schema_on_the_wire(form: dict[str, Any]) -> dict[str, Any]:
 def content_text(content: Any) -> str:
     """A message's `content`, which some servers send as a list of parts."""
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
 
 
@@ -94,20 +116,28 @@ def token_logprobs(found: Any) -> tuple[Any, ...] | None:
         return None
     from dspy.lm15 import TokenLogprob, TopLogprob
 
-    try:
-        return tuple(
-            TokenLogprob(
-                token=entry["token"],
-                logprob=float(entry["logprob"]),
-                top=tuple(
-                    TopLogprob(token=top["token"], logprob=float(top["logprob"]))
-                    for top in entry.get("top_logprobs") or ()
-                    if top.get("logprob") is not None
-                ),
-            )
-            for entry in content
+    return tuple(
+        TokenLogprob(
+            token=_token(entry["token"]),
+            logprob=_logprob(entry["logprob"]),
+            top=tuple(
+                TopLogprob(token=_token(top["token"]), logprob=_logprob(top["logprob"]))
+                for top in entry.get("top_logprobs") or ()
+                if top.get("logprob") is not None
+            ),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnparseableAnswer(
-            f"`logprobs` has another form than agreed ({error!r})", repr(content)[:RAW_LIMIT]
-        ) from None
+        for entry in content
+    )
+
+
+def _token(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the token {value!r:.40} is no text")
+    return value
+
+
+def _logprob(value: Any) -> float:
+    """A logarithm of a probability; servers round, so 1 may be a little more."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= ROUNDED:
+        raise TypeError(f"{value!r:.40} is no log-probability")
+    return float(value)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -25,6 +24,8 @@ import dspy
 from pydantic import Field, TypeAdapter, ValidationError
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.models.calls import reading
+from undogmatic.outside import Unreadable, json_value
 from undogmatic.prompts import Words, lines
 from undogmatic.records import Rubric
 from undogmatic.scale import Scale
@@ -32,7 +33,7 @@ from undogmatic.scale import Scale
 Messages = list[dict[str, Any]]
 SCORE = "score"
 """A demonstration's score under the name that every signature understands, whatever its own field is called."""
-_FENCED = re.compile(r"^```(?:json)?\s*(.*?)\s*```$", re.DOTALL)
+_FENCE = "```"
 
 
 def judged(rubric: Rubric, language: str) -> dict[str, Any]:
@@ -128,7 +129,8 @@ class JudgeAdapter(dspy.Adapter):
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         if "level" in signature.output_fields:
             return {"level": completion}
-        return read_fields(signature.output_fields, completion, self.exact)
+        with reading(completion):
+            return read_fields(signature.output_fields, completion, self.exact)
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         """The system message."""
@@ -210,14 +212,39 @@ def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
         UnparseableAnswer: Anything else stands there.
     """
     raw = (text or "").strip()
-    fenced = _FENCED.match(raw)
+    written = raw
+    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
+        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
     try:
-        answer = json.loads(fenced.group(1) if fenced else raw, parse_constant=lambda name: name)
-    except json.JSONDecodeError as error:
-        raise UnparseableAnswer(f"not a JSON object ({error.msg} at character {error.pos})", raw) from None
+        answer = json_value(written)
+    except Unreadable as error:
+        raise UnparseableAnswer(_not_json(written) or str(error), raw) from None
+    if "\\u0000" in written:  # what no table and no database takes
+        answer = without_nul(answer)
     if not isinstance(answer, dict):
         raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
     return raw, answer
+
+
+def _not_json(written: str) -> str | None:
+    """Why it is no JSON, in the words in which earlier versions told the model: the retry's request holds them, so that
+    its answer is found in their caches."""
+    try:
+        json.loads(written)
+    except json.JSONDecodeError as error:
+        return f"not a JSON object ({error.msg} at character {error.pos})"
+    except (RecursionError, ValueError):
+        pass
+    return None
+
+
+def without_nul(value: Any) -> Any:
+    """Plain data with U+FFFD for each NUL."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, dict):
+        return {without_nul(key): without_nul(part) for key, part in value.items()}
+    return [without_nul(part) for part in value] if isinstance(value, list) else value
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
@@ -251,7 +278,7 @@ def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
     scale: Scale | None = _mark(field, "scale")
     if scale is not None:
         if scale.kind == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise UnparseableAnswer(f"`{name}` is {value!r}, not a number", raw)
+            raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
         try:
             return scale.read(value)
         except ValueError as error:

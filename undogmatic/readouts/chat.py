@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from undogmatic.errors import ConfigError, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UndogmaticError, UnparseableAnswer
 from undogmatic.models.base import Chats, Model
-from undogmatic.models.calls import current_rollout, rollout
+from undogmatic.models.calls import attempt, current_rollout, rollout
 
 if TYPE_CHECKING:
     from dspy.lm15 import Config, Request, Response, TokenLogprob
@@ -150,6 +150,37 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
         if isinstance(error, AdapterParseError):  # DSPy's own word for an answer without text
             raise UnparseableAnswer("the answer is empty", "") from None
         raise
+
+
+async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
+    """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most.
+
+    Args:
+        retries: Further attempts, each of them a real call.
+        once: Asks with the inputs `the_previous` and `the_problem`. Raises ModelError.
+    Raises:
+        UnparseableAnswer, OffScaleAnswer: The last answer could not be read either.
+    """
+    said: dict[str, str | None] = {"the_previous": None, "the_problem": None}
+    for number in range(retries + 1):
+        try:
+            with attempt(number):
+                return await once(**said)
+        except (UnparseableAnswer, OffScaleAnswer) as error:
+            if number == retries:
+                raise
+            said = {"the_previous": error.raw, "the_problem": str(error)}
+    raise AssertionError("the loop returns or raises")
+
+
+async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
+    """All of them at once, to their ends: what came of each. What is not the fault of one answer alone is raised when
+    none is in flight any more, so that no call is left without its record."""
+    found = await asyncio.gather(*works, return_exceptions=True)
+    for one in found:
+        if isinstance(one, BaseException) and not isinstance(one, ModelError):
+            raise one
+    return found  # type: ignore[return-value]
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:

@@ -10,6 +10,7 @@ import dspy
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides
+from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import served_model
@@ -70,6 +71,7 @@ class DecisionReadout(Readout):
         return {"demos": demos} if demos else {}
 
 
+@reading(None)
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:
     """A System One score answer -> distribution over `values` (level k stands for values[k]).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,8 @@ import numpy as np
 
 from undogmatic import searchpath
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.models.calls import reading
+from undogmatic.outside import read_json
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import ask
@@ -127,6 +128,7 @@ def with_examples(rubric: Rubric) -> str:
     )
 
 
+@reading(None)
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them.
 
@@ -144,6 +146,7 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     return top or [(content[0]["token"], content[0]["logprob"])]
 
 
+@reading(None)
 def level_distribution(
     top: Iterable[tuple[str, float]], labels: Sequence[str], values: Sequence[float], minimum_mass: float
 ) -> ScoreDistribution:
@@ -187,14 +190,13 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
             f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
             "or leave it null."
         )
-    try:
-        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        for key in ("model", "prompt_hash", "method", "texts", "parameters"):
-            data[key]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    data = read_json(file)
+    wanted = ("model", "prompt_hash", "method", "texts", "parameters")
+    if not isinstance(data, dict) or not isinstance(data.get("texts"), list) or not data.keys() >= set(wanted):
         raise ConfigError(
-            f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."
-        ) from None
+            f"{path} is not a calibration file: an object with {', '.join(wanted)}. Make one with "
+            "`undogmatic calibrate`."
+        )
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(

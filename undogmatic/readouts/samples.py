@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.errors import ConfigError, ModelError, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading, Readout, agreement_confidence, entropy_reading, spread_over
+from undogmatic.readouts.chat import together
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records import Item, Rubric, ScoreDistribution
 
@@ -60,15 +60,9 @@ class SamplesReadout(Readout):
 
         async def once(number: int) -> Any:
             with rollout(base + number):
-                try:
-                    return (await self.inner.acall(item=item)).reading
-                except UndogmaticError as error:
-                    return error  # raised below, when no sibling is in flight any more
+                return (await self.inner.acall(item=item)).reading
 
-        answers = await asyncio.gather(*(once(k) for k in range(self.n)))
-        for answer in answers:
-            if isinstance(answer, UndogmaticError) and not isinstance(answer, ModelError):
-                raise answer
+        answers = await together([once(k) for k in range(self.n)])
         failed = [a for a in answers if isinstance(a, ModelError)]
         readings = [a for a in answers if not isinstance(a, ModelError)]
         if 2 * len(readings) < self.n:

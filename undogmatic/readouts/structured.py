@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout
-from undogmatic.readouts.chat import ask
+from undogmatic.readouts.chat import ask, insisting
 from undogmatic.records import Item, Rubric
 from undogmatic.scale import NumericScale, Scale
 
@@ -61,28 +61,15 @@ class StructuredReadout(Readout):
         }
 
     async def read(self, item: Item) -> Reading:
-        previous: str | None = None
-        failure: ModelError | None = None
-        for _ in range(self.retries + 1):
-            try:
-                answer = await ask(
-                    self.predict,
-                    self.adapter,
-                    **self.inputs(item),
-                    **self.given,
-                    the_previous=previous,
-                    the_problem=str(failure) if failure else None,
-                )
-                return Reading(
-                    score=answer[self.rubric.score_field],
-                    confidence=answer.confidence,
-                    confidence_source="stated",
-                    rationale=answer.rationale.strip(),
-                )
-            except (UnparseableAnswer, OffScaleAnswer) as error:
-                failure, previous = error, error.raw
-        assert failure is not None
-        raise failure
+        answer = await insisting(
+            self.retries, functools.partial(ask, self.predict, self.adapter, **self.inputs(item), **self.given)
+        )
+        return Reading(
+            score=answer[self.rubric.score_field],
+            confidence=answer.confidence,
+            confidence_source="stated",
+            rationale=answer.rationale.strip(),
+        )
 
     def shown(self) -> str:
         return shown(self.predict, self.adapter, self.rubric, self.given)

@@ -7,14 +7,16 @@ conf/step/halve.yaml, whose `_target_` is the class.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Awaitable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import dspy
 
-from undogmatic.errors import DataError, ModelError
+from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
+from undogmatic.outside import without_halves
 from undogmatic.records import OVERALL, Call, Cost, Failure, Item, Items, Judgment, Made
 
 T = TypeVar("T")
@@ -61,16 +63,18 @@ class Step:
 
     async def process(self, item: Item, repeat: int = 0) -> Sequence[Made]:
         """Make the items of one item. Raises DataError where two of them bear one id."""
-        done = await attempt(self.make(item), repeat)
-        if isinstance(done.result, Failure):
-            outcome: Items | Failure = done.result
-        else:
-            ids = [made.id for made in done.result]
-            if twice := next((each for each in ids if ids.count(each) > 1), None):
-                raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
-            own = {"parent": item.id, "maker": self.maker, "place": item.place}
-            outcome = Items(items=tuple(made.model_copy(update=own) for made in done.result))
-        return [Made(item_id=item.id, repeat=repeat, step=self.name, outcome=outcome, cost=done.cost, calls=done.calls)]
+        done = await attempt(self._made(item), repeat)
+        return [
+            Made(item_id=item.id, repeat=repeat, step=self.name, outcome=done.result, cost=done.cost, calls=done.calls)
+        ]
+
+    async def _made(self, item: Item) -> Items:
+        found = await self.make(item)
+        ids = [made.id for made in found]
+        if twice := next((each for each in ids if ids.count(each) > 1), None):
+            raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
+        own = {"parent": item.id, "maker": self.maker, "place": item.place}
+        return Items(items=tuple(made.model_copy(update=own) for made in found))
 
 
 class Attempt(NamedTuple, Generic[T]):
@@ -82,7 +86,11 @@ class Attempt(NamedTuple, Generic[T]):
 
 
 async def attempt(work: Awaitable[T], repeat: int) -> Attempt[T]:
-    """Await one item's work with its calls noted. A ModelError becomes a Failure; all else passes."""
+    """Await one item's work with its calls noted.
+
+    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours, with the
+    place where it was raised. What is wrong with the run as a whole (BudgetExceeded, ConfigError, DataError) passes.
+    """
     clock = time.perf_counter()
     # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
     with recording() as calls, rollout(repeat), dspy.context(trace=None):
@@ -90,12 +98,26 @@ async def attempt(work: Awaitable[T], repeat: int) -> Attempt[T]:
             result: T | Failure = await work
         except ModelError as error:
             result = as_failure(error)
+        except UndogmaticError:
+            raise
+        except Exception as error:  # one item must not lose a run
+            result = as_failure(fault(error))
     return Attempt(result, total(calls, time.perf_counter() - clock), tuple(calls))
 
 
 def as_failure(error: ModelError) -> Failure:
     """An answer that could not be had, as the record of it."""
-    return Failure(reason=error.kind, message=str(error), raw=error.raw)  # type: ignore[arg-type]
+    raw = None if error.raw is None else without_halves(str(error.raw))
+    return Failure(reason=error.kind, message=without_halves(str(error)), raw=raw)  # type: ignore[arg-type]
+
+
+def fault(error: Exception) -> JudgeFault:
+    """An exception that is none of ours, with the place in the program (in a library, who called it) where it arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
+    where = f" in {(own or frames)[-1].filename}:{(own or frames)[-1].lineno}" if frames else ""
+    said = str(error).partition("\n")[0]
+    return JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
 
 
 def total(calls: Sequence[Call], seconds: float) -> Cost:

@@ -23,12 +23,14 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic import files, searchpath  # noqa: F401  orders the search path, in a launcher's workers too
+from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.guard import check_config, guard_worker
 from undogmatic.overrides import ours
 from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
+from undogmatic.secrets import scrub_words
 
 
 class SweepCallback(Callback):
@@ -40,11 +42,18 @@ class SweepCallback(Callback):
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Claim the run's folder before Hydra makes it; refuse a `run.resume` that cannot be continued."""
         with _stopping():
+            check_config(config)
             claimed(config, "run")
+
+    def on_job_start(self, config: DictConfig, **_: Any) -> None:
+        """Also where a launcher runs the job in a process of its own."""
+        if SWEEP_FOLDER in os.environ:
+            guard_worker()
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
         with _stopping():
+            check_config(config)
             self._start(config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
@@ -65,9 +74,9 @@ class SweepCallback(Callback):
 
     def _start(self, config: DictConfig) -> None:
         folder = claimed(config, "sweep")
-        overrides = [str(o) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
+        overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
-        if earlier is not None and earlier["overrides"] != overrides:
+        if earlier is not None and [scrub_words(o) for o in earlier["overrides"]] != overrides:
             raise ConfigError(
                 f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
                 "Repeat that command with run.resume, or leave run.resume out to start anew."

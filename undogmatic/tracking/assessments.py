@@ -17,7 +17,7 @@ from undogmatic.records import Failure, Item, Judgment
 from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking.entries import cut
-from undogmatic.tracking.hide import redact_judgment, redacted
+from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
 from undogmatic.tracking.store import Store, database, opened
 from undogmatic.tracking.traces import log_traces, trace_id
 from undogmatic.tracking.tracker import NOTE, still_there, where
@@ -269,7 +269,7 @@ def _assess(
     """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
     from mlflow.tracing.client import TracingClient
 
-    client = TracingClient(store.uri)
+    client = without_secrets(TracingClient(store.uri))
     touched = set()
     for note in notes:
         own = trace_id(store.experiment_id, note.judgment)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.secrets import scrub_data
+from undogmatic.files import OWN
+from undogmatic.secrets import has_secret, learn, scrub_data
+from undogmatic.tracking.hide import without_secrets
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -54,14 +55,14 @@ def default_uri() -> str:
 def check_uri(uri: str) -> None:
     """Raise ConfigError for an address that MLflow cannot log everything to."""
     scheme = uri.partition(":")[0].partition("+")[0]
-    if urlsplit(uri).password and uri != os.environ.get("MLFLOW_TRACKING_URI"):
+    if has_secret(uri) and uri != os.environ.get("MLFLOW_TRACKING_URI"):
         raise ConfigError(
             "`tracking.uri` holds a password, which would be kept in the run's overrides and reports. Put the address "
             "into MLFLOW_TRACKING_URI in the environment and leave tracking.uri out."
         )
     if ":" not in uri or scheme not in SCHEMES:
         raise ConfigError(
-            f"`tracking.uri` is {uri!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
+            f"`tracking.uri` is {scrub_data(uri)!r}; it must be a server or a database ({', '.join(SCHEMES)}). "
             "MLflow's folder stores take no traces. For a local store leave it out, or use sqlite:///FILE.db."
         )
 
@@ -167,6 +168,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         ConfigError: The store cannot be used, now or half way through.
     """
     uri = uri if uri is not None else default_uri()
+    learn(uri, "tracking.uri")
     file = database(uri)
     address = str(scrub_data(uri))
     prepare_environment()
@@ -174,9 +176,10 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         with contextlib.ExitStack() as stack:
             if file is not None:
                 stack.enter_context(_alone(file, kept))
+                _make(file)
             from mlflow import MlflowClient
 
-            client = MlflowClient(tracking_uri=uri, registry_uri=uri)
+            client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except Exception as error:  # whatever MLflow, a driver or a server comes up with
         if isinstance(error, UndogmaticError) or _ours(error):
@@ -186,6 +189,12 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."
         ) from None
+
+
+def _make(file: Path) -> None:
+    """Make a local store's files its owner's alone, like the journals that they repeat."""
+    (file.parent / "artifacts").mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
 
 
 def _ours(error: Exception) -> bool:

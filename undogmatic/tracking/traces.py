@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
-from undogmatic.tracking.hide import redact_judgment, redacted
+from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
@@ -59,7 +59,9 @@ def log_traces(
     if not traces:
         return 0
     try:
-        TracingClient(store.uri).log_spans(store.experiment_id, [span for spans in traces for span in spans])
+        without_secrets(TracingClient(store.uri)).log_spans(
+            store.experiment_id, [span for spans in traces for span in spans]
+        )
     except NotImplementedError:
         return 0
     ids = [spans[0].trace_id for spans in traces]

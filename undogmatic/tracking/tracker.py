@@ -118,8 +118,8 @@ class MlflowTracker:
                 "undogmatic.folder": str(folder.absolute()),
                 "mlflow.source.name": "undogmatic",
             }
-            parent = store.client.create_run(store.experiment_id, run_name=scrub_data(name), tags=tags).info.run_id
-            entries.log_params(store, parent, {key: scrub_data(value) for key, value in params.items()})
+            parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
+            entries.log_params(store, parent, scrub_data(dict(params)))
             return str(parent)
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:

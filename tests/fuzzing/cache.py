@@ -1,0 +1,93 @@
+"""The door of the call cache: rows that somebody else wrote, or half of which are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import io
+import itertools
+import json
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from tests.fuzzing import watched
+from tests.fuzzing._values import odd, spoiled
+from undogmatic.errors import UnparseableAnswer
+from undogmatic.models import cache as cached
+from undogmatic.models.cache import Reply, ReplyCache
+from undogmatic.models.calls import Gateway
+
+GOOD = {"data": {"choices": [{"message": {"content": "x"}}]}, "input_tokens": 3, "output_tokens": 2, "usd": 0.5}
+FRESH = Reply({"choices": []}, 1, 1, 0.25)
+_numbers = itertools.count()
+
+
+class Row(NamedTuple):
+    """What stands in the column of a reply, and whether as text or as bytes."""
+
+    reply: Any
+    text: bool
+
+
+EXAMPLES = [
+    Row(b'{"data": {"choices": 1}, "usd": NaN}', True),
+    Row(b'{"data": {"choices": 1}, "usd": -1}', True),
+    Row(b'{"data": {"choices": "\\ud800"}}', True),
+    Row(b"\xff\xfe", True),
+    Row(b'{"data": {"choices": 1}, "more": 2}', True),
+    Row(b'{"choices": 1}', False),
+    Row(b"[" * 100_000, True),
+    Row(7, False),
+]
+
+
+def strategy() -> st.SearchStrategy[Row]:
+    """Rows that are nearly good, and any other."""
+    found = st.one_of(spoiled(GOOD).map(_written), odd().map(_written), st.binary(max_size=40), st.integers(-9, 9))
+    return st.builds(Row, found, st.booleans())
+
+
+def enter(case: Row) -> None:
+    """The reply of the row where it is a good one, else that of a call, which then stands in the row."""
+    database, cache = _open()
+    gateway, request, sent = Gateway(cache, retries=0), {"n": next(_numbers)}, []
+
+    def check(data: Any) -> None:
+        if not data["choices"] and data["choices"] != []:
+            raise UnparseableAnswer("no choices")
+
+    async def send() -> Reply:
+        sent.append(1)
+        return FRESH
+
+    def call() -> Reply:
+        return asyncio.run(gateway.call("m", request, send, check=check))
+
+    with contextlib.redirect_stderr(io.StringIO()), watched():
+        call()
+        key = database.execute("SELECT key FROM replies ORDER BY rowid DESC LIMIT 1").fetchone()[0]
+        kind = "TEXT" if case.text else "BLOB"
+        value = case.reply if isinstance(case.reply, int) else sqlite3.Binary(case.reply)
+        database.execute(f"UPDATE replies SET reply = CAST(? AS {kind}) WHERE key = ?", (value, key))
+        found = call()
+        assert len(sent) in (1, 2)
+        assert found == FRESH or len(sent) == 1
+        assert found.usd is None or found.usd >= 0
+        made = len(sent)
+        assert call() == found and len(sent) == made, "the row was not replaced"
+
+
+@functools.cache
+def _open() -> tuple[sqlite3.Connection, ReplyCache]:
+    folder = Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-"))
+    cache = ReplyCache(folder)
+    return sqlite3.connect(folder / cached.NAME, isolation_level=None), cache
+
+
+def _written(value: Any) -> bytes:
+    return json.dumps(value).encode()

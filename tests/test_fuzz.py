@@ -1,0 +1,30 @@
+"""Every door of tests/fuzzing: what went wrong once, and some hundred further cases, the same ones each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+
+from tests.fuzzing import DOORS, door
+
+EXAMPLES = [pytest.param(name, case, id=f"{name}-{n}") for name in DOORS for n, case in enumerate(door(name).EXAMPLES)]
+
+
+@pytest.mark.parametrize(("name", "case"), EXAMPLES)
+def test_what_went_wrong_once_goes_well(name: str, case: Any) -> None:
+    door(name).enter(case)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_anything_becomes_a_record_or_one_message(name: str) -> None:
+    found = door(name)
+    tried = given(found.strategy())(found.enter)
+    calm = settings(
+        max_examples=getattr(found, "COUNT", 200),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    seed(20)(calm(tried))()
