@@ -117,7 +117,6 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     from hydra.errors import HydraException
     from omegaconf import OmegaConf, open_dict
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-    from yaml import YAMLError
 
     from undogmatic import searchpath
     from undogmatic.overrides import combined, explain
@@ -135,7 +134,7 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
         config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+    except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(explain(error, overrides)) from None
     assert isinstance(config, dict)
     return searchpath.adopt(config, runtime.config_sources, runtime.choices)

@@ -11,10 +11,9 @@ from hydra.core.config_store import ConfigStore
 from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
-from yaml import YAMLError
 
 from undogmatic.errors import UndogmaticError
-from undogmatic.searchpath import not_yaml, options
+from undogmatic.searchpath import options
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -36,9 +35,7 @@ def _combined(word: str) -> str:
 
 
 def typed_wrongly(error: BaseException) -> bool:
-    """Whether it was Hydra, OmegaConf or a YAML parser that refused what was given, as against a fault of ours."""
-    if isinstance(error, YAMLError):
-        return True
+    """Whether it was Hydra or OmegaConf that refused what was given, as against a fault of ours."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -57,11 +54,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     """One message for what composing `words` raised.
 
     Args:
-        error: Of Hydra, OmegaConf or a YAML parser.
+        error: Of Hydra or OmegaConf.
         words: The command line's overrides; other words among them do no harm.
     """
-    if isinstance(error, YAMLError):
-        return not_yaml(error)
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         return _unknown_option(error, words)

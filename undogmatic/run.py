@@ -17,7 +17,6 @@ from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from yaml import YAMLError
 
 from undogmatic import searchpath
 from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
@@ -95,7 +94,7 @@ def main() -> NoReturn:
     except UndogmaticError as error:
         print(f"error: {error}", file=sys.stderr)
         note_status(error.exit_status)
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
         if in_full or not typed_wrongly(error):
             raise
         print(f"error: {explain(error, typed)}", file=sys.stderr)

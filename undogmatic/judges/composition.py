@@ -70,7 +70,7 @@ class Composer:
             readout = self._own_readout(own, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
-        target = resolve(arguments.get("_target_"), key)
+        target = resolve(arguments.get("_target_"), key, "judge")
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
@@ -87,8 +87,7 @@ class Composer:
                 if name in arguments:
                     inner = arguments.pop(name)
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
-        judge = build(arguments, key, **supplied)
-        assert isinstance(judge, Judge)
+        judge: Judge = build(arguments, key, **supplied)
         judge.judge_by(self.rubric)
         judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
         return judge
@@ -135,7 +134,8 @@ class Composer:
     def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
         if isinstance(given, str):
             return named(part, given, f"{key}.{part}", self.chosen)
-        assert isinstance(given, Mapping)
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"`{key}.{part}` is {given!r}; it must be the name of a {part}, or its keys and values.")
         if part in given:  # {model: openrouter, name: ...}: a named one with changes
             return named(part, given[part], f"{key}.{part}", self.chosen) | {
                 k: v for k, v in given.items() if k != part
