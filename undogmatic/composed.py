@@ -78,9 +78,12 @@ def check(config: DictConfig) -> None:
 
     Before any reference is followed, what all stand for is measured: ten lines can mean more than a memory holds.
     """
+    children = sorted(_children(config), key=lambda child: child[0] == HYDRA)  # which quotes what was typed for others
     try:
-        _Sizes(config).of(config, "the config")
-        for key, node in _children(config):
+        sizes = _Sizes(config)
+        for key, node in children:
+            sizes.of(node, key)
+        for key, node in children:
             if key == HYDRA and isinstance(node, DictConfig):
                 _check_hydra(node)
             else:
@@ -231,9 +234,7 @@ class _Sizes:
             if "${" in raw:
                 size += self._referred(raw, node, key)
         elif isinstance(node, Container):
-            size += sum(
-                self.of(child, f"{key}.{name}" if node is not self.root else name) for name, child in _children(node)
-            )
+            size += sum(self.of(child, f"{key}.{name}") for name, child in _children(node))
         if size > MOST:
             raise ConfigError(
                 f"`{key}` stands for more than {MOST:,} values or characters, its references written out."

@@ -144,7 +144,7 @@ def _of_kind(target: type, group: str, kind: str) -> None:
             raise ConfigError(f"{said} is no {module}.{names[0]}.")
         return
     for name in names:
-        if not any(name in vars(each) for each in target.__mro__):
+        if not any(name in vars(each) for each in target.__mro__ if not each.__module__.startswith("dspy.")):
             raise ConfigError(f"{said} has no `{name}`.")
 
 
@@ -253,6 +253,19 @@ def _nested(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return [_nested(v, f"{key}[{n}]") for n, v in enumerate(value)]
     return value
+
+
+def takes(target: Any) -> dict[str, Any] | None:
+    """The keys that a class takes from a config, with their annotations; None: any key."""
+    if issubclass(target, BaseModel):
+        return {name: field.annotation for name, field in target.model_fields.items()}
+    parameters = inspect.signature(target.__init__).parameters.values()
+    if target.__init__ is not object.__init__ and any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    hints = typing.get_type_hints(target.__init__)
+    return {
+        p.name: hints.get(p.name, Any) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
+    }
 
 
 def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import NoReturn
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from undogmatic import searchpath
 from undogmatic.command import ERROR_FILE, SWEEP_FOLDER, as_typed, exit_status, note_status
-from undogmatic.errors import UndogmaticError
+from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.paths import conf_folder
 from undogmatic.resume import output_folder
 
@@ -86,20 +86,35 @@ def main() -> NoReturn:
     from undogmatic.overrides import combined, explain, typed_wrongly
 
     typed = sys.argv[1:]
-    sys.argv[1:] = combined(typed)
     in_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
+        sys.argv[1:] = combined(typed)
+        _refuse_doors_past_ours()
         job()
     except UndogmaticError as error:
         print(f"error: {error}", file=sys.stderr)
         note_status(error.exit_status)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except Exception as error:
         if in_full or not typed_wrongly(error):
             raise
         print(f"error: {explain(error, typed)}", file=sys.stderr)
         note_status(2)
     sys.exit(exit_status())
+
+
+def _refuse_doors_past_ours() -> None:
+    """Raise ConfigError for the two options of Hydra's that lead past what checks a config: one loads a pickle."""
+    given, _ = get_args_parser().parse_known_args()
+    if given.experimental_rerun is not None:
+        raise ConfigError(
+            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
+        )
+    if given.config_path is not None:
+        raise ConfigError(
+            f"`--config-path` is {given.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
+            "come before it: --config-dir DIR."
+        )
 
 
 if __name__ == "__main__":

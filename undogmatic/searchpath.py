@@ -165,6 +165,15 @@ def options(group: str, users: Sequence[str] | None = None) -> list[str]:
     return sorted(name for name in found if not name.startswith((".", "_")))
 
 
+def keys_of(group: str, name: str) -> frozenset[str]:
+    """The keys that the file of an option lists; none where it cannot be read."""
+    source = _find(group, name, _latest)
+    try:
+        return frozenset(map(str, source.load_config(f"{group}/{name}").config)) if source is not None else frozenset()
+    except ConfigError:
+        return frozenset()
+
+
 def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
     source = _find(group, name, users)
     if source is None:
