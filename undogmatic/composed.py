@@ -65,6 +65,10 @@ def _load_checked(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> DictC
             "the config cannot be composed: a `defaults` list leads back to its own file, or a value is nested too "
             "deeply."
         ) from None
+    except OSError as error:  # the name of an option that no file can bear
+        if not ours:
+            raise
+        raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
     if ours:
         check(config)
     return config

@@ -17,8 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.outside import has_halves
-from undogmatic.project import OWN, allowed, permits, refused
+from undogmatic.project import allowed, permits, refused
 from undogmatic.wordings import languages
+
+LARGEST_SEED = 2**32 - 1
+"""What every generator of random numbers takes."""
 
 
 class _Section(BaseModel):
@@ -29,9 +32,9 @@ class RunSection(_Section):
     """`run.*`: how often and how much to judge, and which run to continue."""
 
     resume: str | None = None
-    repeats: int = Field(default=1, ge=1)
+    repeats: int = Field(default=1, ge=1, le=10_000)
     limit: int | None = Field(default=None, ge=1)
-    name: str | None = None
+    name: str | None = Field(default=None, max_length=200)
 
 
 class ReportSection(_Section):
@@ -56,14 +59,14 @@ class OptimizerSection(_Section):
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, le=LARGEST_SEED)
     run: RunSection
     report: ReportSection
     model: dict[str, Any]
     prompt: dict[str, Any]
     judge: dict[str, Any]
-    judges: list[str | dict[str, Any]] | None = None
-    steps: list[str | dict[str, Any]] = []
+    judges: list[str | dict[str, Any]] | None = Field(default=None, max_length=100)
+    steps: list[str | dict[str, Any]] = Field(default=[], max_length=100)
     readout: dict[str, Any]
     rubric: dict[str, Any]
     dataset: dict[str, Any]
@@ -109,8 +112,6 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
-        if target.__module__.partition(".")[0] == OWN and _place_of(error) == OWN:
-            raise  # a fault of ours
         what = str(error).partition("\n")[0]
         raise ConfigError(
             f"`{group}` cannot be built: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
@@ -148,6 +149,7 @@ def _of_kind(target: type, group: str, kind: str) -> None:
             raise ConfigError(f"{said} has no `{name}`.")
 
 
+LONGEST_SHOWN = 200
 LARGEST = 1e12
 """The largest number that means anything in a config; what has a closer bound says so itself."""
 LONGEST = 100_000
@@ -188,7 +190,7 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
     """
     if not isinstance(path, str) or "." not in path:
         raise ConfigError(
-            f"`{group}._target_` is {path!r}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
+            f"`{group}._target_` is {short(path)}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
         )
     if not permits(path):
         raise ConfigError(refused(path, f"{group}._target_"))
@@ -229,14 +231,6 @@ def _imported(module: str, name: str, said: str) -> Any:
         ) from None
 
 
-def _place_of(error: BaseException) -> str:
-    """The package in which it was raised."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return "" if place is None else str(place.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
 def _where(error: BaseException) -> str:
     """File and line of what was raised in somebody's code, with a colon behind; nothing where it is not known."""
     if isinstance(error, SyntaxError) and error.filename is not None:
@@ -270,7 +264,7 @@ def takes(target: Any) -> dict[str, Any] | None:
 
 def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
     """Check arguments against the constructor's annotations; returns them with their types coerced."""
-    hints = typing.get_type_hints(target.__init__)
+    hints = typing.get_type_hints(target.__init__, include_extras=True)
     fields: dict[str, Any] = {}
     parameters = inspect.signature(target.__init__).parameters
     for name, parameter in parameters.items():
@@ -294,6 +288,12 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
     return {name: getattr(checked, name) for name in arguments}
 
 
+def short(value: Any) -> str:
+    """A value in a message, the middle left out where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
+
+
 def explain(error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None) -> str:
     """Pydantic's findings as lines that name the key, the value and the options."""
     lines = []
@@ -315,5 +315,5 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
             lines.append(f"`{key}` is required. Set it with `{key}=...`.")
         else:
             message = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"`{key}` is {problem['input']!r}: {message[:1].lower() + message[1:]}.")
+            lines.append(f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}.")
     return "\n".join(lines)

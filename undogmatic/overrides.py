@@ -9,7 +9,7 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from hydra.core.config_store import ConfigStore
-from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
@@ -59,7 +59,9 @@ def typed_wrongly(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
-    return name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or isinstance(error, RecursionError)
+    return name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or isinstance(
+        error, HydraException | RecursionError
+    )
 
 
 def ours(error: BaseException) -> UndogmaticError | None:

@@ -180,7 +180,7 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
+        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
     loaded = source.load_config(f"{group}/{name}").config
     if "defaults" in loaded:
         raise ConfigError(

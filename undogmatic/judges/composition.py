@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from undogmatic.config import Settings, build, resolve
+from undogmatic.config import Settings, build, resolve, short
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
@@ -61,7 +61,9 @@ class Composer:
         if isinstance(node, str):
             node = {"judge": node}
         if not isinstance(node, Mapping):
-            raise ConfigError(f"`{key}` is {node!r}; it must be the name of a judge, or a mapping with `judge: NAME`.")
+            raise ConfigError(
+                f"`{key}` is {short(node)}; it must be the name of a judge, or a mapping with `judge: NAME`."
+            )
         arguments = dict(node)
         if "judge" in arguments:
             arguments = named("judge", arguments.pop("judge"), f"{key}.judge", self.chosen) | arguments
@@ -96,7 +98,7 @@ class Composer:
         if not several:
             return self._judge(node, key, readout)
         if not isinstance(node, list) or not node:
-            raise ConfigError(f"`{key}` is {node!r}; it must be a list of judges, e.g. {key}=[score,debate].")
+            raise ConfigError(f"`{key}` is {short(node)}; it must be a list of judges, e.g. {key}=[score,debate].")
         return [self._judge(each, f"{key}[{n}]", readout) for n, each in enumerate(node)]
 
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
@@ -135,7 +137,9 @@ class Composer:
         if isinstance(given, str):
             return named(part, given, f"{key}.{part}", self.chosen)
         if not isinstance(given, Mapping):
-            raise ConfigError(f"`{key}.{part}` is {given!r}; it must be the name of a {part}, or its keys and values.")
+            raise ConfigError(
+                f"`{key}.{part}` is {short(given)}; it must be the name of a {part}, or its keys and values."
+            )
         if part in given:  # {model: openrouter, name: ...}: a named one with changes
             return named(part, given[part], f"{key}.{part}", self.chosen) | {
                 k: v for k, v in given.items() if k != part

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import read_text
 
+LARGEST_FILE = 64_000  # bytes; reading its lines takes time that grows with their square
 _SHORTEST_SCRUBBED = 8  # "EMPTY" or "none" as a stand-in key must not be cut out of ordinary text
 
 
@@ -44,13 +47,25 @@ def setting(variable: str) -> str | None:
     """
     value = os.environ.get(variable)
     if value is None or not value.strip():
-        file = Path(".env")
-        if not file.is_file():
-            return None
-        from dotenv import dotenv_values
-
-        value = dotenv_values(file, interpolate=False).get(variable)
+        value = _in_file(Path(".env"), variable)
     return value.strip() if value is not None and value.strip() else None
+
+
+def _in_file(file: Path, variable: str) -> str | None:
+    """The variable's value in a file of NAME=VALUE lines; None where file or variable is missing."""
+    if not file.is_file():
+        return None
+    from dotenv.parser import parse_stream
+
+    try:
+        lines = list(parse_stream(io.StringIO(read_text(file, LARGEST_FILE))))
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    found = [line.value for line in lines if line.key == variable]
+    damaged = [line for line in lines if line.error]
+    if not found and damaged:
+        raise ConfigError(f"{file}:{damaged[0].original.line}: not NAME=VALUE; is a quote left open?")
+    return found[-1] if found else None
 
 
 def find_key(variable: str | None, model: str) -> Secret | None:
