@@ -291,10 +291,16 @@ def test_a_folder_cannot_bring_its_own_beginning(here: Path) -> None:
     assert command("undogmatic run --cfg job", here).status == 2
     (here / "my/conf/config.yaml").unlink()
     # In place of the default, and so at work unasked; under a name of its own it would have to be chosen.
-    elsewhere = "# @package _global_\nhydra: {job_logging: {disable_existing_loggers: true}}\n"
-    put(here / "my/conf/judge/score.yaml", elsewhere)
-    with pytest.raises(ConfigError, match=r"judge/score.yaml takes the place of a shipped file.* leave out '@package'"):
-        compose_config()
+    place = r"judge/score.yaml takes the place of a shipped file.* leave out "
+    for elsewhere, said in (
+        ("# @package _global_\nseed: 3\n", "'# @package _global_'"),
+        ("defaults: [override /model: patterns]\n", "'defaults: override /model'"),
+        ("defaults: [/prompt: demos_en]\n", "'defaults: /prompt'"),
+        ("defaults: [panel@_global_.model]\n", "'defaults: panel@_global_.model'"),
+    ):
+        put(here / "my/conf/judge/score.yaml", elsewhere)
+        with pytest.raises(ConfigError, match=place + said):
+            compose_config()
 
 
 @pytest.mark.parametrize(

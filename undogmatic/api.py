@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict
 from undogmatic.secrets import scrub_words
 
@@ -115,14 +115,12 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
         config_dir: A folder of config groups of one's own, or several, beside those of the project file.
     """
     from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
     from omegaconf import OmegaConf, open_dict
-    from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-    from yaml import YAMLError
+    from omegaconf.errors import MissingMandatoryValue
 
     from undogmatic import searchpath
     from undogmatic.guard import check_config, check_words
-    from undogmatic.overrides import combined, explain
+    from undogmatic.overrides import combined, explain, typed_wrongly
     from undogmatic.paths import conf_folder
 
     words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
@@ -139,7 +137,11 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
         config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
-    except (HydraException, OmegaConfBaseException, YAMLError) as error:
+    except UndogmaticError:
+        raise
+    except Exception as error:
+        if not typed_wrongly(error):
+            raise
         raise ConfigError(explain(error, overrides)) from None
     assert isinstance(config, dict)
     return searchpath.adopt(config, runtime.config_sources, runtime.choices)

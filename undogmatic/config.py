@@ -5,16 +5,24 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import math
+import re
+import sys
+import traceback
 import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
-from undogmatic.errors import ConfigError
-from undogmatic.project import allowed
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.outside import has_halves
+from undogmatic.project import allowed, permits, refused
 from undogmatic.secrets import learn
 from undogmatic.wordings import languages
+
+LARGEST_SEED = 2**32 - 1
+"""What every generator of random numbers takes."""
 
 
 class _Section(BaseModel):
@@ -25,9 +33,9 @@ class RunSection(_Section):
     """`run.*`: how often and how much to judge, and which run to continue."""
 
     resume: str | None = None
-    repeats: int = Field(default=1, ge=1)
+    repeats: int = Field(default=1, ge=1, le=10_000)
     limit: int | None = Field(default=None, ge=1)
-    name: str | None = None
+    name: str | None = Field(default=None, max_length=200)
 
 
 class ReportSection(_Section):
@@ -52,14 +60,14 @@ class OptimizerSection(_Section):
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, le=LARGEST_SEED)
     run: RunSection
     report: ReportSection
     model: dict[str, Any]
     prompt: dict[str, Any]
     judge: dict[str, Any]
-    judges: list[str | dict[str, Any]] | None = None
-    steps: list[str | dict[str, Any]] = []
+    judges: list[str | dict[str, Any]] | None = Field(default=None, max_length=100)
+    steps: list[str | dict[str, Any]] = Field(default=[], max_length=100)
     readout: dict[str, Any]
     rubric: dict[str, Any]
     dataset: dict[str, Any]
@@ -73,6 +81,7 @@ class Settings(_Section):
 
 def settings(config: Mapping[str, Any]) -> Settings:
     """Validate a composed and resolved config. Raises ConfigError for the first few problems, all named."""
+    check_values(config, "")
     try:
         return Settings.model_validate(config)
     except ValidationError as error:
@@ -84,54 +93,152 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
 
     Args:
         node: The composed node; nested nodes with a `_target_` are built first.
-        group: Its key, for messages.
+        group: Its key, for messages; its last word says what must come of it (`judge.members[0].prompt`: a prompt).
         parts: Further arguments the program supplies (they cannot be set in the config).
     Raises:
-        ConfigError: `_target_` missing, outside the allow-list or not importable; an unknown, missing or ill-typed key.
+        ConfigError: `_target_` missing, outside the allow-list, not importable or of another kind; an unknown, missing
+            or ill-typed key; a number that is none; whatever the constructor refuses.
     """
     learn(node, group)
     arguments = {k: v for k, v in node.items() if k != "_target_"}
     target = resolve(node.get("_target_"), group)
+    check_values(arguments, group)
     arguments = {k: _nested(v, f"{group}.{k}") for k, v in arguments.items()}
-    if inspect.isclass(target) and issubclass(target, BaseModel):
-        try:
+    try:
+        if issubclass(target, BaseModel):
             return target.model_validate(arguments)
-        except ValidationError as error:
-            raise ConfigError(explain(error, group, list(target.model_fields))) from None
-    return target(**_checked(target, group, arguments, parts), **parts)
+        return target(**_checked(target, group, arguments, parts), **parts)
+    except ValidationError as error:
+        options = list(target.model_fields) if issubclass(target, BaseModel) else []
+        raise ConfigError(explain(error, group, options)) from None
+    except UndogmaticError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = str(error).partition("\n")[0]
+        raise ConfigError(
+            f"`{group}` cannot be built: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
+        ) from None
 
 
-def resolve(path: Any, group: str) -> Any:
-    """Import what `_target_` names, if its package is allowed. Raises ConfigError."""
+KINDS = {
+    "model": ("undogmatic.models.base", "Model"),
+    "readout": ("undogmatic.readouts.base", "Readout"),
+    "judge": ("undogmatic.judges.base", "Judge"),
+    "judges": ("undogmatic.judges.base", "Judge"),
+    "steps": ("undogmatic.steps.base", "Step"),
+    "prompt": ("undogmatic.prompts", "Prompt"),
+    "rubric": ("undogmatic.rubric", "Rubric"),
+    "dataset": ("", "load"),
+    "analysis": ("", "check", "__call__"),
+    "engine": ("", "arun"),
+    "tracking": ("", "log"),
+}
+"""What the class of each group must be: a class to come from, or what it must be able to do."""
+
+
+def _of_kind(target: type, group: str, kind: str) -> None:
+    """Raise ConfigError for a class that is of another kind than its group."""
+    if kind not in KINDS:
+        return
+    module, *names = KINDS[kind]
+    said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
+    if module:
+        if not issubclass(target, getattr(importlib.import_module(module), names[0])):
+            raise ConfigError(f"{said} is no {module}.{names[0]}.")
+        return
+    for name in names:
+        if not any(name in vars(each) for each in target.__mro__ if not each.__module__.startswith("dspy.")):
+            raise ConfigError(f"{said} has no `{name}`.")
+
+
+LONGEST_SHOWN = 200
+LARGEST = 1e12
+"""The largest number that means anything in a config; what has a closer bound says so itself."""
+LONGEST = 100_000
+"""Characters of one text: an instruction may be long."""
+
+
+def check_values(node: Any, key: str) -> None:
+    """Raise ConfigError for a number that is none or absurd, and for a text that cannot be written to a file."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            check_values(name, key)
+            check_values(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(node, list | tuple):
+        for n, value in enumerate(node):
+            check_values(value, f"{key}[{n}]")
+    elif isinstance(node, str):
+        if len(node) > LONGEST:
+            raise ConfigError(f"`{key}` is a text of {len(node):,} characters; {LONGEST:,} are the most.")
+        if "\0" in node or has_halves(node):
+            raise ConfigError(f"`{key}` is {node[:80]!r}: it holds a character that no file can hold.")
+    elif isinstance(node, int | float) and not isinstance(node, bool):
+        if isinstance(node, float) and not math.isfinite(node):
+            raise ConfigError(f"`{key}` is {node}; it must be a finite number.")
+        if abs(node) > LARGEST:
+            shown = f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
+            raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
+
+
+def resolve(path: Any, group: str, kind: str | None = None) -> Any:
+    """Import what `_target_` names, if its package is allowed.
+
+    Args:
+        path: The value of `_target_`.
+        group: Its key, for messages.
+        kind: What it must be, a key of KINDS; None: as the last word of its key says.
+    Raises:
+        ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
+    """
     if not isinstance(path, str) or "." not in path:
         raise ConfigError(
-            f"`{group}._target_` is {path!r}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
+            f"`{group}._target_` is {short(path)}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
         )
-    may = allowed()
-    hidden = any(part.startswith("_") for part in path.split("."))
-    if hidden or not any(path.startswith(f"{package}.") for package in may):
-        package = path.partition(".")[0]
-        raise ConfigError(
-            f"`{group}._target_` is {path!r}; only classes of {', '.join(may)} may be built from a config"
-            + (
-                ", and no name in it may start with an underscore."
-                if hidden
-                else f'. If {package} is yours or you trust it: `modules = ["{package}"]` in undogmatic.toml of the '
-                f"working directory, or UNDOGMATIC_ALLOW={package} in the environment."
-            )
-        )
+    if not permits(path):
+        raise ConfigError(refused(path, f"{group}._target_"))
     module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        said = str(error).rstrip(".")
-        raise ConfigError(
-            f"`{group}._target_` is {path!r}, which cannot be imported: {said}. A module of yours lies beside "
-            "undogmatic.toml, or is installed."
-        ) from None
+    found = _imported(module, name, f"`{group}._target_` is {path[:200]!r}")
     if not inspect.isclass(found):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
+    if not permits(f"{found.__module__}.{name}"):
+        raise ConfigError(
+            f"`{group}._target_` is {path!r}, which is {found.__module__}.{found.__qualname__} under another name; "
+            f"only classes of {', '.join(allowed())} may be built from a config."
+        )
+    _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
     return found
+
+
+def _imported(module: str, name: str, said: str) -> Any:
+    """A module's attribute. Whatever goes wrong in the user's module while it is imported is one message."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(
+                f"{said}, which cannot be imported: there is no module {error.name}. A module of yours lies beside "
+                "undogmatic.toml, or is installed."
+            ) from None
+        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}{error}.") from None
+    except AttributeError as error:
+        if getattr(sys.modules.get(module), "__spec__", None) is not None and not error.__traceback__.tb_next:  # type: ignore[union-attr]
+            raise ConfigError(f"{said}, and the module {module} has no {name}.") from None
+        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}AttributeError: {error}.") from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, UndogmaticError):
+            raise
+        what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+        raise ConfigError(
+            f"{said}, which cannot be imported: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
+        ) from None
+
+
+def _where(error: BaseException) -> str:
+    """File and line of what was raised in somebody's code, with a colon behind; nothing where it is not known."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}:{error.lineno}: "
+    places = [place for place in traceback.extract_tb(error.__traceback__) if not place.filename.startswith("<")]
+    return f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
 
 
 def _nested(value: Any, key: str) -> Any:
@@ -144,9 +251,22 @@ def _nested(value: Any, key: str) -> Any:
     return value
 
 
+def takes(target: Any) -> dict[str, Any] | None:
+    """The keys that a class takes from a config, with their annotations; None: any key."""
+    if issubclass(target, BaseModel):
+        return {name: field.annotation for name, field in target.model_fields.items()}
+    parameters = inspect.signature(target.__init__).parameters.values()
+    if target.__init__ is not object.__init__ and any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    hints = typing.get_type_hints(target.__init__)
+    return {
+        p.name: hints.get(p.name, Any) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
+    }
+
+
 def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
     """Check arguments against the constructor's annotations; returns them with their types coerced."""
-    hints = typing.get_type_hints(target.__init__)
+    hints = typing.get_type_hints(target.__init__, include_extras=True)
     fields: dict[str, Any] = {}
     parameters = inspect.signature(target.__init__).parameters
     for name, parameter in parameters.items():
@@ -170,6 +290,12 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
     return {name: getattr(checked, name) for name in arguments}
 
 
+def short(value: Any) -> str:
+    """A value in a message, the middle left out where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
+
+
 def explain(error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None) -> str:
     """Pydantic's findings as lines that name the key, the value and the options."""
     lines = []
@@ -191,5 +317,5 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
             lines.append(f"`{key}` is required. Set it with `{key}=...`.")
         else:
             message = problem["msg"].removeprefix("Value error, ")
-            lines.append(f"`{key}` is {problem['input']!r}: {message[:1].lower() + message[1:]}.")
+            lines.append(f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}.")
     return "\n".join(lines)

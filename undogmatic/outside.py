@@ -25,6 +25,8 @@ JSON_BYTES = 50_000_000
 LINE_BYTES = 20_000_000
 """The longest line of a journal or a data file, and the largest file that is read as one JSON value."""
 
+ENV_BYTES = 64_000
+"""Of a `.env` file, whose lines take time that grows with their square."""
 DEEPEST = 100
 LONGEST_INTEGER = 1024
 """Bits: as much as a float can hold."""
@@ -287,8 +289,17 @@ def _loader() -> Any:
     return _loaders[0]
 
 
-def read_env(path: Path) -> dict[str, str]:
-    """The variables of a `.env` file, {} without the file. Raises DataError with file and line."""
+def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
+    """The variables of a `.env` file, {} without the file.
+
+    A line that is not NAME=VALUE is another program's matter, unless it may be the one that is wanted.
+
+    Args:
+        path: The file.
+        wanted: A variable that is looked for.
+    Raises:
+        DataError: With file and line, where the file cannot be read, or has a damaged line and not the wanted variable.
+    """
     from io import StringIO
 
     if not path.is_file():
@@ -296,9 +307,12 @@ def read_env(path: Path) -> dict[str, str]:
     from dotenv.parser import parse_stream
 
     found: dict[str, str] = {}
-    for each in parse_stream(StringIO(read_text(path, YAML_BYTES))):
-        if each.error:
-            raise DataError(f"{path}:{each.original.line}: not NAME=VALUE. Correct the line, or delete it.")
+    damaged = None
+    for each in parse_stream(StringIO(read_text(path, ENV_BYTES))):
+        if each.error and damaged is None:
+            damaged = each.original.line
         if each.key is not None and each.value is not None:
             found[each.key] = each.value
+    if damaged is not None and wanted is not None and wanted not in found:
+        raise DataError(f"{path}:{damaged}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
     return found

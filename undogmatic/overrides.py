@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+import typing
+from collections.abc import Mapping, Sequence
 
 from hydra.core.config_store import ConfigStore
-from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
-from yaml import YAMLError
 
-from undogmatic.errors import UndogmaticError
-from undogmatic.searchpath import not_yaml, options
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.outside import has_halves
+from undogmatic.searchpath import keys_of, options
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -23,7 +24,24 @@ def combined(words: Sequence[str]) -> list[str]:
     The option holds a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to
     the processes of a sweep's jobs, whatever the launcher.
     """
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in readable(words)]
+
+
+MESSAGE = 600
+LONGEST = 20_000
+"""Characters of a word: reading one takes time that grows with its brackets."""
+
+
+def readable(words: Sequence[str]) -> Sequence[str]:
+    """The words, where each can be read at all. Raises ConfigError."""
+    for word in words:
+        if len(word) > LONGEST:
+            raise ConfigError(f"`{_key(word)[:80]}` is given in {len(word):,} characters; {LONGEST:,} are the most.")
+        if has_halves(word) or "\0" in word:
+            raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
+        if max(word.count(bracket) for bracket in "[{(") > 500:
+            raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
+    return words
 
 
 def _combined(word: str) -> str:
@@ -36,13 +54,14 @@ def _combined(word: str) -> str:
 
 
 def typed_wrongly(error: BaseException) -> bool:
-    """Whether it was Hydra, OmegaConf or a YAML parser that refused what was given, as against a fault of ours."""
-    if isinstance(error, YAMLError):
-        return True
+    """Whether it was Hydra or OmegaConf that refused what was given, as against a fault of ours."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return place is not None and place.tb_frame.f_globals["__name__"].partition(".")[0] in ("hydra", "omegaconf")
+    name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or isinstance(
+        error, HydraException | RecursionError
+    )
 
 
 def ours(error: BaseException) -> UndogmaticError | None:
@@ -57,11 +76,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     """One message for what composing `words` raised.
 
     Args:
-        error: Of Hydra, OmegaConf or a YAML parser.
+        error: Of Hydra or OmegaConf.
         words: The command line's overrides; other words among them do no harm.
     """
-    if isinstance(error, YAMLError):
-        return not_yaml(error)
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         return _unknown_option(error, words)
@@ -76,7 +93,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         return str(ours(error) or error).splitlines()[0]
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
-    return " ".join(filter(None, lines)) + reason
+    if not any(lines):
+        return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
+    return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -104,7 +123,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     known = [str(k) for k in plain if k not in ("_target_", "hydra")]
     if not section:
         known += [group for group in options("") if group not in known]
-    if not known:
+    if not known and "_target_" not in plain:
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
@@ -117,9 +136,40 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
         step = f"Did you mean {typed.replace(full, close[0], 1)}?"
     elif close:
         step = f"Did you mean `{close[0]}`?"
-    else:
+    elif accepted(node, section, key):
         step = f"To add a key that its file does not list: +{full}=VALUE."
-    return f"{said} {step} Known{f' in {section}' if section else ''}: {', '.join(known)}."
+    else:
+        having = (
+            [f"{group}={name}" for name in options(group) if key in keys_of(group, name)] if section == group else []
+        )
+        step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
+    listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
+    return " ".join(filter(None, [said, step, listed]))
+
+
+def accepted(node: DictConfig, section: str, key: str) -> bool:
+    """Whether `+SECTION.KEY=VALUE` would be accepted: by the class that the nearest `_target_` around it names."""
+    from undogmatic.config import resolve, takes
+
+    way = [key]
+    while node is not None and OmegaConf.is_dict(node) and "_target_" not in node:
+        way.insert(0, str(node._key()))
+        node = node._get_parent()  # type: ignore[assignment]
+    if node is None or not OmegaConf.is_dict(node):
+        return False  # a section of the program's own, which takes what it lists
+    try:
+        known = takes(resolve(node["_target_"], section))
+    except (UndogmaticError, OmegaConfBaseException, TypeError):
+        return False
+    if known is None:
+        return True
+    hint = known.get(way[0])
+    if len(way) == 1:
+        if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
+            return True  # of its own (`judges.composition`)
+        return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
+    kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
+    return bool(kinds & {dict, Mapping})
 
 
 def _key(word: str) -> str:

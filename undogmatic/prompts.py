@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from undogmatic import searchpath
-from undogmatic.config import build
+from undogmatic.config import LARGEST_SEED, build
 from undogmatic.errors import ConfigError
 from undogmatic.records import Rubric, digest
 from undogmatic.scale import NumericScale, Record
@@ -77,8 +77,8 @@ class Prompt(Record):
     rubric: str | None = None
     anchors: bool = True
     reasoning: bool = False
-    demonstrations: tuple[Demonstration, ...] = ()
-    demo_order: int | None = Field(default=None, ge=0)
+    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
+    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
 
     @property
     def words(self) -> Words:

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from yaml import YAMLError
 
 from undogmatic import claim, files, resume, searchpath  # noqa: F401  resume: the resolver `output_folder`
 from undogmatic.command import (
@@ -34,7 +33,7 @@ from undogmatic.command import (
     say,
     tell,
 )
-from undogmatic.errors import StorageError
+from undogmatic.errors import ConfigError, StorageError, UndogmaticError
 from undogmatic.guard import check_words
 from undogmatic.paths import conf_folder
 
@@ -108,6 +107,7 @@ def main() -> NoReturn:
             typed = sys.argv[1:]
             sys.argv[1:] = combined(typed)
             check_words(typed)
+            _refuse_doors_past_ours()
             job()
         except KeyboardInterrupt:
             note_status(interrupted())
@@ -117,9 +117,7 @@ def main() -> NoReturn:
             else:
                 say("interrupted before anything was judged.")
         except Exception as error:
-            if isinstance(error, HydraException | OmegaConfBaseException | YAMLError | ValueError) and typed_wrongly(
-                error
-            ):
+            if not isinstance(error, UndogmaticError) and typed_wrongly(error):
                 say(f"error: {explain(error, typed)}")
                 note_status(2)
                 in_full(error)
@@ -130,6 +128,20 @@ def main() -> NoReturn:
             if folder is not None:
                 claim.let_go(folder)
     sys.exit(exit_status())
+
+
+def _refuse_doors_past_ours() -> None:
+    """Raise ConfigError for the two options of Hydra's that lead past what checks a config: one loads a pickle."""
+    given, _ = get_args_parser().parse_known_args()
+    if given.experimental_rerun is not None:
+        raise ConfigError(
+            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
+        )
+    if given.config_path is not None:
+        raise ConfigError(
+            f"`--config-path` is {given.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
+            "come before it: --config-dir DIR."
+        )
 
 
 if __name__ == "__main__":

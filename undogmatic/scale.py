@@ -83,7 +83,7 @@ class NumericScale(Record):
 
 
 class _Categories(Record):
-    categories: tuple[str, ...] = Field(min_length=2)
+    categories: tuple[str, ...] = Field(min_length=2, max_length=100)
 
     @model_validator(mode="after")
     def _check_names(self) -> _Categories:
@@ -159,7 +159,7 @@ class Anchors(Record):
     """Meanings at values of a numeric scale, ascending from its minimum to its maximum."""
 
     kind: Literal["anchors"] = "anchors"
-    at: tuple[float, ...]
+    at: tuple[float, ...] = Field(max_length=100)
 
     def check(self, scale: Scale) -> None:
         """Raise ValueError unless it fits the scale."""
@@ -189,7 +189,7 @@ class Bands(Record):
     """Named parts of a numeric scale, such as HIGH 70-100; together they cover it from its minimum to its maximum."""
 
     kind: Literal["bands"] = "bands"
-    bands: tuple[Band, ...] = Field(min_length=2)
+    bands: tuple[Band, ...] = Field(min_length=2, max_length=100)
 
     def check(self, scale: Scale) -> None:
         """Raise ValueError unless it fits the scale."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import re
+import importlib.util
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,11 +20,14 @@ from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.object_type import ObjectType
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
+from undogmatic import composed
+from undogmatic.configfiles import GroupFiles, given
 from undogmatic.errors import ConfigError
 from undogmatic.paths import conf_folder
-from undogmatic.project import folders
+from undogmatic.project import folders, how_to_allow, permits
 
 if TYPE_CHECKING:
     from hydra.core.config_search_path import ConfigSearchPath
@@ -56,28 +59,21 @@ def _users_first(self: ConfigRepository, config_search_path: ConfigSearchPath) -
     if "schema" in named:
         ordered.append("schema", named["schema"])
     _latest[:] = [path for _, path in users]
-    _initialize(self, ordered)
+    self.sources = [_source(str(each.provider), str(each.path)) for each in ordered.get_path()]
     for source in self.get_sources():
         if source.provider not in _HYDRAS and source.is_config("config"):
             raise ConfigError(
                 f"{source.path}/config.yaml would take the place of the program's own. Rename it and choose it with "
                 "--config-name, or make it a file of experiment/."
             )
-        if source.provider not in _HYDRAS and source.scheme() == "file":
-            _only_its_group(Path(source.path))
 
 
-def _only_its_group(folder: Path) -> None:
-    """Refuse a file that takes a shipped one's place and speaks of more than its group: nobody need have chosen it."""
-    for shipped in conf_folder().glob("*/*.yaml"):
-        own = folder / shipped.parent.name / shipped.name
-        if own.is_file() and "# @package" not in shipped.read_text(encoding="utf-8"):
-            found = re.search("@(package|_global_|hydra)", own.read_text(encoding="utf-8", errors="replace"))
-            if found is not None:
-                raise ConfigError(
-                    f"{own} takes the place of a shipped file, so it may set only its own group: leave out "
-                    f"{found[0]!r}, or give the file a name of its own."
-                )
+def _source(provider: str, path: str) -> ConfigSource:
+    """What reads a place of the search path: ours for every folder, Hydra's for what Hydra and its plugins bring."""
+    scheme, _, rest = path.partition("://")
+    if provider in ("hydra", "schema") or (scheme == "pkg" and rest.partition(".")[0] == "hydra_plugins"):
+        return SourcesRegistry.instance().resolve(scheme)(provider, path)
+    return GroupFiles(provider, path)
 
 
 ConfigRepository.initialize_sources = _users_first  # type: ignore[method-assign]
@@ -97,18 +93,12 @@ def given_file(group: str, path: Path) -> str:
     """Make a file outside all folders an option of a group in this process. Returns the option's name.
 
     Raises:
-        ConfigError: It is not YAML, or not a mapping.
+        ConfigError: It is not YAML, or not a mapping, or says more than a file of a group may.
     """
     from hydra.core.config_store import ConfigStore
-    from yaml import YAMLError
 
-    try:
-        node = OmegaConf.load(path)
-    except YAMLError as error:
-        raise ConfigError(not_yaml(error)) from None
-    if not isinstance(node, DictConfig):
-        raise ConfigError(f"{path} is not a file of the group {group}: it must hold keys and values.")
-    name = f"file_{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+    node = given(path)
+    name = f"file_{hashlib.sha256(OmegaConf.to_yaml(node).encode()).hexdigest()[:16]}"
     ConfigStore.instance().store(name=name, group=group, node=node)
     return name
 
@@ -143,8 +133,12 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
         ConfigError: There is no such file, or it is not YAML.
     """
     loaded = _loaded(group, name, key, chosen.folders)
-    whole = chosen.model_dump(exclude={FOLDERS}) | {group: loaded}
-    node = OmegaConf.to_container(OmegaConf.create(whole)[group], resolve=True)
+    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
+    composed.check(whole)
+    try:
+        node = OmegaConf.to_container(whole[group], resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}.") from None
     assert isinstance(node, dict)
     return {str(k): v for k, v in node.items()}
 
@@ -171,15 +165,13 @@ def options(group: str, users: Sequence[str] | None = None) -> list[str]:
     return sorted(name for name in found if not name.startswith((".", "_")))
 
 
-def not_yaml(error: Exception) -> str:
-    """What a YAML parser found, with file and line."""
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or str(error).splitlines()[0]
-    if mark is None:
-        return f"not YAML: {what}."
-    place = Path(mark.name)
-    where = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
-    return f"{where}:{mark.line + 1}: not YAML: {what}."
+def keys_of(group: str, name: str) -> frozenset[str]:
+    """The keys that the file of an option lists; none where it cannot be read."""
+    source = _find(group, name, _latest)
+    try:
+        return frozenset(map(str, source.load_config(f"{group}/{name}").config)) if source is not None else frozenset()
+    except ConfigError:
+        return frozenset()
 
 
 def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
@@ -188,13 +180,8 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"`{key}` is {name!r}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
-    import yaml
-
-    try:
-        loaded = source.load_config(f"{group}/{name}").config
-    except yaml.YAMLError as error:
-        raise ConfigError(not_yaml(error)) from None
+        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
+    loaded = source.load_config(f"{group}/{name}").config
     if "defaults" in loaded:
         raise ConfigError(
             f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
@@ -215,17 +202,39 @@ def _find(group: str, name: str, users: Sequence[str]) -> ConfigSource | None:
 
 def _sources(users: Sequence[str]) -> list[ConfigSource]:
     """The user's sources that exist and the program's, in the order of search."""
-    from hydra.core.plugins import Plugins
-
-    Plugins.instance()  # registers the kinds of sources
     listed = [*(("user", path) for path in users), ("main", _place(str(conf_folder())))]
-    made = [SourcesRegistry.instance().resolve(p.partition("://")[0])(provider, p) for provider, p in listed]
-    return [source for source in made if source.available()]
+    return [source for source in (_source(*each) for each in listed) if source.available()]
 
 
 def _place(path: str) -> str:
-    """A path as Hydra's search path has it: with its scheme, absolute if it is a file's."""
+    """A place of the search path: an absolute folder, or a package of Hydra's plugins.
+
+    Raises:
+        ConfigError: It is a package that may not be imported, or no folder at all.
+    """
     scheme, mark, rest = path.partition("://")
     if not mark:
         scheme, rest = "file", path
-    return f"file://{Path(rest).absolute()}" if scheme == "file" else path
+    if scheme == "pkg":
+        if rest.partition(".")[0] == "hydra_plugins":
+            return path
+        rest = _folder_of(rest)
+    elif scheme != "file" or not rest or "\0" in rest:
+        raise ConfigError(f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf.")
+    return f"file://{Path(rest).absolute()}"
+
+
+def _folder_of(package: str) -> str:
+    """The folder of a package that may be built from a config; of another not even the name is imported."""
+    if not permits(f"{package}."):
+        raise ConfigError(
+            f"`hydra.searchpath` names pkg://{package}, a package that may not be used: {how_to_allow(package)}"
+        )
+    try:
+        spec = importlib.util.find_spec(package)
+    except Exception as error:  # whatever the modules above it do when they are imported
+        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which cannot be imported: {error}.") from None
+    places = list((spec.submodule_search_locations if spec is not None else None) or ())
+    if not places or not Path(places[0]).is_dir():
+        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which is no folder.")
+    return str(places[0])

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import read_yaml
 
 REPORT_TEXTS = Path(__file__).resolve().parent / "report" / "texts"
 """The report's own words, one file per language."""
@@ -73,14 +74,12 @@ def texts_beside(owner: object) -> tuple[Path, ...]:
 @functools.cache
 def read(path: Path) -> Mapping[str, Any]:
     """The wordings in a file; {} if it is gone. Raises ConfigError naming the file and what is wrong with it."""
-    import yaml
-
     if not path.is_file():
         return {}
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not YAML in UTF-8: {' '.join(str(error).split())}. Correct it.") from None
+        loaded = read_yaml(path)
+    except DataError as error:
+        raise ConfigError(str(error)) from None
     if not isinstance(loaded, Mapping) or not all(isinstance(section, Mapping) for section in loaded.values()):
         raise ConfigError(f"{path} must hold language -> section -> wordings, e.g. en: {{mine: {{title: ...}}}}.")
     return loaded

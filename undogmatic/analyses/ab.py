@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from undogmatic.analyses import comparison, length, plots
 from undogmatic.analyses.base import (
@@ -52,7 +53,7 @@ class AbAnalysis:
     baseline: str
     hybrid: str | None = None
     level: float = 0.95
-    resamples: int = 5000
+    resamples: Annotated[int, Field(le=1_000_000)] = 5000
     zero_method: paired.ZeroMethod = "pratt"
     alpha: float = 0.05
     power: float = 0.8

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from undogmatic.analyses import worth
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, check_level, failed_finding
@@ -54,9 +55,9 @@ class CalibrationAnalysis:
     uncertainty: Choice = "auto"
     tolerance: float | None = None
     nominal: float = 0.9
-    bins: int = 10
+    bins: Annotated[int, Field(le=1000)] = 10
     level: float = 0.95
-    resamples: int = 2000
+    resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
         check_level(self.name, self.resamples, level=self.level, nominal=self.nominal)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level
 from undogmatic.analyses.truth import drawn, read_truth, units
+from undogmatic.config import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import conformal
 
@@ -51,7 +53,7 @@ class ConformalAnalysis:
     ordinal: bool = False
     reference: str | None = None
     condition_labels: dict[str, float] | None = None
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     level: float = 0.95
 
     def __post_init__(self) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import (
@@ -59,7 +60,7 @@ class LabelledAnalysis:
     name: ClassVar[str] = "labelled"
     prefix: str | None = None
     level: float = 0.95
-    resamples: int = 2000
+    resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
         check_level(self.name, self.resamples, level=self.level)

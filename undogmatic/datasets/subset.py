@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from typing import Annotated
 
+from pydantic import Field
+
+from undogmatic.config import LARGEST_SEED
 from undogmatic.datasets.base import Dataset
 from undogmatic.errors import ConfigError
 from undogmatic.records import Item
@@ -23,7 +27,7 @@ class SubsetDataset:
         seed: Another number draws other items.
     """
 
-    def __init__(self, dataset: Dataset, n: int, seed: int = 0) -> None:
+    def __init__(self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0) -> None:
         if n < 1:
             raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
         self.dataset, self.n, self.seed = dataset, n, seed

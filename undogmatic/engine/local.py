@@ -9,7 +9,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.recipe import Buildable, Parts
@@ -40,15 +42,15 @@ class LocalEngine:
 
     def __init__(
         self,
-        concurrency: int = 16,
-        timeout: float = 60.0,
-        retries: int = 4,
-        backoff: float = 0.5,
+        concurrency: Annotated[int, Field(le=10_000)] = 16,
+        timeout: Annotated[float, Field(le=86_400)] = 60.0,
+        retries: Annotated[int, Field(le=100)] = 4,
+        backoff: Annotated[float, Field(le=3600)] = 0.5,
         max_calls: int | None = None,
         max_usd: float | None = None,
         cache: bool = True,
         cache_dir: str | None = None,
-        stop_after: int = 5,
+        stop_after: Annotated[int, Field(le=1_000_000)] = 5,
     ) -> None:
         for name, value, least in (
             ("concurrency", concurrency, 1),

@@ -167,9 +167,7 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
         hints = typing.get_type_hints(target.__init__)
         asked = [name for name in inspect.signature(target.__init__).parameters if hints.get(name) is Model]
         supplied = {name: composer.model_of(arguments.pop(name, None), f"{key}.{name}") for name in asked}
-        step = build(arguments, key, **supplied)
-        if not isinstance(step, Step):
-            raise ConfigError(f"`{key}._target_` is {arguments['_target_']!r}, which is no undogmatic.steps.base.Step.")
+        step: Step = build(arguments, key, **supplied)
         step.model = supplied[asked[0]] if asked else None
         steps.append(step)
         states.append(arguments | {name: model.name for name, model in supplied.items()})

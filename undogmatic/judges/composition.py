@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from undogmatic.config import Settings, build, resolve
+from undogmatic.config import Settings, build, resolve, short
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
@@ -61,7 +61,9 @@ class Composer:
         if isinstance(node, str):
             node = {"judge": node}
         if not isinstance(node, Mapping):
-            raise ConfigError(f"`{key}` is {node!r}; it must be the name of a judge, or a mapping with `judge: NAME`.")
+            raise ConfigError(
+                f"`{key}` is {short(node)}; it must be the name of a judge, or a mapping with `judge: NAME`."
+            )
         arguments = dict(node)
         if "judge" in arguments:
             arguments = named("judge", arguments.pop("judge"), f"{key}.judge", self.chosen) | arguments
@@ -70,7 +72,7 @@ class Composer:
             readout = self._own_readout(own, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
-        target = resolve(arguments.get("_target_"), key)
+        target = resolve(arguments.get("_target_"), key, "judge")
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
@@ -87,8 +89,7 @@ class Composer:
                 if name in arguments:
                     inner = arguments.pop(name)
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
-        judge = build(arguments, key, **supplied)
-        assert isinstance(judge, Judge)
+        judge: Judge = build(arguments, key, **supplied)
         judge.judge_by(self.rubric)
         judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
         return judge
@@ -97,7 +98,7 @@ class Composer:
         if not several:
             return self._judge(node, key, readout)
         if not isinstance(node, list) or not node:
-            raise ConfigError(f"`{key}` is {node!r}; it must be a list of judges, e.g. {key}=[score,debate].")
+            raise ConfigError(f"`{key}` is {short(node)}; it must be a list of judges, e.g. {key}=[score,debate].")
         return [self._judge(each, f"{key}[{n}]", readout) for n, each in enumerate(node)]
 
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
@@ -135,7 +136,10 @@ class Composer:
     def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
         if isinstance(given, str):
             return named(part, given, f"{key}.{part}", self.chosen)
-        assert isinstance(given, Mapping)
+        if not isinstance(given, Mapping):
+            raise ConfigError(
+                f"`{key}.{part}` is {short(given)}; it must be the name of a {part}, or its keys and values."
+            )
         if part in given:  # {model: openrouter, name: ...}: a named one with changes
             return named(part, given[part], f"{key}.{part}", self.chosen) | {
                 k: v for k, v in given.items() if k != part

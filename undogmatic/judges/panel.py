@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
@@ -44,7 +45,7 @@ class PanelJudge(Judge):
         weights: list[float] | None = None,
         history: list[str] | None = None,
         trim: float = 0.2,
-        repeats: int = 1,
+        repeats: Annotated[int, Field(le=1000)] = 1,
     ) -> None:
         super().__init__()
         if repeats < 1:

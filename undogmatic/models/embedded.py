@@ -7,9 +7,10 @@ import base64
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
@@ -78,8 +79,8 @@ class EmbeddedModel(Model):
         self,
         path: str | None = None,
         sha256: str | None = None,
-        threads: int = 2,
-        context: int = CONTEXT,
+        threads: Annotated[int, Field(le=1024)] = 2,
+        context: Annotated[int, Field(le=131_072)] = CONTEXT,
         base: bool = True,
     ) -> None:
         for name, value, least in (("threads", threads, 1), ("context", context, 64)):

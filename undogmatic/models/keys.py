@@ -43,7 +43,7 @@ def setting(variable: str) -> str | None:
     """
     value = os.environ.get(variable)
     if value is None or not value.strip():
-        value = read_env(Path(".env")).get(variable)
+        value = read_env(Path(".env"), variable).get(variable)
     if value is None or not value.strip():
         return None
     keep_environment({variable: value.strip()})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from undogmatic.models.base import Model
 from undogmatic.records import digest, text_mark
@@ -23,7 +25,7 @@ class TfidfModel(Model):
     rubric = "shame"
     licence = of_this_project("tfidf")
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0) -> None:
         from undogmatic.datasets.labels import development_texts
 
         self.alpha = alpha

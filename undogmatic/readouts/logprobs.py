@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import dspy
 import numpy as np
+from pydantic import Field
 
 from undogmatic import searchpath
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
@@ -40,7 +41,12 @@ class LogprobsReadout(Readout):
     name = "logprobs"
     needs = "logprobs"
 
-    def __init__(self, top: int = 20, minimum_mass: float = 0.25, calibration: str | None = None) -> None:
+    def __init__(
+        self,
+        top: Annotated[int, Field(ge=1, le=1000)] = 20,
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
+        calibration: str | None = None,
+    ) -> None:
         super().__init__()
         self.top, self.minimum_mass = top, minimum_mass
         self.calibration: dict[str, Any] | None = None

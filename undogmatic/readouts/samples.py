@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.calls import current_rollout, rollout
@@ -39,7 +40,12 @@ class SamplesReadout(Readout):
     deterministic = False
 
     def __init__(
-        self, n: int = 5, temperature: float = 1.0, top_p: float = 1.0, retries: int = 2, max_tokens: int = 400
+        self,
+        n: Annotated[int, Field(le=1000)] = 5,
+        temperature: Annotated[float, Field(le=10)] = 1.0,
+        top_p: Annotated[float, Field(gt=0, le=1)] = 1.0,
+        retries: Annotated[int, Field(ge=0, le=100)] = 2,
+        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
     ) -> None:
         super().__init__()
         if n < 2:

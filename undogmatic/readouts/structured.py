@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import dspy
+from pydantic import Field
 
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout
@@ -35,7 +36,13 @@ class StructuredReadout(Readout):
     name = "structured"
     needs = "structured"
 
-    def __init__(self, retries: int = 2, temperature: float = 0.0, top_p: float = 1.0, max_tokens: int = 400) -> None:
+    def __init__(
+        self,
+        retries: Annotated[int, Field(ge=0, le=100)] = 2,
+        temperature: Annotated[float, Field(ge=0, le=10)] = 0.0,
+        top_p: Annotated[float, Field(gt=0, le=1)] = 1.0,
+        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
+    ) -> None:
         super().__init__()
         self.retries, self.temperature, self.top_p, self.max_tokens = retries, temperature, top_p, max_tokens
         self.deterministic = temperature == 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from undogmatic import files
 from undogmatic.command import say
@@ -57,7 +59,11 @@ class MlflowTracker:
     """
 
     def __init__(
-        self, uri: str | None = None, experiment: str = "undogmatic", traces: int = 200, redact: bool = False
+        self,
+        uri: str | None = None,
+        experiment: str = "undogmatic",
+        traces: Annotated[int, Field(le=1_000_000)] = 200,
+        redact: bool = False,
     ) -> None:
         if uri is not None:
             check_uri(uri)

@@ -1,0 +1,217 @@
+# ruff: noqa: E501
+"""What a config may not do, whoever wrote it: run code that is not allowed, speak to Hydra, stand for a memory's worth."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import undogmatic
+from undogmatic import searchpath
+from undogmatic.api import compose_config
+from undogmatic.config import build, resolve, settings
+from undogmatic.engine.recipe import Recipe
+from undogmatic.errors import ConfigError
+
+CALL = "{_target_: subprocess.call, args: [touch, ran]}"
+WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none", "analysis=none"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    return tmp_path
+
+
+def put(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"prompt/x.yaml": f"# @package _global_\nhydra: {{callbacks: {{x: {CALL}}}}}\n"}, "the key `hydra`"),
+        ({"prompt/x.yaml": "# @package _global_\nhydra: {job_logging: {root: {level: INFO}}}\n"}, "the key `hydra`"),
+        ({"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra.callbacks`"),
+        ({"prompt/x.yaml": f"# @package _global_.hydra.callbacks\nx: {CALL}\n"}, "`# @package _global_.hydra"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [override /hydra/launcher: y]\n"}, "'override /hydra/launcher'"),
+        ({"prompt/x.yaml": "defaults: [/hydra/callbacks/y]\n"}, "'/hydra/callbacks/y'"),
+        ({"prompt/x.yaml": "defaults: [y@_global_.hydra.callbacks]\n", "prompt/y.yaml": f"x: {CALL}\n"}, "y@_global_.hydra"),
+        ({"prompt/x.yaml": "defaults: [/z]\n", "z.yaml": f"hydra: {{callbacks: {{x: {CALL}}}}}\n"}, "no option of a group"),
+        ({"prompt/x.yaml": "# @package _global_\nhydra: {sweeper: {params: {hydra/launcher: y}}}\n"}, "the key `hydra`"),
+        ({"prompt/x.yaml": f"x: {CALL}\n"}, "`prompt.x._target_` is 'subprocess.call'"),
+        ({"prompt/x.yaml": f"x: [[{CALL}]]\n"}, "`prompt.x.0.0._target_` is 'subprocess.call'"),
+        ({"prompt/x.yaml": "x: \"${oc.create:'{_target_: os.system}'}\"\n"}, "`prompt.x._target_` is 'os.system'"),
+        ({"prompt/x.yaml": "defaults: [x]\n"}, "leads back to its own file"),
+        ({"prompt/x.yaml": "defaults: [y]\n", "prompt/y.yaml": "defaults: [x]\n"}, "leads back to its own file"),
+        ({"prompt/x.yaml": "id: ${prompt.id}\n"}, "`prompt.id` refers to itself"),
+        ({"prompt/x.yaml": "a: 1\na: 2\n"}, "prompt/x.yaml:2: not YAML: the key a stands here a second time"),
+    ],
+)  # fmt: skip
+def test_a_file_of_a_group_cannot_reach_beyond_what_a_config_may(here: Path, files: dict[str, str], said: str) -> None:
+    for name, content in files.items():
+        put(here / "c" / name, content)
+    with pytest.raises(ConfigError) as caught:
+        compose_config([*WORDS, "prompt=x"], config_dir="c")
+    assert said in str(caught.value)
+    assert not (here / "ran").exists()
+
+
+def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
+    put(
+        here / "c/experiment/x.yaml",
+        "# @package _global_\nseed: 3\nhydra: {sweeper: {params: {judge: 'score,panel'}}}\n",
+    )
+    assert compose_config([*WORDS, "experiment=x"], config_dir="c")["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("+hydra.callbacks.x._target_=os.system", "`hydra.callbacks.x._target_` is 'os.system'"),
+        ("+hydra.callbacks.x._target_=undogmatic.paths.os.system", "cannot be imported: there is no module"),
+        ("+hydra.callbacks.x._target_=undogmatic.paths.Path", "is pathlib.Path under another name"),
+        ("+hydra.callbacks.x._target_=${oc.env:HOME}", "must be written out here"),
+        ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,_args_:[{_target_:os.system}]}", "_args_.0._target_"),
+        ("+hydra.callbacks.x=\"${oc.create:'{_target_: os.system}'}\"", "of functions only oc.env, now"),
+        ("+hydra.callbacks.x='${oc.select:nowhere,{_target_:os.system}}'", "of functions only oc.env, now"),
+        ("hydra.launcher._target_=os.system", "`hydra.launcher._target_` is 'os.system'"),
+        ("hydra.sweeper._target_=os.system", "`hydra.sweeper._target_` is 'os.system'"),
+        ("+hydra.launcher.x={_target_:os.system}", "`hydra.launcher.x._target_` is 'os.system'"),
+        ("hydra.job_logging.handlers.console.class=os.system", "only these log handlers"),
+        ("hydra.job_logging.handlers.console.stream='ext://os.system'", "only ext://sys.stdout and ext://sys.stderr"),
+        ("+hydra.job_logging.formatters.simple.'()'=os.system", "cannot be read as an override"),
+        ("hydra.searchpath=[pkg://antigravity]", "a package that may not be used"),
+        ("hydra.searchpath=[zip://x]", "it must be a folder"),
+    ],
+)  # fmt: skip
+def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compose_config([*WORDS, word])
+    assert said in str(caught.value)
+
+
+def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
+    names = "abcdefghij"
+    words = [f"+{one}=[{','.join(['${' + two + '}'] * 10)}]" for one, two in itertools.pairwise(names)]
+    with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
+        compose_config([*WORDS, *words, "+j=1"])
+    text = [f"+{one}=" + ("${" + two + "}") * 10 for one, two in itertools.pairwise(names)]
+    with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
+        compose_config([*WORDS, *text, "+j=1"])
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "said"),
+    [
+        (["--config-name", "mine"], {"mine.yaml": f"defaults: [config, _self_]\nhydra: {{callbacks: {{x: {CALL}}}}}\n"},
+         "`hydra.callbacks.x._target_` is 'subprocess.call'"),
+        (["--config-name", "mine"],
+         {"mine.yaml": "defaults: [config, _self_]\nhydra: {job_logging: {formatters: {simple: {(): os.system, command: touch ran}}}}\n"},
+         "`hydra.job_logging.formatters.simple.()` is 'os.system'; only these log handlers"),
+        (["--config-name", "mine"], {"mine.yaml": "defaults: [config, _self_]\nhydra: {searchpath: ['pkg://antigravity']}\n"},
+         "a package that may not be used"),
+        (["-m", "hydra/launcher=mine"], {"hydra/launcher/mine.yaml": CALL}, "no options of Hydra's own groups"),
+        (["--cfg", "job", "prompt=x"], {"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra"),
+        (["--config-path", "c"], {}, "`--config-path` is 'c'; the program's own folder cannot be replaced"),
+        (["--experimental-rerun", "x.pickle"], {}, "reads a pickle"),
+    ],
+)  # fmt: skip
+def test_no_option_of_the_command_leads_past_the_door(
+    here: Path, words: list[str], files: dict[str, str], said: str
+) -> None:
+    for name, content in files.items():
+        put(here / "c" / name, content)
+    environment = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
+    environment.pop("HYDRA_FULL_ERROR", None)
+    place = ["--config-dir", "c"] if files else []
+    command = [sys.executable, "-m", "undogmatic.run", *place, *words]
+    ended = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert said in ended.stderr
+    assert not {path.name for path in here.rglob("*")} & {"ran", "outputs", "multirun"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("def f(:\n", "broken.py:1: SyntaxError: invalid syntax"),
+        ("import nowhere_at_all\n", "broken.py:1: No module named 'nowhere_at_all'"),
+        ("\nraise SystemExit(0)\n", "broken.py:2: SystemExit: 0"),
+        ("x = 1\n1 / 0\n", "broken.py:2: ZeroDivisionError: division by zero"),
+        ("x = 1\n", "has no Thing"),
+        ("Thing = 3\n", "which is not a class"),
+        ("class Thing:\n    def __init__(self, a: int = 1) -> None:\n        raise TypeError('no\\nway')\n",
+         "`extra` cannot be built: "),
+        ("class Thing:\n    def __init__(self, a: int = 1) -> None:\n        raise SystemExit\n", "broken.py:3: SystemExit."),
+    ],
+)  # fmt: skip
+def test_what_a_users_module_raises_is_one_message_with_its_place(
+    here: Path, content: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here / "broken.py", content)
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("UNDOGMATIC_ALLOW", "broken")
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    with pytest.raises(ConfigError) as caught:
+        build({"_target_": "broken.Thing"}, "extra")
+    sys.modules.pop("broken", None)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "group", "said"),
+    [
+        ("undogmatic.paths.Path", "model", "is pathlib.Path under another name"),
+        ("undogmatic.judges.score.ScoreJudge", "dataset", "it has no `load`"),
+        ("undogmatic.judges.score.ScoreJudge", "model", "it is no undogmatic.models.base.Model"),
+        ("undogmatic.prompts.Prompt", "rubric", "it is no undogmatic.rubric.Rubric"),
+        ("undogmatic.engine.journal.Journal", "engine", "it has no `arun`"),
+        ("undogmatic.models.patterns.PatternsModel", "tracking", "it has no `log`"),
+        ("undogmatic.models.patterns.PatternsModel", "judges[0]", "it is no undogmatic.judges.base.Judge"),
+    ],
+)
+def test_a_class_must_be_of_the_kind_that_the_group_is_for(path: str, group: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(path, group)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("engine.max_usd=nan", "`engine.max_usd` is nan; it must be a finite number."),
+        ("engine.timeout=inf", "`engine.timeout` is inf; it must be a finite number."),
+        ("engine.concurrency=100000", "`engine.concurrency` is 100000: input should be less than or equal to 10000."),
+        ("run.repeats=1000000", "`run.repeats` is 1000000: input should be less than or equal to 10000."),
+        ("seed=4294967296", "`seed` is 4294967296: input should be less than or equal to 4294967295."),
+        ("run.limit=9223372036854775808", "`run.limit` is 9.22337e+18; no number here may be beyond 1e+12."),
+        ("+dataset.n=5", "`dataset.n` is not a known key."),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        chosen = settings(compose_config([*WORDS, word]))
+        Recipe(chosen.model_dump()).build()
+        build(chosen.engine, "engine")
+        build(chosen.dataset, "dataset")
+    assert said in str(caught.value)
+
+
+def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(here / "theirs_/__init__.py", "")
+    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.prompts.Prompt\nid: x\nlanguage: en\n")
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
+    config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
+    assert config["prompt"]["id"] == "x"
+    assert config[searchpath.FOLDERS] == [f"file://{here}/theirs_/conf"]
