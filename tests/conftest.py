@@ -11,6 +11,7 @@ from typing import Any
 import dspy
 import pytest
 
+from undogmatic import secrets
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.prompts import Prompt
@@ -18,6 +19,13 @@ from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, Provenance, Rubric, Wording
 from undogmatic.scale import Anchors, NumericScale
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test knows its own secrets alone: what is known is for the life of a process."""
+    monkeypatch.setattr(secrets, "_kept", {})
+    monkeypatch.setattr(secrets, "_forms", {})
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,6 @@ from omegaconf import OmegaConf
 
 import undogmatic
 from tests.stub_server import Fault, StubServer
-from undogmatic import secrets
 from undogmatic.api import compose_config, score_text
 from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
@@ -74,10 +73,7 @@ ENCODINGS: Mapping[str, Callable[[str], str]] = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each test knows its own secrets."""
-    monkeypatch.setattr(secrets, "_kept", {})
-    monkeypatch.setattr(secrets, "_forms", {})
+def _own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
 
