@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, TransportError, UnparseableAnswer
-from undogmatic.models.calls import Budget, Gateway, Reply, ReplyCache, Retryable, recording, rollout
+from undogmatic.models.calls import Budget, Gateway, Reply, ReplyCache, Retryable, attempt, recording, rollout
 
 Send = Callable[[], Awaitable[Reply]]
 
@@ -171,3 +171,43 @@ def test_the_budget_of_money_stops_before_the_next_call_and_needs_a_price() -> N
     unpriced, _ = sender(Reply("ok"))
     with pytest.raises(ConfigError, match=r"model\.price\.input"):
         call(Gateway(budget=Budget(max_usd=1.0)), unpriced)
+
+
+def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "c")
+    gateway = Gateway(cache)
+    send, times = sender(Reply("ok"))
+    for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request; caches of earlier versions know it so
+        with attempt(number):
+            call(gateway, send)
+    assert len(times) == 3
+    cache.close()
+
+
+def test_what_the_model_does_not_give_is_no_answer_and_not_kept(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "c")
+
+    def check(data: Any) -> None:
+        data["choices"][0]
+
+    send, times = sender(Reply({"choices": []}), Reply({"choices": [1]}))
+
+    async def ask() -> Reply:
+        return await Gateway(cache).call("m", {}, send, check=check)
+
+    with recording() as calls, pytest.raises(UnparseableAnswer, match="another form than agreed"):
+        asyncio.run(ask())
+    assert calls[0].error is not None and calls[0].reply == '{"choices":[]}'
+    assert asyncio.run(ask()).data == asyncio.run(ask()).data == {"choices": [1]}
+    assert len(times) == 2
+    cache.close()
+
+
+def test_an_answer_that_hides_its_price_counts_as_the_dearest_so_far() -> None:
+    gateway = Gateway(budget=Budget(max_usd=0.5))
+    send, times = sender(Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok"))
+    for n in range(3):
+        call(gateway, send, {"q": n})
+    with pytest.raises(BudgetExceeded):
+        call(gateway, send, {"q": 9})
+    assert len(times) == 3 and gateway.budget.usd == pytest.approx(0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from undogmatic.errors import ConfigError
+from undogmatic import files
+from undogmatic.errors import ConfigError, DataError, StorageError
+from undogmatic.outside import read_json
 from undogmatic.paths import cache_folder
 
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
@@ -27,6 +30,7 @@ GEMMA_LICENCE = {
 }
 MAGIC = b"GGUF"
 _PIECE = 1 << 22
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def gemma_file() -> Path:
@@ -38,11 +42,17 @@ def gemma_file() -> Path:
         ConfigError: The packages are missing or damaged, or the file was changed; both hashes are named.
     """
     target = cache_folder() / GEMMA_FILE
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.exists():
-            _join(_parts(), target)
-        return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
+    files.make_folder(target.parent)
+    try:
+        with FileLock(f"{target}.lock"):
+            if not target.exists():
+                _join(_parts(), target)
+            return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
+    except OSError as error:
+        raise StorageError(
+            f"{target} cannot be written ({error.strerror or error}). Free space, or choose another folder with the "
+            "environment variable UNDOGMATIC_CACHE."
+        ) from None
 
 
 def require(path: Path, expected: str, advice: str) -> Path:
@@ -73,15 +83,15 @@ def known_sha256(path: Path) -> str:
     """
     stat = path.stat()
     note = path.with_name(path.name + ".sha256.json")
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(note.read_text(encoding="utf-8"))
-        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
-            return str(kept["sha256"])
+    with suppress(DataError, KeyError, TypeError):
+        kept = read_json(note)
+        noted = kept["sha256"]
+        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns) and _SHA256.fullmatch(noted):
+            return str(noted)
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(OSError):  # in a read-only folder every start hashes anew
-        text = json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found})
-        _replace(note, [text.encode()])
+    with suppress(StorageError):  # in a read-only folder every start hashes anew
+        files.write(note, json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found}))
     return found
 
 

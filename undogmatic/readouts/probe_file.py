@@ -12,6 +12,7 @@ from scipy import special
 
 from undogmatic.config import explain
 from undogmatic.errors import ConfigError
+from undogmatic.files import write_bytes
 from undogmatic.models.views import View
 from undogmatic.records import Record, Rubric, digest
 
@@ -150,9 +151,8 @@ def save(probe: Probe, path: Path) -> None:
 
     arrays = probe.arrays()
     about = probe.about.model_copy(update={"arrays": _digest(arrays)})
-    path.parent.mkdir(parents=True, exist_ok=True)
     # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
-    path.write_bytes(as_bytes(arrays, {KEY: about.model_dump_json()}))
+    write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}))
 
 
 def load(path: Path) -> Probe:

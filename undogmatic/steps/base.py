@@ -116,7 +116,7 @@ def fault(error: Exception) -> JudgeFault:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
     where = f" in {(own or frames)[-1].filename}:{(own or frames)[-1].lineno}" if frames else ""
-    said = str(error).partition("\n")[0]
+    said = " ".join(str(error).split())[:300]
     return JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
 
 

@@ -1,0 +1,98 @@
+"""What a run has spent is known also of calls whose item never got a record: nothing is spent beyond the budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
+from tests.stub_server import Fault, StubServer
+from undogmatic.engine.journal import Journals
+from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.errors import BudgetExceeded, DataError
+from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.records import Cost
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.engine.test_hosted_faults import ITEMS, Run
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.records import Provenance, Rubric
+url, folder, rubric, prompt, provenance = sys.argv[1:]
+stub = type("Stub", (), {"url": url})()
+Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),
+    Provenance.model_validate_json(provenance), Path(folder))(
+    concurrency=3, timeout=10, max_calls=30, readout=SamplesReadout(n=5), cache=False)
+"""
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    with StubServer() as server:
+        yield server
+
+
+def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
+    path = tmp_path / LEDGER
+    with Ledger(path, [Cost(calls=3, usd=0.5), Cost(calls=1, usd=None)]) as first:  # a run of an earlier version
+        first.note(1, 0.0)
+        first.note(0, 0.25)
+    again = Ledger(path, [Cost(calls=100)])
+    assert (again.calls, again.usd) == (5, 0.75)
+    with path.open("a") as file:
+        file.write('{"calls": 1')  # torn by a power cut
+    assert Ledger(path, ()).calls == 5
+
+
+@pytest.mark.parametrize("line", ["[]", "{", '{"calls": -1}', '{"calls": 1.5}', '{"usd": 1e999}', '{"usd": -1}', "\0"])
+def test_a_damaged_ledger_is_named_with_its_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / LEDGER
+    path.write_text(f'{{"calls": 1}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{LEDGER}:2: not what a run has spent .* Delete the line"):
+        Ledger(path, ())
+
+
+def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(run: Run, stub: StubServer) -> None:  # noqa: F811
+    with pytest.raises(BudgetExceeded):
+        run(readout=SamplesReadout(n=4), max_calls=10, concurrency=2, cache=False)
+    assert len(stub.requests) == 10
+    with pytest.raises(BudgetExceeded, match="is 11 and 11 calls"):
+        run(readout=SamplesReadout(n=4), max_calls=11, concurrency=2, cache=False)
+    assert len(stub.requests) == 11
+    assert Journals(run.folder).ledger.calls == 11
+
+
+def test_attempts_and_retries_count_too(run: Run, stub: StubServer) -> None:  # noqa: F811
+    stub.faults = {"number 2.": Fault("prose", times=None), "number 3.": Fault("429", times=2)}
+    run()
+    assert Journals(run.folder).ledger.calls == len(stub.requests) == len(ITEMS) + 2 + 2
+
+
+def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: StubServer) -> None:  # noqa: F811
+    stub.latency = 0.05
+    records = [record.model_dump_json() for record in (run.rubric, run.prompt, run.provenance)]
+    command = [sys.executable, "-c", SCRIPT, stub.url, str(run.folder), *records]
+    for killed_after in (4, 13, 22):
+        process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
+        deadline = time.monotonic() + 60
+        while len(stub.requests) < killed_after and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        noted = [json.loads(line).get("calls", 0) for line in (run.folder / LEDGER).read_text().splitlines()]
+        assert len(stub.requests) <= sum(noted) <= 30  # noted before it is sent
+    stub.latency = 0.0
+    with pytest.raises(BudgetExceeded):
+        run(concurrency=3, max_calls=30, readout=SamplesReadout(n=5), cache=False)
+    assert len(stub.requests) <= 30
+    assert Journals(run.folder).ledger.calls == 30
