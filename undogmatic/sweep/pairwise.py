@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.stats import agreement, paired
+from undogmatic.stats import agreement, paired, resampling
 from undogmatic.sweep.jobs import Job
 
 RESAMPLES = 1000
@@ -133,7 +133,7 @@ def _row(pair: Pair, measure: str, job: Job, seed: int) -> dict[str, Any] | None
 def mean_interval(values: pd.Series, seed: int, groups: Sequence[str] | None) -> paired.BootstrapInterval:
     """Bootstrap interval of a mean, the same wherever it is asked for; `groups` are resampled whole."""
     rng = np.random.default_rng(seed)
-    return paired.bootstrap_interval(values, np.mean, rng, n_resamples=RESAMPLES, groups=groups)
+    return paired.bootstrap_interval(values, resampling.MEAN, rng, n_resamples=RESAMPLES, groups=groups)
 
 
 def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
