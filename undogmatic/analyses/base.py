@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.progress import doing
 from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
 from undogmatic.wordings import texts_beside
 
@@ -242,12 +243,13 @@ def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> lis
     """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
     words lie: beside the module that defines it."""
     texts = texts_beside(analysis)
-    return [
-        replace(result, part=part, texts=result.texts or texts)
-        for part, own in read_by(analysis, judged).items()
-        # Each starts from the same state, so that its intervals are those of a run with this judge alone.
-        for result in analysis(own, copy.deepcopy(rng))
-    ]
+    results = []
+    for part, own in read_by(analysis, judged).items():
+        with doing(f"analysis={analysis.name}{f' of {part}' if part else ''}"):
+            # Each starts from the same state, so that its intervals are those of a run with this judge alone.
+            found = analysis(own, copy.deepcopy(rng))
+        results += [replace(result, part=part, texts=result.texts or texts) for result in found]
+    return results
 
 
 def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

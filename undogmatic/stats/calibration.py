@@ -237,10 +237,9 @@ def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> r
     gap = right - c
 
     def of_draws(drawn: resampling.Index) -> checks.Vector:
-        of_rows = codes[drawn]
-        gaps = np.abs(resampling.tallied(of_rows, gap[drawn], n_bins))
+        gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
         # Empty bins at the end are left out: with them the sum would be another in its last digit.
-        used = of_rows.max(axis=1) + 1
+        used = codes.take(drawn).max(axis=1) + 1
         sums = np.empty(len(drawn))
         for n_used in np.unique(used):
             sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)

@@ -36,11 +36,10 @@ def surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
     n_ties = int(tie.max()) + 1
 
     def of_draws(drawn: Index) -> Array:
-        codes = tie[drawn]
-        size = resampling.tallied(codes, None, n_ties)
-        present = size > 0
-        mean = resampling.tallied(codes, e[drawn], n_ties)[present] / size[present]
-        return np.asarray(np.repeat(mean, size[present]).reshape(drawn.shape))
+        tally = resampling.Tally(tie, n_ties, drawn)
+        size = tally.counts().ravel()
+        mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
+        return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
 
     return of_draws
 

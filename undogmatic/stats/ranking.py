@@ -241,11 +241,11 @@ def _rank_correlation(columns: NDArray[np.float64]) -> resampling.OfDraws:
     def of_draws(drawn: resampling.Index) -> NDArray[np.float64]:
         ranks, squares = [], []
         for own, n_codes in zip(codes, sizes, strict=True):
-            of_rows = own[drawn]
-            counts = resampling.tallied(of_rows, None, n_codes)
-            middle = np.cumsum(counts, axis=1) - (counts - 1) / 2 - (drawn.shape[1] + 1) / 2
-            squares.append(np.einsum("ij,ij,ij->i", counts.astype(np.float64), middle, middle))
-            ranks.append(np.take_along_axis(middle, of_rows, axis=1))
+            tally = resampling.Tally(own, n_codes, drawn)
+            counts = tally.counts()
+            middle = np.cumsum(counts, axis=1) - counts / 2 - drawn.shape[1] / 2
+            ranks.append(tally.of_rows(middle))
+            squares.append(np.einsum("ij,ij->i", ranks[-1], ranks[-1]))
         scale = np.sqrt(squares[0] * squares[1])
         return np.divide(np.einsum("ij,ij->i", *ranks), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
 

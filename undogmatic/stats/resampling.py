@@ -1,11 +1,12 @@
 """Drawing with replacement in linear memory: draws made and evaluated batch by batch, and the BCa interval over them.
 
-No more than AT_ONCE drawn rows are held at once (more only where a single draw has more rows), whatever the number of
-resamples and of rows; time grows with resamples times rows. A batch draws from `rng` exactly what single draws would.
+No more than AT_ONCE drawn rows, few enough for a core's cache, are held at once (more only where a single draw has
+more), whatever the number of resamples; time grows with resamples times rows. A batch takes from `rng` exactly what
+single draws would.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ Index = NDArray[np.intp]
 OfDraws = Callable[[Index], Array]
 """Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
 
-AT_ONCE = 2**18
+AT_ONCE = 2**15
 
 MOST_LEFT_OUT = 2000
 LEFT_OUT_GROUPS = 500
@@ -54,6 +55,7 @@ class Units:
         self._first = np.cumsum(self._sizes) - self._sizes
         same = self._sizes.size and self._sizes.min() == self._sizes.max()
         self._table = self._rows.reshape(self._sizes.size, -1) if same else None
+        self._plain = bool(same and np.array_equal(self._rows, np.arange(self._sizes.size)))
 
     @property
     def n(self) -> int:
@@ -70,7 +72,7 @@ class Units:
         Draws of unequal groups differ in their number of rows, and come one by one.
         """
         for size in self._batches(n_draws):
-            yield self._rows_of(rng.integers(self.n, size=(size, self.n)))
+            yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
 
     def left_out(self, rng: np.random.Generator) -> Iterator[Index]:
         """Rows of all units but one, or but one random group of units; see MOST_LEFT_OUT. Batches as of `draws`."""
@@ -92,13 +94,17 @@ class Units:
         for start in range(0, n_draws, most):
             yield min(most, n_draws - start)
 
-    def _rows_of(self, units: NDArray[Any]) -> Index:
+    def _rows_of(self, units: Index) -> Index:
+        if self._plain:
+            return units
         if self._table is not None:
-            return self._table[units].reshape(len(units), -1)
+            return self._table.take(units, axis=0).reshape(len(units), -1)
         (drawn,) = units
-        sizes = self._sizes[drawn]
+        sizes = self._sizes.take(drawn)
         before = np.cumsum(sizes) - sizes
-        return self._rows[np.arange(sizes.sum()) + np.repeat(self._first[drawn] - before, sizes)][None, :]
+        places = np.repeat(self._first.take(drawn) - before, sizes)
+        places += np.arange(places.size)
+        return self._rows.take(places)[None, :]
 
 
 def ready(statistic: Statistic, data: Array) -> OfDraws:
@@ -145,27 +151,41 @@ def bca(estimate: float, resampled: Array, left_out: Array, level: float) -> tup
 
 
 def _mean(data: Array) -> OfDraws:
-    return lambda drawn: np.asarray(data[drawn].mean(axis=1), dtype=np.float64)
+    return lambda drawn: np.asarray(data.take(drawn).mean(axis=1), dtype=np.float64)
 
 
 def _median(data: Array) -> OfDraws:
-    return lambda drawn: np.asarray(np.median(data[drawn], axis=1), dtype=np.float64)
+    return lambda drawn: np.asarray(np.median(data.take(drawn), axis=1), dtype=np.float64)
 
 
 MEAN, MEDIAN = Prepared(_mean), Prepared(_median)
 """Of values of shape (n,)."""
 
 
-def tallied(codes: NDArray[Any], weights: Array | None, n_codes: int) -> NDArray[Any]:
-    """Per draw and code the number of drawn rows with it, or the sum of their weights, added in the order drawn.
+class Tally:
+    """The codes of drawn rows, to be counted draw by draw.
 
     Args:
-        codes, weights: Of the drawn rows, shape (n_draws, n_rows); codes 0 to n_codes - 1.
+        codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
         n_codes: Number of codes.
-    Returns:
-        Shape (n_draws, n_codes).
+        drawn: Positions of drawn rows, shape (n_draws, n_drawn).
     """
-    n_draws = len(codes)
-    cells = (codes + n_codes * np.arange(n_draws)[:, None]).ravel()
-    counted = np.bincount(cells, None if weights is None else weights.ravel(), n_draws * n_codes)
-    return counted.reshape(n_draws, n_codes)
+
+    def __init__(self, codes: Index, n_codes: int, drawn: Index) -> None:
+        self._shape = len(drawn), n_codes
+        self._cells = codes.take(drawn)
+        if len(drawn) > 1:
+            self._cells += n_codes * np.arange(len(drawn))[:, None]
+
+    def counts(self) -> Index:
+        """Number of drawn rows per draw and code, shape (n_draws, n_codes)."""
+        return np.bincount(self._cells.ravel(), minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
+
+    def sums(self, weights: Array) -> Array:
+        """Sums of `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order drawn; as `counts`."""
+        cells = self._shape[0] * self._shape[1]
+        return np.asarray(np.bincount(self._cells.ravel(), weights.ravel(), cells), np.float64).reshape(self._shape)
+
+    def of_rows(self, numbers: Array) -> Array:
+        """What `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape (n_draws, n_drawn)."""
+        return np.asarray(numbers.take(self._cells))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.progress import doing
 from undogmatic.stats import agreement, paired, resampling
 from undogmatic.sweep.jobs import Job
 
@@ -82,7 +83,11 @@ def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], seed: int) -> 
     """
     rows = []
     for measure in MEASURES:
-        own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], seed)) is not None]
+        own = []
+        for n, pair in enumerate(found, 1):
+            with doing(f"testing {measure} of pair {n} of {len(found)} of jobs"):
+                row = _row(pair, measure, jobs[pair.left], seed)
+            own += [] if row is None else [row]
         values = {name: _measure(job.scores, measure, job) for name, job in jobs.items()}
         correct([row for row in own if row["p"] is not None], twins(values))
         rows += own

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
+from undogmatic.progress import doing
 from undogmatic.stats import calibration, paired, resampling, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.jobs import Job
@@ -98,7 +99,9 @@ def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
         if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
         a, b = one.loc[both], other.loc[both]
-        for found in (*_whole(left, right, a, b, whole), *_each(a, b, seed)):
+        with doing(f"testing the uncertainty of {left} against {right}"):
+            tests = [*_whole(left, right, a, b, whole), *_each(a, b, seed)]
+        for found in tests:
             if found["measure"] == "seconds" and copies[left] == copies[right]:
                 found["p"] = np.nan
             rows.append({"left": left, "right": right, "n": len(both)} | found)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from undogmatic.errors import ConfigError
+from undogmatic.progress import doing
 from undogmatic.tracking import entries
 from undogmatic.tracking.hide import redact_judgment, scrub
 from undogmatic.tracking.store import Store, check_uri, database, default_uri, opened
@@ -86,7 +87,8 @@ class MlflowTracker:
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
             entries.log_prompt(store, run_id, run)
-            self._log_traces(store, run_id, run)
+            with doing("logging the run: traces"):
+                self._log_traces(store, run_id, run)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)
