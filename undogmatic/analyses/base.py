@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +28,12 @@ COLUMNS = (
     "doubt uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
+
+
+MOST_GROUPS = 50
+"""Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
+rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
+Letters for tests of every two end at 52 (`stats.letters`)."""
 
 
 class Unsuited(DataError):
@@ -87,9 +93,10 @@ class Judged:
     def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
         """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
         first = self.frame[self.frame["repeat"] == 0]
+        by_condition = dict(iter(first.groupby("condition", sort=False)["error"]))
         rows = []
         for condition in conditions:
-            errors = first.loc[first["condition"] == condition, "error"]
+            errors = by_condition.get(condition, first["error"].head(0))
             reasons = errors.dropna().value_counts().sort_index()
             failed = int(reasons.sum())
             listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
@@ -260,6 +267,17 @@ def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         return {said[0]: ""}
     judges = [judge for judge, _ in said]
     return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
+
+
+def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:
+    """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the other way out."""
+    if len(groups) > MOST_GROUPS:
+        named = ", ".join(repr(str(group)) for group in list(groups)[:3])
+        raise DataError(
+            f"analysis={analysis} takes the texts apart by `{column}`, which has {len(groups)} different values in the "
+            f"dataset ({named}, ...); it compares at most {MOST_GROUPS}. Name fewer in the column `{column}`, or "
+            f"{instead}."
+        )
 
 
 def metric_name(*parts: str) -> str:
