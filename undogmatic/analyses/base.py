@@ -93,14 +93,18 @@ class Judged:
     def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
         """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
         first = self.frame[self.frame["repeat"] == 0]
-        by_condition = dict(iter(first.groupby("condition", sort=False)["error"]))
+        texts = first["condition"].value_counts()
+        failures = first[first["error"].notna()].groupby(["condition", "error"]).size()
+        reasons: dict[Any, list[tuple[str, int]]] = {}
+        for (condition, reason), n in failures.items():
+            reasons.setdefault(condition, []).append((reason, int(n)))
         rows = []
         for condition in conditions:
-            errors = by_condition.get(condition, first["error"].head(0))
-            reasons = errors.dropna().value_counts().sort_index()
-            failed = int(reasons.sum())
-            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            rows.append({"condition": condition, "judged": len(errors) - failed, "failed": failed, "reasons": listed})
+            own = reasons.get(condition, [])
+            failed = sum(n for _, n in own)
+            listed = ", ".join(f"{reason} {n}" for reason, n in own)
+            judged = int(texts.get(condition, 0)) - failed
+            rows.append({"condition": condition, "judged": judged, "failed": failed, "reasons": listed})
         return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
