@@ -25,7 +25,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.replay import replay
 from undogmatic.errors import RunStopped, StorageError, UndogmaticError
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
-from undogmatic.progress import Progress
+from undogmatic.progress import Progress, doing
 from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
 from undogmatic.resume import Manifest
 from undogmatic.runfolder import METRICS
@@ -61,7 +61,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
         table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
         results = analyse(analysis, table, np.random.default_rng(chosen.seed))
-        finished = _finished(config, said, parts, manifest, judged, results, started)
+        with doing("comparing with earlier runs"):
+            finished = _finished(config, said, parts, manifest, judged, results, started)
         finished = replace(finished, **_words(dataset, analysis, parts, results))
         _report(finished, tracker)
         return _close(finished, manifest)
@@ -198,10 +199,12 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     for result in finished.results:
         if result.items is not None:
             files.write_table(finished.folder / f"items_{result.full(result.name)}.csv", result.items)
-    write(finished)
+    with doing("writing the report"):
+        write(finished)
     where = None
     try:
-        where = tracker.log(finished)
+        with doing("logging the run"):
+            where = tracker.log(finished)
     finally:  # what was measured is shown even if it could not be logged
         terminal.show(finished, where)
 

@@ -1,9 +1,12 @@
-"""How far a run is: a bar on a terminal, plain lines elsewhere."""
+"""How far a run is: while judging a bar, afterwards what is being done; on a terminal, and plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,61 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINE_EVERY = 10.0  # seconds between plain lines
+
+_steps: list[str] = []  # what is being done, the innermost last
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line every LINE_EVERY
+    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown.
+
+    Args:
+        what: For the user, e.g. "analysis=calibration".
+    """
+    _steps.append(what)
+    try:
+        if len(_steps) > 1:
+            yield
+        else:
+            with _shown():
+                yield
+    finally:
+        _steps.pop()
+
+
+@contextmanager
+def _shown() -> Iterator[None]:
+    """A thread shows the innermost step, because what is waited for computes."""
+    began, over = time.perf_counter(), threading.Event()
+    live: Bar | None = None
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+        live = Bar(*columns, console=Console(stderr=True), transient=True)
+        live.add_task(_steps[-1], total=None)
+        live.start()
+
+    def show() -> None:
+        while not over.wait(LINE_EVERY if live is None else 0.2):
+            step = _steps[-1]
+            if live is not None:
+                live.update(live.task_ids[0], description=step)
+            else:
+                print(f"  {step}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+    watching = threading.Thread(target=show, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+        if live is not None:
+            live.stop()
 
 
 class Progress:

@@ -156,3 +156,13 @@ def test_pyplot_is_not_used(tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     figures.draw(FigureData("it", "box", DATA["box"][0]), Words("en"), "trial", shame(), tmp_path / "it.png")
     assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
+    pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
+    pen = Pen(Words("en"), "ab", None)
+    drawn = figures.KINDS["slope"]({"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}, pen)
+    (ax,) = drawn.axes
+    shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
+    assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
+    assert len(ax.collections) + len(ax.lines) < 200

@@ -1,5 +1,6 @@
 """Agreement against published examples, identities between coefficients, and typed results where none exists."""
 
+import tracemalloc
 from typing import get_args
 
 import numpy as np
@@ -134,6 +135,29 @@ class TestKrippendorff:
         here = agreement.krippendorff_alpha(ab).estimate
         assert agreement.krippendorff_alpha(ab[::-1][:, order]).estimate == pytest.approx(here)
         assert agreement.krippendorff_alpha(10 * ab + 3).estimate == pytest.approx(here)
+
+    @pytest.mark.parametrize("measurement", ["nominal", "ordinal", "interval"])
+    def test_it_is_what_the_package_computes_from_matrices(self, measurement: agreement.Measurement) -> None:
+        import krippendorff
+
+        rng = np.random.default_rng(0)
+        for n in (4, 11, 40):
+            for ratings in (rng.integers(0, 5, (4, n)).astype(float), 1000 + 20 * rng.normal(size=(3, n))):
+                ratings[rng.random(ratings.shape) < 0.3] = NA
+                ratings[:2, :2] = [[1.0, 2.0], [2.0, 1.0]]  # something to compare
+                pairable = ratings[:, np.sum(~np.isnan(ratings), axis=0) >= 2]
+                theirs = krippendorff.alpha(pairable, level_of_measurement=measurement)
+                assert agreement.krippendorff_alpha(ratings, measurement).estimate == pytest.approx(theirs, abs=1e-12)
+
+    def test_ten_thousand_distinct_scores_take_no_matrix_of_them(self) -> None:
+        ratings = np.random.default_rng(0).normal(size=(2, 10_000))
+        tracemalloc.start()
+        try:
+            agreement.krippendorff_alpha(ratings)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 20e6  # values by values would be 3.2 GB
 
     @given(VARIED)
     def test_ordinal_ignores_a_monotone_change(self, ab: np.ndarray) -> None:

@@ -1,12 +1,14 @@
 """Paired statistics against published values, symmetries and simulated coverage."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from undogmatic.stats import paired
+from undogmatic.stats import paired, walsh
 
 # Whole differences: distinct from rounding noise, and free to tie.
 DIFFERENCES = hnp.arrays(np.float64, st.integers(4, 40), elements=st.integers(-50, 50).map(float))
@@ -201,6 +203,31 @@ class TestHodgesLehmann:
     def test_it_moves_with_the_data(self, d: np.ndarray, shift: int) -> None:
         assert paired.hodges_lehmann(d + shift) == pytest.approx(paired.hodges_lehmann(d) + shift)
         assert paired.hodges_lehmann(-d) == pytest.approx(-paired.hodges_lehmann(d))
+
+    @given(
+        hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e9, 1e9) | st.integers(-3, 3).map(float)),
+    )
+    def test_selecting_finds_the_median_of_all_averages(self, d: np.ndarray) -> None:
+        first, second = np.triu_indices(d.size)
+        assert walsh.median(d) == np.median((d[first] + d[second]) / 2)
+
+    @pytest.mark.parametrize("n", [200, 201, 700])
+    def test_many_differences_give_what_all_averages_give(self, n: int) -> None:
+        rng = np.random.default_rng(n)
+        for d in (rng.normal(size=n), np.round(rng.normal(size=n), 1), rng.integers(-4, 5, n).astype(float)):
+            first, second = np.triu_indices(n)
+            assert paired.hodges_lehmann(d) == np.median((d[first] + d[second]) / 2)
+
+    def test_fifty_thousand_differences_take_no_gigabytes(self) -> None:
+        d = np.random.default_rng(0).normal(3, 1, size=50_000)
+        tracemalloc.start()
+        try:
+            found = paired.hodges_lehmann(d)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert found == pytest.approx(3, abs=0.03)
+        assert peak < 60e6  # all averages would take 10 GB
 
 
 class TestSummary:

@@ -17,6 +17,7 @@ from undogmatic.analyses.base import (
     Finding,
     Judged,
     Unsuited,
+    check_groups,
     check_level,
     failed_finding,
     metric_name,
@@ -49,7 +50,7 @@ class AdversarialAnalysis:
         check_level(self.name, level=self.level)
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited if the dataset has no attacks, or no baseline to compare them with."""
+        """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
         check_order(self.name, judged.rubric)
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
@@ -64,6 +65,7 @@ class AdversarialAnalysis:
                 f"{' or '.join(self.baseline)}, which the dataset does not have{has}. Use dataset=curated, or name "
                 "your own conditions in `analysis.baseline`."
             )
+        check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on this judge."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.progress import doing
 from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
 from undogmatic.wordings import texts_beside
 
@@ -27,6 +28,12 @@ COLUMNS = (
     "doubt uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
+
+
+MOST_GROUPS = 50
+"""Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
+rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
+Letters for tests of every two end at 52 (`stats.letters`)."""
 
 
 class Unsuited(DataError):
@@ -86,13 +93,18 @@ class Judged:
     def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
         """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
         first = self.frame[self.frame["repeat"] == 0]
+        texts = first["condition"].value_counts()
+        failures = first[first["error"].notna()].groupby(["condition", "error"]).size()
+        reasons: dict[Any, list[tuple[str, int]]] = {}
+        for (condition, reason), n in failures.items():
+            reasons.setdefault(condition, []).append((reason, int(n)))
         rows = []
         for condition in conditions:
-            errors = first.loc[first["condition"] == condition, "error"]
-            reasons = errors.dropna().value_counts().sort_index()
-            failed = int(reasons.sum())
-            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            rows.append({"condition": condition, "judged": len(errors) - failed, "failed": failed, "reasons": listed})
+            own = reasons.get(condition, [])
+            failed = sum(n for _, n in own)
+            listed = ", ".join(f"{reason} {n}" for reason, n in own)
+            judged = int(texts.get(condition, 0)) - failed
+            rows.append({"condition": condition, "judged": judged, "failed": failed, "reasons": listed})
         return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
@@ -242,12 +254,13 @@ def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> lis
     """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
     words lie: beside the module that defines it."""
     texts = texts_beside(analysis)
-    return [
-        replace(result, part=part, texts=result.texts or texts)
-        for part, own in read_by(analysis, judged).items()
-        # Each starts from the same state, so that its intervals are those of a run with this judge alone.
-        for result in analysis(own, copy.deepcopy(rng))
-    ]
+    results = []
+    for part, own in read_by(analysis, judged).items():
+        with doing(f"analysis={analysis.name}{f' of {part}' if part else ''}"):
+            # Each starts from the same state, so that its intervals are those of a run with this judge alone.
+            found = analysis(own, copy.deepcopy(rng))
+        results += [replace(result, part=part, texts=result.texts or texts) for result in found]
+    return results
 
 
 def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -258,6 +271,17 @@ def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         return {said[0]: ""}
     judges = [judge for judge, _ in said]
     return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
+
+
+def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:
+    """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the other way out."""
+    if len(groups) > MOST_GROUPS:
+        named = ", ".join(repr(str(group)) for group in list(groups)[:3])
+        raise DataError(
+            f"analysis={analysis} takes the texts apart by `{column}`, which has {len(groups)} different values in the "
+            f"dataset ({named}, ...); it compares at most {MOST_GROUPS}. Name fewer in the column `{column}`, or "
+            f"{instead}."
+        )
 
 
 def metric_name(*parts: str) -> str:

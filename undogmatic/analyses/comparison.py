@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.stats import paired, ranking
+from undogmatic.stats import paired, ranking, resampling
 
 # The Hodges-Lehmann estimate averages all pairs of differences; beyond this its bootstrap takes minutes.
 MOST_PAIRS_HODGES_LEHMANN = 300
@@ -57,7 +57,7 @@ def compare(pairs: Pairs, a: str, b: str, settings: Settings, rng: np.random.Gen
         a,
         b,
         d,
-        paired.bootstrap_interval(d, np.mean, rng, level, resamples) if d.size > 1 else None,
+        paired.bootstrap_interval(d, resampling.MEAN, rng, level, resamples) if d.size > 1 else None,
         paired.rank_biserial(d) if np.any(d != 0) else None,
         paired.share_in_direction(d, direction, level),
         paired.wilcoxon(d, zero_method),
@@ -73,7 +73,7 @@ def describe(found: Comparison, settings: Settings, rng: np.random.Generator) ->
     metrics |= plots.interval("ab.auc", area.auc, area.low, area.high)
     findings = []
     if found.mean is not None:
-        middle = paired.bootstrap_interval(d, _median, rng, settings.level, settings.resamples)
+        middle = paired.bootstrap_interval(d, resampling.MEDIAN, rng, settings.level, settings.resamples)
         metrics |= plots.interval("ab.mean_difference", found.mean.estimate, found.mean.low, found.mean.high)
         metrics |= plots.interval("ab.median_difference", middle.estimate, middle.low, middle.high)
         values: dict[str, Any] = {
@@ -126,7 +126,3 @@ def table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
         for one, p_holm in zip(comparisons, adjusted, strict=True)
     ]
     return pd.DataFrame(rows)
-
-
-def _median(values: NDArray[np.float64]) -> float:
-    return float(np.median(values))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_groups, check_level
 from undogmatic.analyses.truth import drawn, read_truth, units
 from undogmatic.config import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
@@ -60,9 +60,12 @@ class ConformalAnalysis:
         check_level(self.name, nominal=self.nominal, fit_share=self.fit_share, level=self.level)
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited without labels, ConfigError for an unknown `by` or too few labels even if all are judged."""
+        """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many groups."""
         truth = read_truth(self.name, judged, self.reference, self.condition_labels)
-        self._group(truth.rows)
+        column = self._group(truth.rows)
+        if self.by is not None:
+            groups = truth.rows[column].dropna().unique()
+            check_groups(self.name, column.removeprefix("metadata."), groups, "set analysis.by=null")
         if self.ordinal and not truth.rows["truth"].isin(judged.rubric.levels).all():
             odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)].iloc[0]
             raise DataError(

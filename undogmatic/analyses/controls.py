@@ -16,6 +16,7 @@ from undogmatic.analyses.base import (
     Finding,
     Judged,
     Unsuited,
+    check_groups,
     check_level,
     failed_finding,
     metric_name,
@@ -59,6 +60,7 @@ class ControlsAnalysis:
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
                 "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions."
             )
+        check_groups(self.name, "condition", self._present(judged), "take some out of `analysis.bands`")
         rubric = judged.rubric
         for condition, (low, high) in self.bands.items():
             for end in (low, high):

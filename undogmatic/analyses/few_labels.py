@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Unsuited, check_level
+from undogmatic.analyses.pairs import refuse_twice
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import few_labels
@@ -50,7 +51,8 @@ class FewLabelsAnalysis:
             raise ConfigError(f"`analysis.target_width` is {self.target_width}; an interval has a width above 0.")
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited without labels, DataError for a label off the scale or an impossible probability."""
+        """Raises Unsuited without labels, DataError for a label off the scale, an impossible probability or a pair with
+        two texts of a condition."""
         check_order(self.name, judged.rubric)
         judged.need(self.name, "label")
         labelled = judged.frame[judged.frame["label"].notna()]
@@ -64,6 +66,8 @@ class FewLabelsAnalysis:
                     f"item {row['item_id']!r}: `inclusion_probability` is {row[INCLUSION]}; every labelled text needs "
                     "a number above 0 and at most 1, or none of them any."
                 )
+        first = judged.frame[judged.frame["repeat"] == 0]
+        refuse_twice(first[first["condition"].isin([self.treatment, self.baseline])])
         if len(labelled["item_id"].unique()) < FEWEST_LABELS:
             raise Unsuited(
                 f"analysis={self.name} needs at least {FEWEST_LABELS} labelled texts; the dataset has {len(labelled)}."

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, failed_finding, metric_name
+from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Finding, Judged, failed_finding, metric_name
 from undogmatic.stats import paired
 
 _QUANTILES = (0.05, 0.95)
@@ -37,7 +37,8 @@ class NoAnalysis:
         conditions = everything.conditions()
         if not judged.rubric.scale.ordered:
             return [_categories(everything, conditions)]
-        groups = {c: everything.scores(c) for c in conditions}
+        by_condition = dict(iter(everything.scored().groupby("condition", sort=False)["score"]))
+        groups = {c: by_condition.get(c, named["score"].head(0)).to_numpy(dtype=np.float64) for c in conditions}
         counts = everything.counts(conditions)
         failed = int(counts["failed"].sum())
         metrics: dict[str, float] = {"none.judged": scores.size, "none.failed": failed}
@@ -54,7 +55,9 @@ class NoAnalysis:
             metrics |= {"none.mean": s.mean, "none.median": s.median, "none.q1": s.q1, "none.q3": s.q3}
             values_said = {"n": s.n, "mean": s.mean, "median": s.median, "quartiles": (s.q1, s.q3)}
             findings.insert(0, Finding("none.summary", values_said))
-        figures, missing = plots.distributions(judged.rubric, groups, kinds=("histogram",))
+        # More groups than can be told apart are drawn as one; the table has them all.
+        drawn = groups if len(groups) <= MOST_GROUPS else {"all": scores}
+        figures, missing = plots.distributions(judged.rubric, drawn, kinds=("histogram",))
         tables = {"scores": pd.DataFrame(rows)} if rows else {}
         return [AnalysisResult(self.name, metrics, tables, findings + missing, figures)]
 
@@ -64,7 +67,10 @@ def _categories(judged: Judged, conditions: list[str]) -> AnalysisResult:
     rows, counts = judged.scored(), judged.counts(conditions)
     scale = judged.rubric.scale
     categories = [scale.write(value) for value in scale.default_levels()]
-    groups = {"total": rows} | {c: rows[rows["condition"] == c] for c in conditions if conditions != ["all"]}
+    groups = {"total": rows}
+    if conditions != ["all"]:
+        by_condition = dict(iter(rows.groupby("condition", sort=False)))
+        groups |= {c: by_condition.get(c, rows.head(0)) for c in conditions}
     table = pd.DataFrame(
         [
             {"condition": group, "category": category, "n": n, "share": n / len(own)}

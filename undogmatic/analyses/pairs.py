@@ -62,10 +62,7 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
             f"{_listed(alone['item_id'])}: no `pair`, though {_are(len(alone))} "
             f"{', '.join(alone['condition'].unique())}. Give the texts of one pair the same `pair`."
         )
-    twice = rows[rows.duplicated(["pair_id", "condition"], keep=False)]
-    if len(twice):
-        pair, condition = twice.iloc[0][["pair_id", "condition"]]
-        raise DataError(f"pair {pair!r} has {condition} more than once; a pair has one text per condition.")
+    refuse_twice(rows)
     ids = rows["pair_id"].drop_duplicates()
     sides = {c: rows[rows["condition"] == c].set_index("pair_id") for c in [*needed, *optional]}
     for condition in needed:
@@ -77,6 +74,14 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
             )
     order = pd.Index(ids)
     return Pairs({c: side.loc[order[order.isin(side.index)]] for c, side in sides.items()})
+
+
+def refuse_twice(rows: pd.DataFrame) -> None:
+    """Raise DataError where a pair has a condition twice: which of the two texts would be compared?"""
+    twice = rows[rows["pair_id"].notna() & rows.duplicated(["pair_id", "condition"], keep=False)]
+    if len(twice):
+        pair, condition = twice.iloc[0][["pair_id", "condition"]]
+        raise DataError(f"pair {pair!r} has {condition} more than once; a pair has one text per condition.")
 
 
 def _listed(ids: pd.Series) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import (
+    MOST_GROUPS,
     AnalysisResult,
     FigureData,
     Finding,
@@ -51,6 +52,11 @@ class ReliabilityAnalysis:
         check_level(self.name, level=self.level)
         if not self.tolerance >= 0:
             raise ConfigError(f"`analysis.tolerance` is {self.tolerance}; it must be 0 or more.")
+        if len(self.against) >= MOST_GROUPS:
+            raise ConfigError(
+                f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "
+                f"{MOST_GROUPS - 1} beside this one."
+            )
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""

@@ -17,7 +17,7 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
-from undogmatic.stats import calibration, ranking, review, selective
+from undogmatic.stats import calibration, ranking, resampling, review, selective
 from undogmatic.stats.intervals import interval_quality
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 from undogmatic.stats.proportion import proportion
@@ -107,12 +107,8 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
     stated = given["confidence"].to_numpy(dtype=np.float64) / 100
     right = given["right"].to_numpy(dtype=np.float64)
     both = np.column_stack([stated, right])
-
-    def ece(values: NDArray[np.float64]) -> float:
-        return calibration.expected_calibration_error(values[:, 0], values[:, 1], settings.bins)
-
-    error = _bootstrap(both, ece, units(given), settings, rng)
-    brier = _mean((stated - right) ** 2, units(given), settings, rng)
+    error = _bootstrap(both, calibration.calibration_error(settings.bins), units(given), settings, rng)
+    brier = _bootstrap((stated - right) ** 2, resampling.MEAN, units(given), settings, rng)
     table = pd.DataFrame(calibration.reliability_table(stated, right, settings.bins, level=settings.level))
     metrics = plots.interval("calibration.ece", *_ends(error)) | plots.interval("calibration.brier", *_ends(brier))
     metrics["calibration.share_right"] = float(right.mean())
@@ -259,7 +255,7 @@ def _review(
     random = {"y": curve.random.tolist(), "low": curve.random_low.tolist(), "high": curve.random_high.tolist()}
     lines = {"guided": {"x": x} | guided, "random": {"x": x} | random}
     lines["perfect"] = {"x": x, "y": curve.oracle.tolist()}
-    at = np.unique(np.round(np.array(BUDGETS) * error.size).astype(int))
+    at = np.searchsorted(curve.budget, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
     table = pd.DataFrame(
         {
             "budget_share": curve.budget[at] / error.size,
@@ -271,9 +267,9 @@ def _review(
             "perfect_share": curve.oracle[at],
         }
     )
-    k = round(BUDGET * error.size)
+    k = int(np.searchsorted(curve.budget, round(BUDGET * error.size)))
     values = {
-        "budget": k / error.size,
+        "budget": float(curve.budget[k]) / error.size,
         "guided": float(curve.guided[k]),
         "random": float(curve.random[k]),
         "interval": (float(curve.random_low[k]), float(curve.random_high[k])),
@@ -303,23 +299,14 @@ def _ends(found: BootstrapInterval) -> tuple[float, float, float]:
     return found.estimate, found.low, found.high
 
 
-def _mean(
-    values: NDArray[np.float64], names: list[str], settings: Settings, rng: np.random.Generator
-) -> BootstrapInterval:
-    return _bootstrap(values, lambda v: float(np.mean(v)), names, settings, rng)
-
-
 def _bootstrap(
-    values: NDArray[np.float64], statistic: object, names: list[str], settings: Settings, rng: np.random.Generator
+    values: NDArray[np.float64],
+    statistic: resampling.Statistic,
+    names: list[str],
+    settings: Settings,
+    rng: np.random.Generator,
 ) -> BootstrapInterval:
-    return bootstrap_interval(
-        values,
-        statistic,  # type: ignore[arg-type]
-        rng,
-        settings.level,
-        settings.resamples,
-        groups=_groups(names),
-    )
+    return bootstrap_interval(values, statistic, rng, settings.level, settings.resamples, groups=_groups(names))
 
 
 def _groups(names: list[str]) -> list[str] | None:

@@ -25,19 +25,20 @@ def failure_counts(run: FinishedRun, words: Words) -> str:
 
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """Every failed judgment with its kind and message."""
+    """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
     by_key = _by_key(run)
     rows = []
-    for row in run.frame[run.frame["error"].notna()].to_dict("records"):
+    failed = run.frame[run.frame["error"].notna()]
+    for row in failed.head(MOST_FAILURES).to_dict("records"):
         judgment = by_key.get(_key(row))
         outcome = judgment.outcome if judgment is not None else None
         message = outcome.message if isinstance(outcome, Failure) else ""
         kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
         rows.append((_named(row, run), kind, shorten(message)))
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
-    yield Table(headers, rows[:MOST_FAILURES])
-    if len(rows) > MOST_FAILURES:
-        yield Paragraph(words.text("common.note.failures_more", more=len(rows) - MOST_FAILURES), "small")
+    yield Table(headers, rows)
+    if len(failed) > MOST_FAILURES:
+        yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
 
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:

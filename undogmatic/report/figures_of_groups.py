@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_LINES = 500
+"""Most lines of a slope figure that are drawn one by one."""
+
 
 def box(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Quartiles, whiskers and every value of each group; lying where there are more than four groups."""
@@ -67,6 +70,9 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
         "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":D"),
     }
     for key, (chosen, colour, style) in looks.items():
+        if len(chosen) > MOST_LINES:
+            _many_lines(ax, chosen, colour, style, pen.text(key, n=len(chosen)))
+            continue
         for n, pair in enumerate(chosen):
             label = pen.text(key, n=len(chosen)) if n == 0 else None
             ax.plot((0, 1), pair, style, color=colour, markersize=4, linewidth=1.2, alpha=0.6, label=label)
@@ -75,6 +81,16 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
     pen.legend(figure, ax)
     return figure
+
+
+def _many_lines(ax: Axes, pairs: list[tuple[float, float]], colour: str, style: str, label: str) -> None:
+    """Thousands of lines as one object: each by itself would take minutes and gigabytes."""
+    from matplotlib.collections import LineCollection
+
+    lines = LineCollection([[(0, a), (1, b)] for a, b in pairs], colors=colour, linewidths=1.2, alpha=0.1)
+    ax.add_collection(lines)
+    ends = np.repeat((0, 1), len(pairs)), np.array(pairs).T.ravel()
+    ax.plot(*ends, style[-1], color=colour, markersize=4, alpha=0.6, label=label)
 
 
 def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, resampling
 
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
@@ -219,8 +219,33 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    return float(_calibration_error(c, right, n_bins)(np.arange(c.size)[None, :])[0])
+
+
+def calibration_error(n_bins: int) -> resampling.Prepared:
+    """`expected_calibration_error` of two columns, confidence and 1 or 0, shape (n, 2), for resampling."""
+
+    def on(columns: NDArray[np.float64]) -> resampling.OfDraws:
+        c, right = _stated_and_observed(columns[:, 0], columns[:, 1], "confidence", "correct")
+        return _calibration_error(c, right, n_bins)
+
+    return resampling.Prepared(on)
+
+
+def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> resampling.OfDraws:
     _, codes = _bins(c, n_bins)
-    return float(np.abs(np.bincount(codes, weights=right - c)).sum() / c.size)
+    gap = right - c
+
+    def of_draws(drawn: resampling.Index) -> checks.Vector:
+        gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+        # Empty bins at the end are left out: with them the sum would be another in its last digit.
+        used = codes.take(drawn).max(axis=1) + 1
+        sums = np.empty(len(drawn))
+        for n_used in np.unique(used):
+            sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)
+        return sums / drawn.shape[1]
+
+    return of_draws
 
 
 def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

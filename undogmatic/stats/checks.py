@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Vector = NDArray[np.float64]
 
+SAME = 1e-10
+"""Values whose range is no more than this share of the largest of them differ by rounding alone."""
+
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:
     """A one-dimensional float array of finite numbers.
@@ -74,7 +77,7 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
 
 def is_constant(array: Vector) -> bool:
     """Whether all values are equal up to rounding, so that no correlation exists."""
-    return bool(np.ptp(array) <= 1e-10 * np.max(np.abs(array)))
+    return bool(np.ptp(array) <= SAME * np.max(np.abs(array)))
 
 
 def _refuse_non_finite(array: NDArray[np.float64], name: str) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, proportion
+from undogmatic.stats import checks, proportion, resampling
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
@@ -57,7 +57,8 @@ def interval_quality(
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
-        bootstrap_interval(values, np.mean, rng, level, n_resamples, groups=groups) for values in (top - bottom, score)
+        bootstrap_interval(values, resampling.MEAN, rng, level, n_resamples, groups=groups)
+        for values in (top - bottom, score)
     )
     inside = proportion.proportion((bottom <= y) & (y <= top), level)
     return IntervalQuality(inside, nominal, width, total)

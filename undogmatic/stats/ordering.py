@@ -1,14 +1,19 @@
-"""Items in the order of their uncertainty, for `selective` and `review`; drawing items with replacement."""
+"""Items in the order of their uncertainty, for `selective` and `review`, of many draws of the items at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, resampling
+from undogmatic.stats.resampling import Index
 
 Groups = Sequence[object] | ArrayLike
 Array = NDArray[np.float64]
+
+MOST_POINTS = 1000
+"""Points of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
+50,000 items would take 400 MB, and no page shows more."""
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
@@ -19,21 +24,41 @@ def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
     return u, e
 
 
-def surest_first(u: Array, e: Array) -> Array:
-    """Errors in ascending order of uncertainty, each replaced by the mean over its tie."""
-    _values, tie, size = np.unique(u, return_inverse=True, return_counts=True)
-    return np.asarray(np.repeat(np.bincount(tie, weights=e) / size, size))
+def surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
+    """Errors in ascending order of uncertainty, each replaced by the mean over its tie, of draws of the items.
+
+    The items are sorted once, here, and not again for each draw.
+
+    Returns:
+        Positions of drawn items, shape (n_draws, n_drawn), to their errors in order, same shape.
+    """
+    _values, tie = np.unique(u, return_inverse=True)
+    n_ties = int(tie.max()) + 1
+
+    def of_draws(drawn: Index) -> Array:
+        tally = resampling.Tally(tie, n_ties, drawn)
+        size = tally.counts().ravel()
+        mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
+        return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
+
+    return of_draws
 
 
-def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resamples: int) -> Iterator[NDArray[np.intp]]:
-    """Indices of items drawn with replacement, whole groups at a time."""
-    codes = np.arange(n) if groups is None else checks.labels(groups, "groups", n)
-    units = int(codes.max()) + 1
-    if units < 2:
+def whole(n: int) -> Index:
+    """All of n items as one draw."""
+    return np.arange(n)[None, :]
+
+
+def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resamples: int) -> Iterator[Index]:
+    """Positions of items drawn with replacement, whole groups at a time, in batches (n_draws, n_drawn)."""
+    units = resampling.Units(np.arange(n) if groups is None else checks.labels(groups, "groups", n))
+    if units.n < 2:
         raise ValueError(
-            f"`{'uncertainty' if groups is None else 'groups'}` gives {units} units; at least 2 are needed."
+            f"`{'uncertainty' if groups is None else 'groups'}` gives {units.n} units; at least 2 are needed."
         )
-    members = [np.flatnonzero(codes == unit) for unit in range(units)] if groups is not None else None
-    for _ in range(n_resamples):
-        drawn = rng.integers(units, size=units)
-        yield drawn if members is None else np.concatenate([members[unit] for unit in drawn])
+    return units.draws(rng, n_resamples)
+
+
+def points(n: int) -> Index:
+    """Numbers of items, from 0 to n, at which a curve is kept; see MOST_POINTS."""
+    return np.unique(np.round(np.linspace(0, n, min(n, MOST_POINTS) + 1)).astype(np.intp))

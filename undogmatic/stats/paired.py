@@ -4,15 +4,14 @@ A difference is score A minus score B of the same item, so the sign has one mean
 positive means A is higher.
 """
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, resampling, walsh
 
 Alternative = Literal["two-sided", "greater", "less"]
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
@@ -20,6 +19,7 @@ ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 # SciPy enumerates all 2**13 sign patterns exactly within its default number of resamples.
 _MOST_PAIRS_ENUMERATED = 13
 _MOST_PAIRS_TABULATED = 50
+_MOST_WALSH_AVERAGES_MADE = 200
 
 
 class WilcoxonResult(NamedTuple):
@@ -166,7 +166,7 @@ def share_in_direction(
 
 def bootstrap_interval(
     values: ArrayLike,
-    statistic: Callable[[NDArray[np.float64]], float],
+    statistic: resampling.Statistic,
     rng: np.random.Generator,
     level: float = 0.95,
     n_resamples: int = 2000,
@@ -179,10 +179,13 @@ def bootstrap_interval(
     are drawn (texts of one pair, items of one case), and a group drawn twice counts twice. BCa falls back to the
     percentile interval, and says so in `method`, when it is undefined: the resamples all agree or all lie on one side
     of the estimate, the statistic never changes on leaving one unit out, or some resamples have no finite statistic.
+    The jackknife of BCa leaves out single units up to 2000 of them, else 500 random groups of units
+    (`resampling.MOST_LEFT_OUT`); memory does not grow with the number of resamples, and linearly with the rows.
 
     Args:
         values: Shape (n,) or (n, k), one row per observation.
-        statistic: Maps an array like `values`, of any number of rows, to a number; NaN where it is undefined.
+        statistic: Maps an array like `values`, of any number of rows, to a number; NaN where it is undefined. One that
+            is `resampling.Prepared` takes many draws at once.
         rng: The source of randomness.
         level: Confidence level.
         n_resamples: Number of resamples.
@@ -196,48 +199,33 @@ def bootstrap_interval(
     """
     data = checks.rows(values, "values")
     checks.share(level, "level")
-    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
-    n_units = int(codes.max()) + 1 if codes.size else 0
-    if n_units < 2:
-        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {n_units} units; at least 2 are needed.")
-    members = [np.flatnonzero(codes == unit) for unit in range(n_units)] if groups is not None else None
-
-    def of_units(units: NDArray[Any]) -> float:
-        drawn = units.astype(np.intp)
-        index = drawn if members is None else np.concatenate([members[unit] for unit in drawn])
-        return float(statistic(data[index]))
-
-    estimate = of_units(np.arange(n_units))
+    units = resampling.Units(np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data)))
+    if units.n < 2:
+        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {units.n} units; at least 2 are needed.")
+    of_draws = resampling.ready(statistic, data)
+    (estimate,) = of_draws(units.everything()).tolist()
     if not np.isfinite(estimate):
         raise ValueError("`statistic` of `values` is not finite.")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        result = stats.bootstrap(
-            (np.arange(n_units),),
-            of_units,
-            n_resamples=n_resamples,
-            confidence_level=level,
-            method="BCa",
-            vectorized=False,
-            rng=rng,
-        )
-    low, high = (float(limit) for limit in result.confidence_interval)
-    defined = result.bootstrap_distribution[np.isfinite(result.bootstrap_distribution)]
+    resampled = resampling.distribution(of_draws, units.draws(rng, n_resamples))
+    defined = resampled[np.isfinite(resampled)]
     n_undefined = n_resamples - defined.size
     if n_undefined > 0.05 * n_resamples:
         raise ValueError(f"`statistic` is undefined on {n_undefined} of {n_resamples} resamples of `values`.")
-    method: Literal["bca", "percentile"] = "bca"
-    if n_undefined or not (np.isfinite(low) and np.isfinite(high)):
-        method = "percentile"
-        low, high = (float(limit) for limit in np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]))
-    return BootstrapInterval(estimate, low, high, level, method, n_resamples, n_units, n_undefined)
+    if not n_undefined:
+        left_out = resampling.distribution(of_draws, units.left_out(rng))
+        low, high = resampling.bca(estimate, resampled, left_out, level)
+        if np.isfinite(low) and np.isfinite(high):
+            return BootstrapInterval(estimate, low, high, level, "bca", n_resamples, units.n, 0)
+    low, high = (float(limit) for limit in np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]))
+    return BootstrapInterval(estimate, low, high, level, "percentile", n_resamples, units.n, n_undefined)
 
 
 def hodges_lehmann(differences: ArrayLike) -> float:
     """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
 
-    Zeros take part, and each difference is also averaged with itself (Walsh averages). Memory grows with n_pairs
-    squared.
+    Zeros take part, and each difference is also averaged with itself (Walsh averages). Up to 200 differences all
+    averages are made; of more, the middle ones are found without making the others, which gives the same number in
+    memory linear in the differences.
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
@@ -245,8 +233,12 @@ def hodges_lehmann(differences: ArrayLike) -> float:
         ValueError: If `differences` is empty or holds NaN.
     References:
         Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
+        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
+        Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
     """
     d = checks.vector(differences, "differences")
+    if d.size > _MOST_WALSH_AVERAGES_MADE:
+        return walsh.median(d)
     first, second = np.triu_indices(d.size)
     return float(np.median((d[first] + d[second]) / 2))
 

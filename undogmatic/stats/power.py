@@ -8,7 +8,7 @@ heavier tails the test does better than this says, and for no symmetric distribu
 import math
 from typing import NamedTuple
 
-from scipy import optimize
+from scipy import optimize, stats
 
 from undogmatic.stats import checks
 
@@ -54,6 +54,9 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
     pairs = n_pairs * WILCOXON_EFFICIENCY
     dz = abs(effect / sd_differences)
     found = float(TTestPower().power(dz, pairs, alpha / 2, alternative="larger"))
+    if math.isnan(found):  # statsmodels' function gives up on some effects of thousands of pairs, SciPy's does not
+        critical = stats.t.isf(alpha / 2, pairs - 1)
+        found = float(stats.nct.sf(critical, pairs - 1, dz * math.sqrt(pairs)))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and statsmodels gives NaN.
     if dz * math.sqrt(pairs) < _WRONG_SIDE_REACH:
         found += float(TTestPower().power(dz, pairs, alpha / 2, alternative="smaller"))

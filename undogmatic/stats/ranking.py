@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, resampling
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
 
@@ -152,7 +152,7 @@ def spearman_interval(
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
     return bootstrap_interval(
-        np.column_stack([first, second]), _rank_correlation, rng, level, n_resamples, groups=groups
+        np.column_stack([first, second]), RANK_CORRELATION, rng, level, n_resamples, groups=groups
     )
 
 
@@ -180,7 +180,7 @@ def mean_absolute_error(
         Efron (1987), doi:10.1080/01621459.1987.10478410
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return bootstrap_interval(np.abs(first - second), np.mean, rng, level, n_resamples, groups=groups)
+    return bootstrap_interval(np.abs(first - second), resampling.MEAN, rng, level, n_resamples, groups=groups)
 
 
 def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
@@ -229,8 +229,28 @@ def _mean_shift(
     return shift, float(interval.low), float(interval.high)
 
 
-def _rank_correlation(columns: NDArray[np.float64]) -> float:
-    # scipy.stats.spearmanr, without the p-value and the warning that every constant resample would cost.
-    x, y = stats.rankdata(columns, axis=0).T - (len(columns) + 1) / 2
-    scale = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / scale if scale > 0 else float("nan")
+def _rank_correlation(columns: NDArray[np.float64]) -> resampling.OfDraws:
+    """Spearman's correlation of the two columns; NaN where one is constant.
+
+    A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
+    mean ranks are multiples of a half: their sums are exact, whatever the order, up to 30,000 rows.
+    """
+    codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
+    sizes = [int(own.max()) + 1 for own in codes]
+
+    def of_draws(drawn: resampling.Index) -> NDArray[np.float64]:
+        ranks, squares = [], []
+        for own, n_codes in zip(codes, sizes, strict=True):
+            tally = resampling.Tally(own, n_codes, drawn)
+            counts = tally.counts()
+            middle = np.cumsum(counts, axis=1) - counts / 2 - drawn.shape[1] / 2
+            ranks.append(tally.of_rows(middle))
+            squares.append(np.einsum("ij,ij->i", ranks[-1], ranks[-1]))
+        scale = np.sqrt(squares[0] * squares[1])
+        return np.divide(np.einsum("ij,ij->i", *ranks), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
+
+    return of_draws
+
+
+RANK_CORRELATION = resampling.Prepared(_rank_correlation)
+"""Spearman's correlation of two columns, shape (n, 2)."""

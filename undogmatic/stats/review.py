@@ -4,26 +4,30 @@ An error is anything that is 0 or more and better small, a higher uncertainty me
 over their orders, as in `selective`.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, ordering
+from undogmatic.stats import checks, ordering, resampling
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+from undogmatic.stats.resampling import Index, OfDraws
 
 
 class ReviewCurve(NamedTuple):
-    """Share of all error caught when `budget` items are reviewed, shape (n_items + 1,) each, budget 0 to n_items.
+    """Share of all error caught when `budget` items are reviewed, shape (k,) each, budget 0 to n_items.
+
+    Every budget of up to 1000 items has its point; of more items, 1001 budgets are kept (`ordering.MOST_POINTS`).
 
     `guided` reviews the least sure first, `oracle` the worst first. `random` is the exact expectation of random
     review and `random_low` to `random_high` its band: from the hypergeometric distribution where errors are all 0 or
     1, else from the exact variance of a sample mean without replacement and the normal distribution.
     """
 
-    budget: NDArray[np.intp]
+    budget: Index
     guided: Array
     guided_low: Array
     guided_high: Array
@@ -67,24 +71,27 @@ def review_curve(
     if not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
     n = u.size
-    share = np.arange(n + 1) / n
-    drawn = np.empty((n_resamples, n + 1))
-    for row, index in enumerate(ordering.resamples(n, groups, rng, n_resamples)):
+    budget = ordering.points(n)
+    share, caught = budget / n, _caught(u, e)
+    drawn = [
         # A resample without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
-        caught = _caught(u[index], e[index]) if e[index].any() else np.linspace(0, 1, index.size + 1)
-        drawn[row] = np.interp(share, np.arange(index.size + 1) / index.size, caught)
+        np.interp(share, np.arange(own.size) / (own.size - 1), own if own[-1] > 0 else np.linspace(0, 1, own.size))
+        for index in ordering.resamples(n, groups, rng, n_resamples)
+        for own in caught(index)
+    ]
     tails = [(1 - level) / 2, (1 + level) / 2]
     guided_low, guided_high = np.quantile(drawn, tails, axis=0)
-    low, high, kind = _random_band(e, tails)
+    low, high, kind = _random_band(e, budget, tails)
+    everything = ordering.whole(n)
     return ReviewCurve(
-        budget=np.arange(n + 1),
-        guided=_caught(u, e),
+        budget=budget,
+        guided=caught(everything)[0][budget],
         guided_low=guided_low,
         guided_high=guided_high,
         random=share,
         random_low=low,
         random_high=high,
-        oracle=_caught(e, e),
+        oracle=_caught(e, e)(everything)[0][budget],
         random_band=kind,
         level=level,
     )
@@ -104,7 +111,7 @@ def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
         Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
     """
     u, e = ordering.pair(uncertainty, error)
-    gain = _gain(u, e)
+    gain = float(_gain(u, e)(ordering.whole(u.size))[0])
     if np.isnan(gain):
         raise ValueError("`error` is constant; no order of review catches more than another.")
     return gain
@@ -135,25 +142,44 @@ def review_gain_interval(
     """
     u, e = ordering.pair(uncertainty, error)
     review_gain(u, e)
-    return bootstrap_interval(np.column_stack([u, e]), lambda c: _gain(*c.T), rng, level, n_resamples, groups=groups)
+    return bootstrap_interval(np.column_stack([u, e]), GAIN, rng, level, n_resamples, groups=groups)
 
 
-def _caught(u: Array, e: Array) -> Array:
-    caught = np.cumsum(ordering.surest_first(u, e)[::-1])
-    return np.concatenate([[0.0], caught / caught[-1]])
+def _caught(u: Array, e: Array) -> Callable[[Index], Array]:
+    """Share of the error caught by reviewing 0, 1, ..., n of drawn items, shape (n_draws, n_drawn + 1).
+
+    A draw without error catches 0 throughout, its end included.
+    """
+    ordered = ordering.surest_first(u, e)
+
+    def of_draws(drawn: Index) -> Array:
+        caught = np.cumsum(ordered(drawn)[:, ::-1], axis=1)
+        total = caught[:, -1:]
+        shares = np.divide(caught, total, out=np.zeros_like(caught), where=total > 0)
+        return np.concatenate([np.zeros((len(drawn), 1)), shares], axis=1)
+
+    return of_draws
 
 
-def _gain(u: Array, e: Array) -> float:
-    if checks.is_constant(e):  # all zero included
-        return float("nan")
-    # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n / (n + 1).
-    guided, best = (float(_caught(order, e).mean()) - 0.5 for order in (u, e))
-    return guided / best
+def _gain(u: Array, e: Array) -> OfDraws:
+    guided, best = _caught(u, e), _caught(e, e)
+
+    def of_draws(drawn: Index) -> Array:
+        own = e[drawn]
+        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(np.abs(own), axis=1)  # all zero included
+        # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n / (n + 1).
+        areas = [np.asarray(curve(drawn).mean(axis=1)) - 0.5 for curve in (guided, best)]
+        return np.divide(areas[0], areas[1], out=np.full(len(drawn), np.nan), where=~constant)
+
+    return of_draws
 
 
-def _random_band(e: Array, tails: list[float]) -> tuple[Array, Array, Literal["hypergeometric", "normal"]]:
+GAIN = resampling.Prepared(lambda columns: _gain(*columns.T))
+"""`review_gain` of two columns, uncertainty and error, shape (n, 2); NaN where the error is constant."""
+
+
+def _random_band(e: Array, k: Index, tails: list[float]) -> tuple[Array, Array, Literal["hypergeometric", "normal"]]:
     n = e.size
-    k = np.arange(n + 1)
     if np.isin(e, (0, 1)).all():
         wrong = int(e.sum())
         low, high = (stats.hypergeom(n, wrong, k).ppf(tail) / wrong for tail in tails)

@@ -6,18 +6,22 @@ the negative of a confidence). Items of equal uncertainty have no order, so ever
 orders of the tied: within a tie, each item counts with the mean error of the tie.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, ordering
+from undogmatic.stats import checks, ordering, resampling
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+from undogmatic.stats.resampling import Index, OfDraws
 
 
 class RiskCoverage(NamedTuple):
-    """Mean error (`risk`) of the surest share (`coverage`) of items, shape (n,) each, coverage 1/n to 1.
+    """Mean error (`risk`) of the surest share (`coverage`) of items, shape (k,) each, coverage 1/n to 1.
+
+    Each of up to 1000 items has its point; of more, 1000 are kept (`ordering.MOST_POINTS`).
 
     `low` to `high` is the pointwise bootstrap band of `risk`; `oracle` is the risk with errors themselves as the
     uncertainty, which no other goes below.
@@ -53,7 +57,7 @@ def aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
         arXiv:1805.08206
     """
     u, e = ordering.pair(uncertainty, error)
-    return float(_risk(u, e).mean())
+    return float(_aurc(u, e)(ordering.whole(u.size))[0])
 
 
 def excess_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
@@ -71,7 +75,7 @@ def excess_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
         Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
     """
     u, e = ordering.pair(uncertainty, error)
-    return float((_risk(u, e) - _risk(e, e)).mean())
+    return float(_excess(u, e)(ordering.whole(u.size))[0])
 
 
 def risk_coverage(
@@ -100,12 +104,16 @@ def risk_coverage(
     """
     u, e = ordering.pair(uncertainty, error)
     checks.share(level, "level")
-    grid = np.arange(1, u.size + 1) / u.size
-    drawn = np.empty((n_resamples, u.size))
-    for row, index in enumerate(ordering.resamples(u.size, groups, rng, n_resamples)):
-        drawn[row] = np.interp(grid, np.arange(1, index.size + 1) / index.size, _risk(u[index], e[index]))
+    kept = ordering.points(u.size)[1:]
+    grid, risk = kept / u.size, _risk(u, e)
+    drawn = [
+        np.interp(grid, np.arange(1, own.size + 1) / own.size, own)
+        for index in ordering.resamples(u.size, groups, rng, n_resamples)
+        for own in risk(index)
+    ]
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return RiskCoverage(grid, _risk(u, e), low, high, _risk(e, e), level)
+    everything = ordering.whole(u.size)
+    return RiskCoverage(grid, risk(everything)[0][kept - 1], low, high, _risk(e, e)(everything)[0][kept - 1], level)
 
 
 def aurc_summary(
@@ -134,10 +142,27 @@ def aurc_summary(
     u, e = ordering.pair(uncertainty, error)
     whole, excess = (
         bootstrap_interval(np.column_stack([u, e]), statistic, rng, level, n_resamples, groups=groups)
-        for statistic in (lambda c: aurc(*c.T), lambda c: excess_aurc(*c.T))
+        for statistic in (AURC, resampling.Prepared(lambda c: _excess(*c.T)))
     )
-    return AurcSummary(whole, excess, float(_risk(e, e).mean()), float(e.mean()))
+    oracle = float(_risk(e, e)(ordering.whole(e.size))[0].mean())
+    return AurcSummary(whole, excess, oracle, float(e.mean()))
 
 
-def _risk(u: Array, e: Array) -> Array:
-    return np.asarray(np.cumsum(ordering.surest_first(u, e)) / np.arange(1, u.size + 1))
+def _risk(u: Array, e: Array) -> Callable[[Index], Array]:
+    """Mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws, n_drawn)."""
+    ordered = ordering.surest_first(u, e)
+    return lambda drawn: np.asarray(np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1))
+
+
+def _aurc(u: Array, e: Array) -> OfDraws:
+    risk = _risk(u, e)
+    return lambda drawn: np.asarray(risk(drawn).mean(axis=1))
+
+
+def _excess(u: Array, e: Array) -> OfDraws:
+    risk, least = _risk(u, e), _risk(e, e)
+    return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
+
+
+AURC = resampling.Prepared(lambda columns: _aurc(*columns.T))
+"""`aurc` of two columns, uncertainty and error, shape (n, 2)."""

@@ -111,14 +111,17 @@ def _stopping() -> Iterator[None]:
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
+    from undogmatic.progress import doing
     from undogmatic.report import sweep as report
     from undogmatic.report import terminal
     from undogmatic.sweep.compare import compare
 
     manifest = read_manifest(folder)
     assert manifest is not None, "written by on_multirun_start"
-    result = compare(folder, _name(manifest["overrides"]), config.report.language, config.seed)
-    report.write(result, folder)
+    with doing("comparing the jobs"):
+        result = compare(folder, _name(manifest["overrides"]), config.report.language, config.seed)
+    with doing("writing the sweep's report"):
+        report.write(result, folder)
     write_manifest(
         folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()}
     )
@@ -126,7 +129,8 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
         note_status(1)
     where = None
     try:
-        where = _tracker(config).close_sweep(parent, "FAILED" if result.failed else "FINISHED", result)
+        with doing("logging the sweep"):
+            where = _tracker(config).close_sweep(parent, "FAILED" if result.failed else "FINISHED", result)
     except UndogmaticError as error:
         print(f"error: {error}", file=sys.stderr)
         note_status(error.exit_status)

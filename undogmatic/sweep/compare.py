@@ -167,8 +167,8 @@ def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
     lines: dict[str, Any] = {}
     for name in best:
         items = finished[name].items
-        curve = caught(items)
-        lines[name] = {"x": np.linspace(0, 1, curve.size).tolist(), "y": curve.tolist()}
+        reviewed, curve = caught(items)
+        lines[name] = {"x": reviewed.tolist(), "y": curve.tolist()}
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": len(finished[best[0]].items)}
     return [FigureData("review", "curve", data)]
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.stats import agreement, paired
+from undogmatic.progress import doing
+from undogmatic.stats import agreement, paired, resampling
 from undogmatic.sweep.jobs import Job
 
 RESAMPLES = 1000
@@ -82,7 +83,11 @@ def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], seed: int) -> 
     """
     rows = []
     for measure in MEASURES:
-        own = [row for pair in found if (row := _row(pair, measure, jobs[pair.left], seed)) is not None]
+        own = []
+        for n, pair in enumerate(found, 1):
+            with doing(f"testing {measure} of pair {n} of {len(found)} of jobs"):
+                row = _row(pair, measure, jobs[pair.left], seed)
+            own += [] if row is None else [row]
         values = {name: _measure(job.scores, measure, job) for name, job in jobs.items()}
         correct([row for row in own if row["p"] is not None], twins(values))
         rows += own
@@ -133,7 +138,7 @@ def _row(pair: Pair, measure: str, job: Job, seed: int) -> dict[str, Any] | None
 def mean_interval(values: pd.Series, seed: int, groups: Sequence[str] | None) -> paired.BootstrapInterval:
     """Bootstrap interval of a mean, the same wherever it is asked for; `groups` are resampled whole."""
     rng = np.random.default_rng(seed)
-    return paired.bootstrap_interval(values, np.mean, rng, n_resamples=RESAMPLES, groups=groups)
+    return paired.bootstrap_interval(values, resampling.MEAN, rng, n_resamples=RESAMPLES, groups=groups)
 
 
 def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
-from undogmatic.stats import calibration, paired, review, selective
+from undogmatic.progress import doing
+from undogmatic.stats import calibration, paired, resampling, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import NOISE, correct, mean_interval, twins
@@ -98,7 +99,9 @@ def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
         if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
             continue
         a, b = one.loc[both], other.loc[both]
-        for found in (*_whole(left, right, a, b, whole), *_each(a, b, seed)):
+        with doing(f"testing the uncertainty of {left} against {right}"):
+            tests = [*_whole(left, right, a, b, whole), *_each(a, b, seed)]
+        for found in tests:
             if found["measure"] == "seconds" and copies[left] == copies[right]:
                 found["p"] = np.nan
             rows.append({"left": left, "right": right, "n": len(both)} | found)
@@ -110,19 +113,18 @@ def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
     return table.assign(place=places).sort_values(["place", "p_holm"], kind="stable")[COLUMNS].reset_index(drop=True)
 
 
-def caught(items: pd.DataFrame) -> Array:
-    """Share of the error caught by reviewing 0, 1, ..., n texts, the most uncertain first; shape (n + 1,)."""
+def caught(items: pd.DataFrame) -> tuple[Array, Array]:
+    """Shares of texts reviewed, the most uncertain first, from 0 to 1, and the share of the error that they catch."""
     # The curve itself is exact; one resample because the band is not used.
     curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
-    return curve.guided
+    return curve.budget / len(items), curve.guided
 
 
 class _Resampled:
-    """Measures of _WHOLE on resampled texts (pairs together); jobs on the same texts share the resamples."""
+    """Measures of _WHOLE on resampled texts (pairs together); jobs on the same texts get the same resamples."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._draws: dict[tuple[str, ...], list[NDArray[np.intp]]] = {}
         self._known: dict[tuple[str, str, tuple[str, ...]], Array] = {}
 
     def of(self, job: str, items: pd.DataFrame, measure: str) -> Array:
@@ -130,20 +132,14 @@ class _Resampled:
         texts = tuple(items.index)
         key = (job, measure, texts)
         if key not in self._known:
-            if texts not in self._draws:
-                self._draws[texts] = self._drawn(items["unit"].to_numpy())
             needs, statistic = _WHOLE[measure]
-            values = items[needs].to_numpy(dtype=np.float64)
-            self._known[key] = np.array([statistic(values), *(statistic(values[draw]) for draw in self._draws[texts])])
+            of_draws = statistic.on(items[needs].to_numpy(dtype=np.float64))
+            _, codes = np.unique(items["unit"].to_numpy(), return_inverse=True)
+            # The same seed gives the same resamples to every job and measure; kept, they would fill the memory.
+            draws = resampling.Units(codes).draws(np.random.default_rng(self._seed), RESAMPLES)
+            known = of_draws(np.arange(len(items))[None, :]), resampling.distribution(of_draws, draws)
+            self._known[key] = np.concatenate(known)
         return self._known[key]
-
-    def _drawn(self, units: NDArray[Any]) -> list[NDArray[np.intp]]:
-        """RESAMPLES times the rows of as many units, drawn with replacement."""
-        _, codes = np.unique(units, return_inverse=True)
-        n = int(codes.max()) + 1
-        members = [np.flatnonzero(codes == unit) for unit in range(n)]
-        rng = np.random.default_rng(self._seed)
-        return [np.concatenate([members[u] for u in rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
 
 
 def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled) -> Iterator[dict[str, Any]]:
@@ -183,22 +179,10 @@ def _each(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> Iterator[dict[str, Any
         yield {"measure": measure} | found | {"p": paired.wilcoxon(difference).p_value}
 
 
-def _gain(values: Array) -> float:
-    return float("nan") if np.ptp(values[:, 1]) < 1e-9 else review.review_gain(values[:, 0], values[:, 1])
-
-
-def _aurc(values: Array) -> float:
-    return selective.aurc(values[:, 0], values[:, 1])
-
-
-def _ece(values: Array) -> float:
-    return calibration.expected_calibration_error(values[:, 0], values[:, 1], BINS)
-
-
-_WHOLE: dict[str, tuple[list[str], Callable[[Array], float]]] = {
-    "review_gain": (["uncertainty", "error"], _gain),
-    "aurc": (["uncertainty", "error"], _aurc),
-    "ece": (["confidence", "right"], _ece),
+_WHOLE: dict[str, tuple[list[str], resampling.Prepared]] = {
+    "review_gain": (["uncertainty", "error"], review.GAIN),
+    "aurc": (["uncertainty", "error"], selective.AURC),
+    "ece": (["confidence", "right"], calibration.calibration_error(BINS)),
 }
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""

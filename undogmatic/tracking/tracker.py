@@ -12,6 +12,7 @@ from pydantic import Field
 from undogmatic import files
 from undogmatic.command import say
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.progress import doing
 from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking import entries
@@ -103,7 +104,8 @@ class MlflowTracker:
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
             entries.log_prompt(store, run_id, run)
-            self._log_traces(store, run_id, run)
+            with doing("logging the run: traces"):
+                self._log_traces(store, run_id, run)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)

@@ -1,0 +1,173 @@
+"""Resampling in bounded memory: the same intervals as SciPy's, to the last digit, and linear in the data beyond."""
+
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from undogmatic.stats import calibration, ordering, paired, ranking, resampling, review, selective
+
+Array = np.ndarray
+
+
+def scipys(values: Array, statistic: Callable[[Array], float], groups: Array | None, seed: int) -> tuple[float, float]:
+    """BCa as `scipy.stats.bootstrap` computes it, by a statistic of the numbers of units."""
+    codes = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    members = [np.flatnonzero(codes == unit) for unit in range(codes.max() + 1)]
+
+    def of_units(units: Array) -> float:
+        return float(statistic(values[np.concatenate([members[int(unit)] for unit in units])]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = stats.bootstrap(
+            (np.arange(len(members)),),
+            of_units,
+            n_resamples=300,
+            vectorized=False,
+            rng=np.random.default_rng(seed),
+        )
+    return found.confidence_interval.low, found.confidence_interval.high
+
+
+def rank_correlation(columns: Array) -> float:
+    return float(stats.spearmanr(*columns.T).statistic)
+
+
+def two_columns(n: int, seed: int) -> Array:
+    """An uncertainty with ties, and an error that goes with it."""
+    rng = np.random.default_rng(seed)
+    uncertainty = rng.integers(0, 12, n).astype(float)
+    return np.column_stack([uncertainty, np.abs(rng.normal(size=n)) + 0.05 * uncertainty])
+
+
+# By definition, one draw at a time.
+PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
+    "mean": (resampling.MEAN, np.mean),
+    "median": (resampling.MEDIAN, np.median),
+    "rank correlation": (ranking.RANK_CORRELATION, rank_correlation),
+    "aurc": (selective.AURC, lambda c: selective.aurc(*c.T)),
+    "review gain": (review.GAIN, lambda c: review.review_gain(*c.T)),
+    "calibration error": (
+        calibration.calibration_error(10),
+        lambda c: calibration.expected_calibration_error(*c.T),
+    ),
+}
+
+
+def data_of(name: str, n: int, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    if name in ("mean", "median"):
+        return rng.exponential(size=n)
+    if name == "calibration error":
+        return np.column_stack([np.round(0.8 * rng.random(n), 2), (rng.random(n) < 0.5).astype(float)])
+    return two_columns(n, seed)
+
+
+class TestBca:
+    @pytest.mark.parametrize("n", [5, 31, 200])
+    @pytest.mark.parametrize("grouped", [None, 2, "mixed"])
+    def test_ends_are_scipys_to_the_last_digit(self, n: int, grouped: Any) -> None:
+        values = np.random.default_rng(n).exponential(size=n)
+        # In order of appearance, as the groups of a file are numbered.
+        groups = {None: None, 2: np.arange(n) // 2, "mixed": np.arange(n) // 3 * (np.arange(n) % 7 > 0)}[grouped]
+        if grouped == "mixed":
+            groups = np.unique(groups, return_inverse=True)[1]
+        found = paired.bootstrap_interval(
+            values, resampling.MEAN, np.random.default_rng(7), n_resamples=300, groups=groups
+        )
+        assert (found.low, found.high) == scipys(values, np.mean, groups, 7)
+        assert found.method == "bca"
+
+    @pytest.mark.parametrize("name", PREPARED)
+    @pytest.mark.parametrize("groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)])
+    def test_a_prepared_statistic_gives_what_its_definition_gives_draw_by_draw(
+        self, name: str, groups: Array | None
+    ) -> None:
+        prepared, definition = PREPARED[name]
+        data = data_of(name, 90, seed=3)
+        units = resampling.Units(np.arange(90) if groups is None else np.unique(groups, return_inverse=True)[1])
+        together = resampling.distribution(prepared.on(data), units.draws(np.random.default_rng(5), 60))
+        drawn = [data[rows] for batch in units.draws(np.random.default_rng(5), 60) for rows in batch]
+        one_by_one = [definition(rows) for rows in drawn]
+        exact = name != "rank correlation"  # SciPy's divides by n on the way
+        assert together == pytest.approx(one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12)
+
+    def test_the_grouped_jackknife_finds_the_same_interval(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        values = np.random.default_rng(0).exponential(size=1500)
+        whole = paired.bootstrap_interval(values, resampling.MEAN, np.random.default_rng(1))
+        monkeypatch.setattr(resampling, "MOST_LEFT_OUT", 1000)
+        grouped = paired.bootstrap_interval(values, resampling.MEAN, np.random.default_rng(1))
+        assert (grouped.low, grouped.high) == pytest.approx(
+            (whole.low, whole.high), abs=0.02 * (whole.high - whole.low)
+        )
+        assert grouped.low != whole.low
+        assert grouped.method == "bca"
+
+    def test_every_unit_is_left_out_exactly_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        groups = np.repeat(np.arange(700), 2)
+        for most in (2000, 600):
+            monkeypatch.setattr(resampling, "MOST_LEFT_OUT", most)
+            kept: list[Array] = [
+                rows for batch in resampling.Units(groups).left_out(np.random.default_rng(0)) for rows in batch
+            ]
+            assert len(kept) == (700 if most == 2000 else resampling.LEFT_OUT_GROUPS)
+            missing = np.concatenate([np.setdiff1d(np.arange(1400), rows) for rows in kept])
+            assert np.array_equal(np.sort(missing), np.arange(1400))
+
+    def test_coverage_beyond_the_single_jackknife(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resampling, "MOST_LEFT_OUT", 200)
+        monkeypatch.setattr(resampling, "LEFT_OUT_GROUPS", 100)
+        rng = np.random.default_rng(4)
+        hits = 0
+        for _ in range(200):
+            found = paired.bootstrap_interval(rng.exponential(size=300), resampling.MEAN, rng, n_resamples=199)
+            hits += found.low <= 1 <= found.high
+        assert 0.90 <= hits / 200 <= 0.99
+
+
+class TestMemory:
+    def test_no_batch_is_larger_than_promised(self) -> None:
+        sizes: list[int] = []
+
+        def counting(data: Array) -> resampling.OfDraws:
+            def of_draws(drawn: Array) -> Array:
+                sizes.append(drawn.size)
+                return data[drawn].mean(axis=1)
+
+            return of_draws
+
+        for n in (50, 3000, 100_000):
+            sizes.clear()
+            values = np.random.default_rng(0).normal(size=n)
+            paired.bootstrap_interval(values, resampling.Prepared(counting), np.random.default_rng(0), n_resamples=50)
+            assert max(sizes) <= max(resampling.AT_ONCE, n)
+
+    @pytest.mark.parametrize("name", PREPARED)
+    def test_the_peak_grows_with_the_rows_and_not_with_their_square(self, name: str) -> None:
+        data = data_of(name, 20_000, seed=2)
+        tracemalloc.start()
+        try:
+            paired.bootstrap_interval(data, PREPARED[name][0], np.random.default_rng(0), n_resamples=20)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
+
+    def test_curves_of_many_items_keep_a_thousand_points(self) -> None:
+        u, e = two_columns(5000, seed=1).T
+        risk = selective.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
+        caught = review.review_curve(u, e, np.random.default_rng(0), n_resamples=20)
+        assert risk.coverage.size == ordering.MOST_POINTS
+        assert caught.budget.size == ordering.MOST_POINTS + 1
+        assert (caught.budget[0], caught.budget[-1], risk.coverage[-1]) == (0, 5000, 1)
+        # What is kept is what the whole curve has there.
+        order = np.argsort(-e, kind="stable")
+        assert caught.oracle == pytest.approx(np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.budget])
+        assert risk.risk[-1] == pytest.approx(e.mean())
+        assert np.all(risk.low <= risk.high)
+        assert np.all(caught.guided_low <= caught.guided_high)

@@ -1,0 +1,191 @@
+"""Drawing with replacement in linear memory: draws made and evaluated batch by batch, and the BCa interval over them.
+
+No more than AT_ONCE drawn rows, few enough for a core's cache, are held at once (more only where a single draw has
+more), whatever the number of resamples; time grows with resamples times rows. A batch takes from `rng` exactly what
+single draws would.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+OfDraws = Callable[[Index], Array]
+"""Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
+
+AT_ONCE = 2**15
+
+MOST_LEFT_OUT = 2000
+LEFT_OUT_GROUPS = 500
+"""The jackknife leaves out one unit at a time up to MOST_LEFT_OUT units, beyond that one of so many random groups of
+units at a time: its time would else grow with the square of the units. The groups estimate the same acceleration
+(Efron and Narasimhan 2020, whose `bcajack` has them as `m`, typically 20 to 40) with a standard error of at most
+about 0.41 / 500, which moves the ends of a 95 % interval by 0.02 % of the resamples, a twentieth of what the drawing
+of 2,000 resamples itself does."""
+
+
+class Prepared(NamedTuple):
+    """A statistic that is made ready for all rows once (`on`), and then takes many draws of them at a time.
+
+    It must give what its definition gives on the drawn rows, to the last digit. Sorting once instead of once per draw
+    makes the difference between seconds and minutes.
+    """
+
+    on: Callable[[Array], OfDraws]
+
+
+Statistic = Callable[[Array], float] | Prepared
+"""Of an array of any number of rows; NaN where it is undefined."""
+
+
+class Units:
+    """What is drawn: groups of rows, whole and in the order of the rows, or each row by itself.
+
+    Args:
+        codes: Group per row, 0 to n - 1, shape (n_rows,).
+    """
+
+    def __init__(self, codes: Index) -> None:
+        self._sizes = np.bincount(codes)
+        self._rows = np.argsort(codes, kind="stable")
+        self._first = np.cumsum(self._sizes) - self._sizes
+        same = self._sizes.size and self._sizes.min() == self._sizes.max()
+        self._table = self._rows.reshape(self._sizes.size, -1) if same else None
+        self._plain = bool(same and np.array_equal(self._rows, np.arange(self._sizes.size)))
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return int(self._sizes.size)
+
+    def everything(self) -> Index:
+        """All rows, unit by unit, as one draw: shape (1, n_rows)."""
+        return self._rows[None, :]
+
+    def draws(self, rng: np.random.Generator, n_draws: int) -> Iterator[Index]:
+        """Rows of as many units as there are, drawn with replacement `n_draws` times: batches (n_draws, n_rows).
+
+        Draws of unequal groups differ in their number of rows, and come one by one.
+        """
+        for size in self._batches(n_draws):
+            yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
+
+    def left_out(self, rng: np.random.Generator) -> Iterator[Index]:
+        """Rows of all units but one, or but one random group of units; see MOST_LEFT_OUT. Batches as of `draws`."""
+        if self.n > MOST_LEFT_OUT:
+            for group in np.array_split(rng.permutation(self.n), LEFT_OUT_GROUPS):
+                kept = np.ones(self.n, dtype=np.bool_)
+                kept[group] = False
+                yield self._rows_of(np.flatnonzero(kept)[None, :])
+            return
+        start = 0
+        for size in self._batches(self.n):
+            without = np.arange(start, start + size)[:, None]
+            others = np.arange(self.n - 1)[None, :]
+            yield self._rows_of(others + (others >= without))
+            start += size
+
+    def _batches(self, n_draws: int) -> Iterator[int]:
+        most = max(1, AT_ONCE // self._rows.size) if self._table is not None else 1
+        for start in range(0, n_draws, most):
+            yield min(most, n_draws - start)
+
+    def _rows_of(self, units: Index) -> Index:
+        if self._plain:
+            return units
+        if self._table is not None:
+            return self._table.take(units, axis=0).reshape(len(units), -1)
+        (drawn,) = units
+        sizes = self._sizes.take(drawn)
+        before = np.cumsum(sizes) - sizes
+        places = np.repeat(self._first.take(drawn) - before, sizes)
+        places += np.arange(places.size)
+        return self._rows.take(places)[None, :]
+
+
+def ready(statistic: Statistic, data: Array) -> OfDraws:
+    """The statistic as a function of draws of the rows of `data`."""
+    if isinstance(statistic, Prepared):
+        return statistic.on(data)
+    own = statistic
+    return lambda drawn: np.array([float(own(data[rows])) for rows in drawn], dtype=np.float64)
+
+
+def distribution(of_draws: OfDraws, draws: Iterator[Index]) -> Array:
+    """The statistic of every draw, shape (n_draws,)."""
+    with np.errstate(all="ignore"):
+        return np.concatenate([of_draws(drawn) for drawn in draws])
+
+
+def bca(estimate: float, resampled: Array, left_out: Array, level: float) -> tuple[float, float]:
+    """The ends of the bias-corrected and accelerated interval; NaN where it is undefined.
+
+    To the last digit that of `scipy.stats.bootstrap`, whose own jackknife takes memory that grows with the square of
+    the units.
+
+    Args:
+        estimate: The statistic of the data.
+        resampled: That of each resample.
+        left_out: That without each unit, or group of units, in turn.
+        level: Confidence level.
+    References:
+        Efron (1987), doi:10.1080/01621459.1987.10478410. Efron and Tibshirani (1993), section 14.3.
+        Efron and Narasimhan (2020), doi:10.1080/10618600.2020.1714633, for groups of units in the jackknife.
+    """
+    with np.errstate(all="ignore"):
+        below = np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)
+        bias = special.ndtri(np.float64(below) / (2 * resampled.size))
+        n = float(left_out.size)
+        pull = (n - 1) * (np.mean(left_out) - left_out)
+        acceleration = 1 / 6 * (np.sum(pull**3) / n**3) / (np.sum(pull**2) / n**2) ** (3 / 2)
+        reach = float(special.ndtri((1 - level) / 2))
+        tails = []
+        for end in (bias + reach, bias - reach):
+            tails.append(special.ndtr(bias + end / (1 - acceleration * end)))
+        low, high = stats.quantile(resampled, np.stack(tails))
+    return float(low), float(high)
+
+
+def _mean(data: Array) -> OfDraws:
+    return lambda drawn: np.asarray(data.take(drawn).mean(axis=1), dtype=np.float64)
+
+
+def _median(data: Array) -> OfDraws:
+    return lambda drawn: np.asarray(np.median(data.take(drawn), axis=1), dtype=np.float64)
+
+
+MEAN, MEDIAN = Prepared(_mean), Prepared(_median)
+"""Of values of shape (n,)."""
+
+
+class Tally:
+    """The codes of drawn rows, to be counted draw by draw.
+
+    Args:
+        codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
+        n_codes: Number of codes.
+        drawn: Positions of drawn rows, shape (n_draws, n_drawn).
+    """
+
+    def __init__(self, codes: Index, n_codes: int, drawn: Index) -> None:
+        self._shape = len(drawn), n_codes
+        self._cells = codes.take(drawn)
+        if len(drawn) > 1:
+            self._cells += n_codes * np.arange(len(drawn))[:, None]
+
+    def counts(self) -> Index:
+        """Number of drawn rows per draw and code, shape (n_draws, n_codes)."""
+        return np.bincount(self._cells.ravel(), minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
+
+    def sums(self, weights: Array) -> Array:
+        """Sums of `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order drawn; as `counts`."""
+        cells = self._shape[0] * self._shape[1]
+        return np.asarray(np.bincount(self._cells.ravel(), weights.ravel(), cells), np.float64).reshape(self._shape)
+
+    def of_rows(self, numbers: Array) -> Array:
+        """What `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape (n_draws, n_drawn)."""
+        return np.asarray(numbers.take(self._cells))
