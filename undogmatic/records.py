@@ -49,8 +49,8 @@ def _name(given: str) -> str:
 
 
 def _text(given: str) -> str:
-    if "\0" in given:
-        raise ValueError("a text holds no NUL")
+    if "\0" in given or has_halves(given):
+        raise ValueError("it holds a NUL or half of a character (a lone surrogate)")
     return given
 
 
