@@ -253,3 +253,19 @@ def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys:
         main(["review", "import", run, "none.csv"])
     assert caught.value.code == 2
     assert "`LABELS` is 'none.csv', which does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_id_like_a_formula_is_known_again_whether_its_apostrophe_was_kept_or_not(
+    make_run: MakeRun, kept: bool
+) -> None:
+    ids = ["=1+1", "-x", "@a", "plain"]
+    run = make_run([sure(9, review=True) for _ in ids], [Item(id=own, text="t") for own in ids])
+    export(str(run))
+    rows = sheet_rows()
+    assert [row["item_id"] for row in rows] == ["'=1+1", "'-x", "'@a", "plain"]
+    for n, row in enumerate(rows):
+        row |= {"label": str(50 + n), "item_id": row["item_id"] if kept else row["item_id"].removeprefix("'")}
+    import_labels(str(run), fill(rows, "filled.csv"))
+    assert {one.item_id: one.label for one in labels.read(run)} == dict(zip(ids, [50, 51, 52, 53], strict=True))
+    assert all(Path(name).stat().st_mode & 0o077 == 0 for name in ("queue.csv", "queue.jsonl", run / labels.FILE))

@@ -39,8 +39,9 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
         if file.is_file():
             return file
         what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else "does not exist"
+        what = "is a link to what does not exist" if file.is_symlink() and not file.exists() else what
         folder = file.parent if file.parent.is_dir() else Path.cwd()
-        beside = sorted(p.name for p in islice(folder.iterdir(), 1000) if p.suffix in patterns)
+        beside = sorted(p.name for p in islice(folder.iterdir(), 1000) if p.suffix in patterns and p.is_file())
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user's home
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
@@ -72,7 +73,7 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         what = problem["msg"].removeprefix("Value error, ")
         if not problem["loc"] or problem["loc"] == ("metadata",):  # of ours: it says what it is about
             raise DataError(f"{place}: {what}.") from None
-        what = what.lower() if len(what) < 200 else f"{what[:200]}..."
+        what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
         raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
 
 

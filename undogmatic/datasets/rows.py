@@ -37,7 +37,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             yield number, _json_object(raw)
         except Unreadable as error:
-            raise DataError(f"{path}:{number}: {error}. Every line must be one JSON object.") from None
+            raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
 
 
 def _json_object(raw: bytes) -> dict[str, Any]:

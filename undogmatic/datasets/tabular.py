@@ -42,7 +42,7 @@ class TextsDataset:
         label_scale: tuple[float, float] | None = None,
         key: str = "dataset.path",
     ) -> None:
-        if label_scale is not None and not -math.inf < label_scale[0] < label_scale[1] < math.inf:
+        if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
             raise ConfigError(
                 f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; give the lowest and the highest "
                 "label, e.g. dataset.label_scale=[1,10]."
