@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     unread = [reason.partition(_UNREAD)[2] for reason in reasons if _UNREAD in reason]
     if unread:
         terminalreporter.write_line(
-            f"{len(unread)} checks against reference data were skipped: {', '.join(sorted(set(unread)))} not found. "
+            f"Skipped for want of reference data ({len(unread)}): {', '.join(sorted(set(unread)))} not found. "
             f"The cases are not published; with a copy of them in {REFERENCE} the checks run."
         )
 
