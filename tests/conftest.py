@@ -36,6 +36,30 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytes
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
 
 
+REFERENCE = Path(__file__).parents[2] / "shared" / "data"
+_UNREAD = "no reference data: "
+
+
+def reference(name: str) -> Path:
+    """A file of the reference data, which is no part of the repository; without it the test is skipped, and the last
+    lines of the run say so."""
+    path = REFERENCE / name
+    if not path.is_file():
+        pytest.skip(f"{_UNREAD}{name}")
+    return path
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the checks that were skipped for want of reference data, and say where it belongs."""
+    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
+    unread = [reason.partition(_UNREAD)[2] for reason in reasons if _UNREAD in reason]
+    if unread:
+        terminalreporter.write_line(
+            f"Skipped for want of reference data ({len(unread)}): {', '.join(sorted(set(unread)))} not found. "
+            f"The cases are not published; with a copy of them in {REFERENCE} the checks run."
+        )
+
+
 class FakeChat(Model):
     """Answers by a function of the judged text; counts what it was asked. Goes through the gateway like any model.
 

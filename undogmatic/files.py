@@ -61,11 +61,14 @@ def write_table(path: Path, frame: pd.DataFrame, mode: int = ALL) -> None:
 
 def csv(frame: pd.DataFrame) -> str:
     """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
-    shown = frame.copy(deep=False)
+    shown, end = frame.copy(deep=False), "\n"
     for n, kind in enumerate(shown.dtypes):
         if str(kind) in ("object", "str", "string", "category"):
-            shown.isetitem(n, [harmless(cell) if isinstance(cell, str) else cell for cell in shown.iloc[:, n]])
-    return str(shown.to_csv(index=False))
+            cells = [harmless(cell) if isinstance(cell, str) else cell for cell in shown.iloc[:, n]]
+            if any(isinstance(cell, str) and "\r" in cell for cell in cells):
+                end = "\r\n"  # else the csv module leaves a lone \r unquoted, and the row breaks there
+            shown.isetitem(n, cells)
+    return str(shown.to_csv(index=False, lineterminator=end))
 
 
 def harmless(cell: str) -> str:
@@ -129,6 +132,19 @@ class Log:
                 raise refused(self.path, failed) from None
         finally:
             file.close()
+
+
+def check_writable(path: Path) -> None:
+    """Raise StorageError where a file could not be written: for what asks and pays before it writes."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        temporary.touch()
+        temporary.unlink()
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from None
 
 
 def make_folder(path: Path) -> None:

@@ -8,10 +8,15 @@ file. None of them runs code, and what would take long or fill the memory is ref
 from __future__ import annotations
 
 import math
+import os
 import re
+import stat
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 from pydantic_core import from_json
@@ -23,7 +28,11 @@ YAML_NODES = 100_000
 """With every alias written out: a file of some lines can stand for more than a memory holds."""
 JSON_BYTES = 50_000_000
 LINE_BYTES = 20_000_000
-"""The longest line of a journal or a data file, and the largest file that is read as one JSON value."""
+"""The longest line of a journal, and the largest file that is read as one JSON value."""
+ROW_BYTES = 10_000_000
+"""The longest row of a data file (JSON Lines, CSV) and the longest text: more than any model reads."""
+JSON_PARTS = 200_000
+"""Lists and objects in one JSON value: a small file of empty ones fills a memory."""
 
 ENV_BYTES = 64_000
 """Of a `.env` file, whose lines take time that grows with their square."""
@@ -34,6 +43,8 @@ LONGEST_INTEGER = 1024
 _DEEP = "it is nested too deeply"
 _LONG = "it holds an endless number"
 _PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+_QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
@@ -82,6 +93,7 @@ def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False
     """
     if isinstance(text, bytes):
         text = decoded(text)
+    countable(text)
     try:
         found = from_json(text, allow_inf_nan=infinite)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
@@ -98,16 +110,25 @@ def _deeper(value: Any, most: int) -> bool:
     return inside is not None and (most == 0 or any(_deeper(part, most - 1) for part in inside))
 
 
+def countable(text: str) -> None:
+    """Raise Unreadable for a JSON text that would take much more memory than its length says."""
+    if text.count("[") + text.count("{") > JSON_PARTS and len(_BRACKET.findall(_QUOTED.sub("", text))) > JSON_PARTS:
+        raise Unreadable(f"not JSON that can be used (it holds more than {JSON_PARTS:,} lists and objects)")
+
+
 def _endless(value: Any) -> bool:
-    if isinstance(value, str):
-        return False
-    if isinstance(value, dict):
-        return any(map(_endless, value.values()))
-    if isinstance(value, list):
-        return any(map(_endless, value))
-    if isinstance(value, float):
-        return math.isinf(value)
-    return isinstance(value, int) and value.bit_length() > LONGEST_INTEGER
+    """Whether a number is in it that no float holds."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        kind = type(one)
+        if kind is dict:
+            waiting.extend(one.values())
+        elif kind is list:
+            waiting.extend(one)
+        elif (kind is float and math.isinf(one)) or (kind is int and one.bit_length() > LONGEST_INTEGER):
+            return True
+    return False
 
 
 def _not_json(error: Exception) -> Unreadable:
@@ -129,6 +150,14 @@ def _column(place: str) -> str:
     return f", column {found[1]}" if found else ""
 
 
+def brief(value: Any, most: int = 120) -> str:
+    """A value for a message: as `repr` shows it, and no longer than a line or two."""
+    if isinstance(value, list | tuple | dict | set) and len(value) > most:
+        return f"a {type(value).__name__} of {len(value):,}"
+    shown = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
+    return shown if len(shown) <= most + 2 else f"{shown[:most]}..."
+
+
 def without_halves(text: str) -> str:
     """The text with each lone surrogate, which no file and no server takes, replaced by U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
@@ -139,17 +168,33 @@ def has_halves(text: str) -> bool:
     return _SURROGATE.search(text) is not None
 
 
-def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
-    """The content of a file. Raises DataError where it cannot be read, or is larger than `most` bytes."""
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """A file open for reading. Raises DataError where it cannot be read, or is a folder, a pipe or a device."""
     try:
-        if not path.is_file() and path.exists():
-            raise DataError(f"{path}: not a file.")
-        with path.open("rb") as file:
-            raw = file.read(most + 1)
+        # Opening a pipe would otherwise last until somebody writes to it.
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DataError(f"{path}: not a file but a pipe or a device.")
+            yield file
+    except IsADirectoryError:
+        raise DataError(f"{path}: not a file but a folder.") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
-    except ValueError as error:  # a NUL in the name
-        raise DataError(f"{str(path)!r}: not the name of a file ({error}).") from None
+    except ValueError as error:
+        if isinstance(error, Unreadable):
+            raise
+        raise DataError(f"{brief(str(path))}: not the name of a file ({error}).") from None  # a NUL in it
+
+
+def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
+    """The content of a file. Raises DataError where it cannot be read, or is larger than `most` bytes."""
+    with opened(path) as file:
+        raw = file.read(most + 1)
     if len(raw) > most:
         raise DataError(f"{path}: larger than {most:,} bytes, the most that is read of such a file.")
     return raw
@@ -163,6 +208,21 @@ def read_text(path: Path, most: int = JSON_BYTES) -> str:
         raise DataError(error.at(str(path))) from None
 
 
+def read_input() -> str:
+    """The text on standard input. Raises DataError."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed; nothing can be read from it.")
+    try:
+        raw = sys.stdin.buffer.read(ROW_BYTES + 1) if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+        if len(raw) > ROW_BYTES:
+            raise DataError(f"standard input: more than {ROW_BYTES:,} bytes, the most that one text may have.")
+        return decoded(raw)
+    except Unreadable as error:
+        raise DataError(error.at("standard input").replace("Save the file", "Send it")) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"standard input cannot be read ({error}).") from None
+
+
 def read_json(path: Path) -> Any:
     """A JSON file. Raises DataError with file and line."""
     try:
@@ -173,19 +233,20 @@ def read_json(path: Path) -> Any:
 
 def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their numbers from 1, blank ones left out, without their ends. Raises DataError."""
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(most + 1):
-                number += 1
-                if len(line) > most:
-                    raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if line.strip():
-                    yield number, line.rstrip(b"\r\n")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    with opened(path) as file:
+        for number, line in whole_lines(path, file, most):
+            if line.strip():
+                yield number, line.rstrip(b"\r\n")
+
+
+def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, bytes]]:
+    """Every line of an open file with its number and its end. Raises DataError for one of more than `most` bytes."""
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
+        yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
 def read_yaml(path: Path) -> Any:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from undogmatic.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 from undogmatic.rubric import OVERALL, UNNAMED, Rubric, Wording  # noqa: F401 (nouns like these; configs name them)
 from undogmatic.scale import Record
 
@@ -31,15 +35,81 @@ def text_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _number_if_it_is(given: Any) -> Any:
-    """Files of text give numbers as text."""
-    if isinstance(given, str):
-        with contextlib.suppress(ValueError):
-            return float(given)
+LONGEST_NAME = 1_000
+"""Characters of an id, a condition, a rater. What a step makes of an item has a longer id than the item."""
+_NO_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _name(given: str) -> str:
+    if len(given) > 2 * LONGEST_NAME:
+        raise ValueError(f"it has {len(given):,} characters, and a name at most {LONGEST_NAME:,}")
+    if _NO_NAME.search(given):
+        raise ValueError("a name is one line without control characters")
     return given
 
 
-Label = Annotated[float | str, BeforeValidator(_number_if_it_is)]
+def _text(given: str) -> str:
+    if "\0" in given or has_halves(given):
+        raise ValueError("it holds a NUL or half of a character (a lone surrogate)")
+    return given
+
+
+def _number_if_it_is(given: Any) -> Any:
+    """Files of text give numbers as text. True is no number, but may be one of two categories."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, str) and "_" not in given:
+        with contextlib.suppress(ValueError):
+            return number if math.isfinite(number := float(given)) else given
+    return given
+
+
+def _plain(given: Any) -> Any:
+    """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
+    if not isinstance(given, Mapping):
+        return given
+    return {_key(key, "metadata"): _as_json(value, f"metadata.{key}", 1) for key, value in given.items()}
+
+
+def _key(given: Any, where: str) -> str:
+    if has_halves(key := str(given)) or "\0" in key:
+        raise ValueError(f"`{where}` has the key {brief(key)}, which cannot be written")
+    return key
+
+
+def _as_json(given: Any, where: str, depth: int) -> Any:
+    if hasattr(given, "tolist"):  # an array or a number of NumPy's
+        given = given.tolist()
+    if not isinstance(given, list | tuple | Mapping):
+        return _scalar(given, where)
+    if depth >= DEEPEST:
+        raise ValueError(f"`{where[:80]}...` is nested too deeply")
+    if isinstance(given, Mapping):
+        return {_key(key, where): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
+    return [_as_json(value, where, depth + 1) for value in given]
+
+
+def _scalar(given: Any, where: str) -> Any:
+    if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
+        return None
+    if isinstance(given, str) and not has_halves(given) and "\0" not in given:
+        return given
+    if isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
+        return given
+    if isinstance(given, float | Decimal) and math.isfinite(given):
+        return float(given)
+    if isinstance(given, datetime.date | datetime.time):
+        return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
+    if isinstance(given, datetime.timedelta):
+        return str(given)
+    what = f"{brief(given)} ({type(given).__name__})"
+    raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
+
+
+Name = Annotated[str, AfterValidator(_name)]
+"""What stands in tables, file names and tags: one line, not endless."""
+Text = Annotated[str, AfterValidator(_text)]
+Label = Annotated[float | Name, BeforeValidator(_number_if_it_is)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
 
 
@@ -57,14 +127,14 @@ class Item(Record):
         label_scale: Ends of the scale its labels were given on, where its dataset says so; no part of it either.
     """
 
-    id: str = Field(min_length=1)
-    inputs: dict[str, str] = Field(min_length=1)
-    pair: str | None = None
-    condition: str | None = None
-    labels: dict[str, dict[str, Label]] = Field(default_factory=dict)
-    parent: str | None = None
-    maker: str | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    id: Name = Field(min_length=1)
+    inputs: dict[Name, Text] = Field(min_length=1)
+    pair: Name | None = None
+    condition: Name | None = None
+    labels: dict[Name, dict[Name, Label]] = Field(default_factory=dict)
+    parent: Name | None = None
+    maker: Name | None = None
+    metadata: Annotated[dict[str, Any], BeforeValidator(_plain)] = Field(default_factory=dict)
     place: str | None = Field(default=None, exclude=True, repr=False)
     label_scale: tuple[float, float] | None = Field(default=None, exclude=True, repr=False)
 
@@ -74,11 +144,14 @@ class Item(Record):
         if not isinstance(given, dict):
             return given
         fields = dict(given)
-        if "text" in fields:
-            fields["inputs"] = {"text": fields.pop("text")} | dict(fields.get("inputs") or {})
+        inputs, known = fields.get("inputs") or {}, fields.get("labels") or {}
+        if "text" in fields and isinstance(inputs, dict):
+            fields["inputs"] = {"text": fields.pop("text")} | inputs
         if (label := fields.pop("label", None)) is not None:
-            known = dict(fields.get("labels") or {})
-            fields["labels"] = known | {OVERALL: {UNNAMED: label} | dict(known.get(OVERALL) or {})}
+            given_overall = known.get(OVERALL) or {} if isinstance(known, dict) else None
+            if not isinstance(given_overall, dict):
+                raise ValueError(f"`labels` is {brief(known)}; it holds criteria, each with raters and their labels")
+            fields["labels"] = known | {OVERALL: {UNNAMED: label} | given_overall}
         return fields
 
     @model_validator(mode="after")

@@ -108,11 +108,11 @@ class _Categories(Record):
 
     def read(self, given: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        if isinstance(given, bool) and len(self.categories) == 2:
-            return float(given)
+        names = [name.strip().casefold() for name in self.categories]
+        if len(names) == 2 and (said := str(given).casefold()) in ("false", "true") and said not in names:
+            return float(said == "true")
         if isinstance(given, int | float) and not isinstance(given, bool) and self.contains(given):
             return float(given)
-        names = [name.strip().casefold() for name in self.categories]
         if isinstance(given, str) and given.strip().casefold() in names:
             return float(names.index(given.strip().casefold()))
         raise ValueError(f"is {given!r}, not one of {self.span()}")

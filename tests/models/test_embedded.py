@@ -96,13 +96,13 @@ def test_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
 
 
 def test_a_wrong_hash_names_both(tmp_path: Path) -> None:
-    (tmp_path / "mine.gguf").write_bytes(b"GGUF, but not a model")
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
     with pytest.raises(ConfigError, match="SHA-256 expected abc, found"):
         EmbeddedModel(path=str(tmp_path / "mine.gguf"), sha256="abc")
 
 
 def test_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
-    (tmp_path / "mine.gguf").write_bytes(b"GGUF, but not a model")
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
     broken = EmbeddedModel(path=str(tmp_path / "mine.gguf"))
     broken.connect(Gateway())
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):

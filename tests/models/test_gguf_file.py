@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -65,5 +66,51 @@ def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes, said: s
     with pytest.raises(ConfigError, match=r"`model\.path` is .*notes\.gguf") as caught:
         require_gguf(path)
     assert said in str(caught.value)
-    path.write_bytes(b"GGUF" + content)
-    assert require_gguf(path) == path
+
+
+def gguf(*pairs: bytes, tensors: int = 0, counted: int | None = None, version: int = 3, rest: bytes = b"") -> bytes:
+    """A file with these pairs of metadata; `counted` is how many its header says there are."""
+    count = len(pairs) if counted is None else counted
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, count) + b"".join(pairs) + rest
+
+
+def pair(key: bytes, kind: int, value: bytes) -> bytes:
+    return struct.pack("<Q", len(key)) + key + struct.pack("<I", kind) + value
+
+
+WORDS = struct.pack("<IQ", 8, 2) + (struct.pack("<Q", 1) + b"a") * 2
+TENSOR = struct.pack("<Q", 1) + b"t" + struct.pack("<IQQIQ", 2, 4, 4, 0, 0)
+
+
+def test_a_file_laid_out_as_gguf_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    words = pair(b"tokenizer.ggml.tokens", 9, WORDS)
+    for content in (gguf(), gguf(words, pair(b"n", 4, b"abcd")), gguf(words, tensors=1, rest=TENSOR + bytes(200))):
+        path.write_bytes(content)
+        assert require_gguf(path) == path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"GGUF", "ends inside its header"),
+        (gguf(version=1 << 30), "version 1073741824"),
+        (gguf(counted=1 << 60), "pairs of metadata"),
+        (gguf(tensors=1 << 60), "tensors"),
+        (gguf(counted=1), "ends inside its header"),
+        (gguf(struct.pack("<Q", 1 << 62)), "ends inside its header"),
+        (gguf(pair(b"a", 9, struct.pack("<IQ", 8, 1 << 50))), "values in one array"),
+        (gguf(pair(b"a", 9, struct.pack("<IQ", 8, 3_000_000))), "ends inside its header"),
+        (gguf(pair(b"a", 9, struct.pack("<IQ", 9, 1))), "unknown type 9"),
+        (gguf(pair(b"a", 99, b"")), "unknown type 99"),
+        (gguf(pair(b"general.alignment", 4, bytes(4))), "alignment is 0"),
+        (gguf(tensors=1, rest=TENSOR), "beyond its end"),
+        (gguf(tensors=1, rest=TENSOR.replace(struct.pack("<Q", 4), struct.pack("<Q", 1 << 60))), "more than the file"),
+    ],
+)
+def test_a_damaged_model_is_not_given_to_llama_cpp(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"`model\.path` is .*model\.gguf") as caught:
+        require_gguf(path)
+    assert said in str(caught.value)

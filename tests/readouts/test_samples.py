@@ -13,8 +13,10 @@ from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.records import Rubric
 
 
-def read(model: FakeChat, prompt: Prompt, rubric: Rubric, gateway: Gateway, repeat: int = 0, n: int = 4) -> Reading:
-    readout = SamplesReadout(n=n)
+def read(
+    model: FakeChat, prompt: Prompt, rubric: Rubric, gateway: Gateway, repeat: int = 0, n: int = 4, retries: int = 2
+) -> Reading:
+    readout = SamplesReadout(n=n, retries=retries)
     model.connect(gateway)
     readout.bind(model, prompt, rubric)
     return reading_of(readout, model, repeat=repeat)
@@ -64,9 +66,13 @@ def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(
 
 
 def test_failures_are_named_and_too_many_are_a_failure(prompt: Prompt, rubric: Rubric) -> None:
-    answers = itertools.cycle([good_answer(10), good_answer(30)])
-    model = FakeChat(lambda text: (next(answers), None))
-    assert read(model, prompt, rubric, Gateway()).issues == ()
+    answers = itertools.cycle([good_answer(10), "rubbish", good_answer(30), good_answer(50)])
+    reading = read(FakeChat(lambda _: (next(answers), None)), prompt, rubric, Gateway(), retries=0)
+    assert reading.score == pytest.approx(30)
+    (issue,) = reading.issues
+    assert issue.startswith("unparseable: ")
+    whole = read(FakeChat(lambda _: (good_answer(10), None)), prompt, rubric, Gateway())
+    assert whole.issues == ()
     with pytest.raises(UnparseableAnswer, match="4 of 4 answers failed"):
         read(FakeChat(lambda _: ("rubbish", None)), prompt, rubric, Gateway())
 

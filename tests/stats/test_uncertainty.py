@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import reference
 from undogmatic.stats import uncertainty
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
 RANK = {"low": 0, "medium": 1, "high": 2}
 SCORES = st.integers(0, 20).map(lambda i: i / 2)
 STRENGTHS = st.integers(0, 20).map(lambda i: i / 20)
 
 
 def _shared_rows(name: str) -> list[dict[str, Any]]:
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
 
 
 def _of_case(kind: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -39,15 +35,58 @@ def _of_case(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     raise AssertionError(f"unknown kind {kind}")
 
 
+CARRIED: list[dict[str, Any]] = [  # one of each kind of uncertainty/cases.jsonl, so that each is held to it everywhere
+    {
+        "kind": "devils_advocate",
+        "input": {"initial_score": 7.0, "critique_strength": 0.9, "revised_range": [8.5, 10], "major_issues": 2},
+        "expected": {
+            "level": "high",
+            "score_delta": 2.25,
+            "confidence_interval": [0.85, 1.0],
+            "recommend_human_review": True,
+        },
+    },
+    {
+        "kind": "distribution_entropy",
+        "input": {"A": 15, "B": 70, "C": 75},
+        "expected": {"normalised_entropy": 0.8544915225751241, "sums_to_100": False, "band": "high"},
+    },
+    {
+        "kind": "debate",
+        "input": {"advocate_score": 10, "critic_score": 1, "judge_final": 8.0},
+        "expected": {"judge_position": 0.7777777777777778, "level": "medium", "confidence_interval": [0.1, 1.0]},
+    },
+    {
+        "kind": "aggregate",
+        "input": {"overall": [0.8, 0.9, 0.2, 0.8, 0.3], "levels": ["high", "high", "high", "low", "high"]},
+        "expected": {
+            "score": 0.6,
+            "confidence_interval": [0.1, 1],
+            "uncertainty_level": "high",
+            "recommend_expert_review": True,
+        },
+    },
+]
+
+
+def _check(row: dict[str, Any]) -> None:
+    result = _of_case(row["kind"], row["input"])
+    for field, expected in row["expected"].items():
+        got = list(result[field]) if isinstance(expected, list) else result[field]
+        if isinstance(expected, str | bool):
+            assert got == expected, (row, field)
+        else:
+            assert got == pytest.approx(expected, rel=0, abs=1e-9), (row, field)
+
+
+@pytest.mark.parametrize("row", CARRIED, ids=[str(row["kind"]) for row in CARRIED])
+def test_a_case_of_each_kind_is_reproduced(row: dict[str, Any]) -> None:
+    _check(row)
+
+
 def test_every_shared_case_is_reproduced() -> None:
     for row in _shared_rows("uncertainty/cases.jsonl"):
-        result = _of_case(row["kind"], row["input"])
-        for field, expected in row["expected"].items():
-            got = list(result[field]) if isinstance(expected, list) else result[field]
-            if isinstance(expected, str | bool):
-                assert got == expected, (row, field)
-            else:
-                assert got == pytest.approx(expected, rel=0, abs=1e-9), (row, field)
+        _check(row)
 
 
 class TestCritique:
@@ -235,7 +274,7 @@ class TestTrigger:
             assert {rule: rule in decision.fired for rule in uncertainty.RULES} == expected["rules"], row["condition"]
             assert bool(decision.fired) == expected["run"]
             decisions.append(decision)
-        totals = json.loads((SHARED / "flow/expected.json").read_text(encoding="utf-8"))["trigger"]
+        totals = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["trigger"]
         assert len(decisions) == totals["n"]
         assert np.mean([bool(d.fired) for d in decisions]) == pytest.approx(totals["rate"], abs=1e-9)
         shares = {rule: np.mean([rule in d.fired for d in decisions]) for rule in uncertainty.RULES}

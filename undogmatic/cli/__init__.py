@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
 from undogmatic.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.guard import know_words
+from undogmatic.outside import brief, has_halves
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -22,6 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     know_words(words)
+    for word in words:
+        if has_halves(word):
+            say(f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.")
+            sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
         run.run(words[1:])
     with ending():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.composing import add_words, words
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import ROW_BYTES, brief, read_input, read_text
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
@@ -61,7 +62,7 @@ def run(given: argparse.Namespace) -> None:
         failed += result.error is not None
         if given.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})
-            print(json.dumps({"id": name} | fields, ensure_ascii=False))
+            print(json.dumps({"id": name} | fields, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower()))
             continue
         print((f"{name}: " if given.file is not None else "") + _in_words(result))
     if not given.json:
@@ -91,13 +92,15 @@ def _read(
         items = TextsDataset(given.file, rubric.inputs, key="--file").load()
         return [item.id for item in items], [{name: item.inputs[name] for name in rubric.inputs} for item in items]
     if text is not None:
-        return ["text"], [sys.stdin.read() if text == "-" else text]
+        return ["text"], [read_input() if text == "-" else text]
     inputs: dict[str, str] = {}
     for word in given.input:
         name, mark, value = word.partition("=")
         if not mark or name in inputs:
             problem = "names its input a second time" if mark else "has no `=`"
-            raise ConfigError(f"`--input {word}` {problem}. Write --input NAME=TEXT once for each of the inputs.")
+            raise ConfigError(
+                f"`--input {brief(word)}` {problem}. Write --input NAME=TEXT once for each of the inputs."
+            )
         inputs[name] = _text(name, value)
     return ["text"], [inputs]
 
@@ -106,14 +109,10 @@ def _text(name: str, value: str) -> str:
     from undogmatic.datasets.base import existing_file
 
     if value == "-":
-        return sys.stdin.read()
+        return read_input()
     if not value.startswith("@"):
         return value
-    file = existing_file(value[1:], f"--input {name}", (".txt", ".md"))
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
+    return read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
 
 
 def _ends(rubric: Rubric) -> str:

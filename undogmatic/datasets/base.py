@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import OVERALL, UNNAMED, Item, Rubric
+from undogmatic.outside import brief
+from undogmatic.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Rubric
 from undogmatic.scale import NumericScale
 
 
@@ -33,47 +34,32 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
         key: The config key, for the message.
         patterns: Suffixes that make sense here, e.g. (".jsonl",).
     """
-    file = Path(path).expanduser()
-    if file.is_file():
-        return file
-    folder = file.parent if file.parent.is_dir() else Path.cwd()
-    beside = sorted(p.name for p in folder.iterdir() if p.suffix in patterns)
+    try:
+        file = Path(path).expanduser()
+        if file.is_file():
+            return file
+        what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else "does not exist"
+        what = "is a link to what does not exist" if file.is_symlink() and not file.exists() else what
+        folder = file.parent if file.parent.is_dir() else Path.cwd()
+        beside = sorted(p.name for p in islice(folder.iterdir(), 1000) if p.suffix in patterns and p.is_file())
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user's home
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
     close = difflib.get_close_matches(file.name, beside, 1)
-    what = "is a folder" if file.is_dir() else "does not exist"
     listing = f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no such file'}."
     raise ConfigError(
-        f"`{key}` is {path!r}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)})."
+        f"`{key}` is {brief(path)}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)})."
     )
-
-
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file with their line numbers; blank lines are skipped.
-
-    Raises:
-        DataError: Naming file and line, for a line that is not UTF-8, not JSON or not an object.
-    """
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            if not raw.strip():
-                continue
-            try:
-                # Without its line break, or a line that is cut off would be wrong in column 1 of the next.
-                row = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}:{number}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
-            except json.JSONDecodeError as error:
-                what = f"not JSON ({error.msg}, column {error.colno})"
-                raise DataError(f"{path}:{number}: {what}. Every line must be one JSON object.") from None
-            if not isinstance(row, dict):
-                raise DataError(f"{path}:{number}: a JSON {type(row).__name__}; every line must be an object.")
-            yield number, row
 
 
 def make_item(place: str, fields: dict[str, Any]) -> Item:
     """An Item, or a DataError that names the place (file:line) and the field."""
-    for name, text in (fields.get("inputs") or {"text": fields.get("text")}).items():
+    inputs = fields.get("inputs") or {"text": fields.get("text")}
+    for name, text in inputs.items() if isinstance(inputs, dict) else ():
         if isinstance(text, str) and not text.strip():
             raise DataError(f"{place}: `{name}` is empty; every item needs a text.")
+    if len(str(fields.get("id"))) > LONGEST_NAME:
+        raise DataError(f"{place}: the id {brief(fields['id'])} is too long; it may have {LONGEST_NAME:,} characters.")
     try:
         return Item.model_validate(fields | {"place": place})
     except ValidationError as error:
@@ -84,7 +70,11 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
                 f"{place}: the field `{key}` is missing. Fields: id, text (or inputs); optional: condition, pair, "
                 "label."
             ) from None
-        raise DataError(f"{place}: `{key}` is {problem['input']!r}: {problem['msg'].lower()}.") from None
+        what = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"] or problem["loc"] == ("metadata",):  # of ours: it says what it is about
+            raise DataError(f"{place}: {what}.") from None
+        what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
+        raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
 
 
 FEWEST_LABELS = 10
@@ -104,7 +94,7 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
             found.append(rubric.with_labels(item))
         except ValueError as error:
             raise DataError(
-                f"{item.place or 'dataset'}, item {item.id!r}: {error}. Correct it, or choose the rubric it is on."
+                f"{item.place or 'dataset'}, item {brief(item.id)}: {error}. Correct it, or choose the rubric it is on."
             ) from None
     unsaid = [item for item in found if item.labels.get(OVERALL)]
     if len(unsaid) >= FEWEST_LABELS and all(item.label_scale is None for item in unsaid):
@@ -153,7 +143,9 @@ def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:
     result = []
     for place, item in items:
         if item.id in first:
-            raise DataError(f"{place}: the id {item.id!r} was already used at {first[item.id]}; ids must be unique.")
+            raise DataError(
+                f"{place}: the id {brief(item.id)} was already used at {first[item.id]}; ids must be unique."
+            )
         first[item.id] = place
         result.append(item)
     if not result:

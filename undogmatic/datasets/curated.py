@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from undogmatic.datasets.base import existing_file, json_lines, make_item, unique
+from undogmatic.datasets.base import existing_file, make_item, unique
+from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.files import write
+from undogmatic.outside import brief
 from undogmatic.paths import data_folder
 from undogmatic.records import Item
 from undogmatic.wordings import Licence
@@ -151,12 +154,13 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
             if not isinstance(row.get(key), str) or not row[key].strip():
                 raise DataError(f"{place}: `{key}` is missing or empty; a thesis has {', '.join(needed)}.")
         if row["id"] in ids:
-            raise DataError(f"{place}: the id {row['id']!r} was already used at {theses}:{ids[row['id']]}.")
+            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{ids[row['id']]}.")
         ids[row["id"]] = number
         split, where = splits.setdefault(row["precedent"], (row["split"], number))
         if split != row["split"]:
             raise DataError(
-                f"{place}: {row['precedent']} is in split {row['split']!r} here and in {split!r} at line {where}."
+                f"{place}: {brief(row['precedent'])} is in split {brief(row['split'])} here and in {brief(split)} at "
+                f"line {where}."
             )
         naked, explained = len(row["authority_only"]), len(row["explained_only"])
         rows.append(
@@ -167,5 +171,4 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
 
 def write_json_lines(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """One object a line, UTF-8; the folder is created."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.outside import brief
+from undogmatic.records import Item, Rubric
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
 PAIR_GOLD = {"authority_only": 95.0, "explained_only": 4.0, "explained_cited": 17.0}
@@ -36,8 +39,19 @@ def labelled_file(path: str) -> list[Item]:
     items = TextsDataset(path).load()
     for item in items:
         if item.label is None:
-            raise DataError(f"{path}: the item {item.id!r} has no `label`; fitting needs one for every text.")
+            raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")
     return items
+
+
+def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
+    """Raise DataError for a label outside the rubric."""
+    for item in items:
+        if item.label is None or not rubric.contains(item.label):
+            raise DataError(
+                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}; the rubric "
+                f"{rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose "
+                "another rubric=."
+            )
 
 
 def development_texts() -> tuple[list[str], list[float]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.base import existing_file, json_lines, make_item, unique
+from undogmatic.datasets.base import existing_file, make_item, unique
+from undogmatic.datasets.rows import csv_rows, have, json_lines, parquet_rows
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import brief
 from undogmatic.records import UNNAMED, Item
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
@@ -41,7 +42,7 @@ class TextsDataset:
         label_scale: tuple[float, float] | None = None,
         key: str = "dataset.path",
     ) -> None:
-        if label_scale is not None and not -math.inf < label_scale[0] < label_scale[1] < math.inf:
+        if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
             raise ConfigError(
                 f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; give the lowest and the highest "
                 "label, e.g. dataset.label_scale=[1,10]."
@@ -60,18 +61,19 @@ class TextsDataset:
 def _items(path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None) -> Iterator[tuple[str, Item]]:
     for number, row in _rows(path, inputs):
         place = f"{path}:{number}"
-        yield place, item_of(place, {"id": str(number)} | row, inputs, label_scale)
+        own = {} if row.get("id") is not None else {"id": str(number)}
+        yield place, item_of(place, row | own, inputs, label_scale)
 
 
 def item_of(
     place: str, row: Mapping[str, Any], inputs: Sequence[str], label_scale: tuple[float, float] | None = None
 ) -> Item:
     """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
-    given = {k: v for k, v in row.items() if v is not None}
+    given = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
     fields = {k: given.pop(k) for k in _FIELDS if k in given}
     texts = given.pop("inputs", {})
     if not isinstance(texts, dict):
-        raise DataError(f"{place}: `inputs` is {texts!r}; it must be an object of named texts.")
+        raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
     fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
     missing = [name for name in inputs if name not in fields["inputs"]]
     if missing:
@@ -83,10 +85,12 @@ def item_of(
     for key in [k for k in given if k.startswith(_RATED)]:
         criterion, _, rater = key.removeprefix(_RATED).partition(".")
         rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
-    for criterion, ratings in rated.items():
-        fields["labels"] = fields.get("labels", {}) | {criterion: ratings}
+    if rated and not isinstance(fields.setdefault("labels", {}), dict):
+        raise DataError(f"{place}: `labels` is {brief(fields['labels'])}; it must be an object of criteria.")
+    if rated:
+        fields["labels"] = fields["labels"] | rated
     for key in ("id", "condition", "pair"):
-        if isinstance(fields.get(key), int):
+        if isinstance(fields.get(key), int) and not isinstance(fields[key], bool):
             fields[key] = str(fields[key])
     noted = given.pop("metadata", {})
     fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
@@ -95,56 +99,25 @@ def item_of(
 
 def _rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix == ".jsonl":
-        yield from json_lines(path)
-    elif path.suffix == ".csv":
-        yield from _csv_rows(path, inputs)
-    else:
-        yield from _parquet_rows(path, inputs)
+        return json_lines(path)
+    return _csv_rows(path, inputs) if path.suffix == ".csv" else parquet_rows(path, inputs)
 
 
 def _csv_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            _commas(path, inputs[0], file.readline())
-            file.seek(0)
-            reader = csv.DictReader(file, strict=True)
-            if reader.fieldnames is None:
-                raise DataError(f"{path} is empty. Its first line must name the columns, among them `{inputs[0]}`.")
-            _have(f"{path}:1", inputs, reader.fieldnames)
-            for row in reader:
-                if None in row:
-                    raise DataError(f"{path}:{reader.line_num}: more cells than the header has columns.")
-                yield reader.line_num, {k: v for k, v in row.items() if v not in (None, "") or k in inputs}
-    except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: not CSV ({error}).") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}). Save the file as UTF-8.") from None
-
-
-def _have(place: str, inputs: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [name for name in inputs if name not in columns]
-    if missing and "inputs" not in columns:
-        raise DataError(f"{place}: no column `{missing[0]}`; columns: {', '.join(columns)}.")
-
-
-def _commas(path: Path, needed: str, header: str) -> None:
-    """Refuse a file whose columns something else separates, as spreadsheets do where the comma is a decimal point."""
-    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
-        if mark in header and "," not in header:
-            raise DataError(
-                f"{path}:1: no column `{needed}`; the file seems to be separated by {name} ({header.strip()!r}). Save "
-                "it as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
-            )
-
-
-def _parquet_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a Parquet file ({error}).") from None
-    _have(str(path), inputs, table.column_names)
-    for number, row in enumerate(table.to_pylist(), 1):
-        yield number, {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
+    rows = csv_rows(path, ",;\t")
+    header = next(rows, None)
+    if header is None:
+        raise DataError(f"{path} is empty. Its first line must name the columns, among them `{inputs[0]}`.")
+    place, columns = f"{path}:{header.first}", header.cells
+    if header.mark != ",":  # as spreadsheets do where the comma is a decimal point
+        name = "semicolons" if header.mark == ";" else "tabs"
+        raise DataError(
+            f"{place}: no column `{inputs[0]}`; the file seems to be separated by {name} "
+            f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
+            "separator of the export), or as .jsonl."
+        )
+    have(place, inputs, columns)
+    for row in rows:
+        if len(row.cells) > len(columns):
+            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+        yield row.last, {k: v for k, v in zip(columns, row.cells, strict=False) if v or k in inputs}

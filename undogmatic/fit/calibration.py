@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from undogmatic import files
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest, text_mark
 
@@ -29,14 +30,14 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     """
     from undogmatic.api import compose_config, judge_items
     from undogmatic.config import build
-    from undogmatic.datasets.labels import labelled_items
+    from undogmatic.datasets.labels import check_labels, labelled_items
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
         raise ConfigError("a calibration is for the log-probability readout: add readout=logprobs.")
     if config["readout"].get("calibration") is not None:
         raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
-    out.parent.mkdir(parents=True, exist_ok=True)  # before anything is asked and paid for
+    files.check_writable(out)  # before anything is asked and paid for
     rubric: Rubric = build(config["rubric"], "rubric")
     if method == "content_free":
         empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
@@ -45,8 +46,9 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         items = labelled_items(data, rubric.name)
         if len(items) < LEAST:
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
+        check_labels(items, rubric)
         fitted, summary = fit(items, judge_items(items, overrides), method, (rubric.minimum, rubric.maximum))
-    out.write_text(json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n")
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 
 

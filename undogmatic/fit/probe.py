@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from undogmatic import files
+from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
 from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
@@ -202,6 +204,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
+    files.check_writable(out)  # before anything is read at length
     chosen = settings(compose_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = labelled_items(data, rubric.name)
@@ -262,12 +265,7 @@ def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     if len(items) < LEAST:
         raise DataError(f"{len(items)} labelled texts; a probe needs at least {LEAST}.")
     labels = np.array([np.nan if item.label is None else item.label for item in items], dtype=np.float64)
-    for item, label in zip(items, labels, strict=True):
-        if not rubric.contains(label):
-            raise DataError(
-                f"the item {item.id!r} has the label {item.label}; the rubric {rubric.name!r} runs from "
-                f"{rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose another rubric=."
-            )
+    check_labels(items, rubric)
     if np.ptp(labels) == 0:
         raise DataError(f"all {len(items)} labels are {labels[0]:g}; a probe needs texts of different scores.")
     return labels

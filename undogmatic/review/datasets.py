@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from undogmatic import files
 from undogmatic.records import OVERALL, Item, Rubric
 from undogmatic.review.labels import Label
 from undogmatic.scale import NumericScale
@@ -65,6 +65,4 @@ def _said(value: float, rubric: Rubric) -> float | str:
 
 
 def _replace(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    temporary.replace(path)
+    files.write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), files.OWN)

@@ -13,13 +13,15 @@ from pydantic import Field, ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Rubric
+from undogmatic.files import Log
+from undogmatic.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
+from undogmatic.records import Name, Rubric
 from undogmatic.review import sheet
 from undogmatic.scale import NumericScale, Record
 
 FILE = "labels.jsonl"
 NAMELESS = "anonymous"
-SHOWN = 30  # problems listed at once
+SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
 
 
@@ -35,12 +37,12 @@ class Label(Record):
 
     item_id: str
     label: float
-    labeller: str
+    labeller: Name
     comment: str | None = None
     given: float | str
     scale: tuple[float, float] | None = None
     inclusion_probability: float | None = Field(default=None, gt=0, le=1)
-    queue: str | None = None
+    queue: Name | None = None
     file: str | None = None
     line: int | None = None
     file_hash: str | None = None
@@ -84,8 +86,8 @@ class Scale(NamedTuple):
     def parse(cls, text: str) -> Scale:
         """ "0-10" -> Scale(0, 10). Raises ConfigError."""
         found = _SCALE.fullmatch(text.strip())
-        if found is None or not float(found[1]) < float(found[2]):
-            raise ConfigError(f"--scale is {text!r}; give the lowest and the highest label, e.g. --scale 0-10.")
+        if found is None or not 0 < float(found[2]) - float(found[1]) < float("inf"):
+            raise ConfigError(f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10.")
         return cls(float(found[1]), float(found[2]))
 
 
@@ -147,14 +149,17 @@ def check(
         else:
             fields, wrong = _fields(row, item, known_ids, rubric, scale)
             if not wrong:
-                label = Label(**fields, labeller=who, imported=now, **row.origin)
-                given.append(label.label)
+                try:
+                    label = Label(**fields, labeller=who, imported=now, **row.origin)
+                    given.append(label.label)
+                except ValidationError as error:
+                    wrong = [f"{_first(error)}."]
         if not wrong:
             wrong = _contradicts(label, here.get(key), None if revise else earlier)
             here.setdefault(key, label)
             if item in drawn:
                 drawn[item] = True
-        problems += [f"{row.place}: {problem}" for problem in wrong]
+        problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
     if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
         tenth = (rubric.maximum - rubric.minimum) / 10
         problems.append(
@@ -175,28 +180,34 @@ def read(folder: Path) -> list[Label]:
     found: dict[tuple[str, str], Label] = {}
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                label = Label.model_validate_json(line)
-            except ValidationError as error:
-                problem = error.errors()[0]
-                raise DataError(
-                    f"{path}:{number}: not a label ({'.'.join(map(str, problem['loc']))} {problem['msg']}). "
-                    "Delete the line and import the label again."
-                ) from None
-            found[label.item_id, label.labeller] = label
+    for number, line in read_lines(path, ROW_BYTES):
+        try:
+            label = Label.model_validate(json_value(line))
+        except (Unreadable, ValidationError) as error:
+            raise DataError(
+                f"{path}:{number}: not a label ({_first(error)}). Delete the line and import the label again."
+            ) from None
+        found[label.item_id, label.labeller] = label
     return list(found.values())
+
+
+def _first(error: Exception) -> str:
+    """The first thing that is wrong with a record."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc']))} {problem['msg'].removeprefix('Value error, ')}"
 
 
 def append(folder: Path, labels: Iterable[Label]) -> None:
     """Add labels to the run's file, all at once, each on its own line."""
     path = folder / FILE
+    lines = "\n".join(label.model_dump_json() for label in labels)
+    if not lines:
+        return
     whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
-    lines = "".join(label.model_dump_json() + "\n" for label in labels)
-    if lines:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(lines if whole else f"\n{lines}")
+    with Log(path) as file:
+        file.append(lines if whole else f"\n{lines}")
 
 
 def _empty(cell: Any) -> bool:
@@ -240,18 +251,18 @@ def _fields(
     """The fields of the row's Label but whose it is and where from, and what is wrong with the row."""
     cells, wrong = row.cells, []
     if item not in items:
-        wrong.append(f"the item {item!r} is not one of the {len(items)} that this run judged.")
+        wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
     given, label = _given(row, rubric), None
     try:
         label = rubric.read(given, scale)
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
-        wrong.append(f"`label` {error} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
+        wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
     probability = None
     if not _empty(cell := cells.get("inclusion_probability")):
         probability = sheet.number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
-            wrong.append(f"`inclusion_probability` is {cell!r}; it must be above 0 and at most 1, as exported.")
+            wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     if wrong:
         return {}, wrong
     fields = {

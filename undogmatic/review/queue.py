@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from undogmatic import files
 from undogmatic.analyses.base import part_names, tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.errors import ConfigError
+from undogmatic.outside import brief
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest
-from undogmatic.review.sheet import write_csv, write_json_lines
+from undogmatic.review import sheet
 from undogmatic.scale import NumericScale
 from undogmatic.tracking.hide import redact_judgment, redacted
 
@@ -169,15 +173,16 @@ def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) ->
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
     """Write `out`.csv and `out`.jsonl. Raises ConfigError if one exists: it may hold somebody's labels."""
     stem = out.removesuffix(".csv").removesuffix(".jsonl")
-    sheet, lines = Path(f"{stem}.csv"), Path(f"{stem}.jsonl")
-    for path in (sheet, lines):
-        if path.exists():
-            raise ConfigError(f"--out is {out!r}, and {path} exists: it may hold labels. Choose another name.")
-    sheet.parent.mkdir(parents=True, exist_ok=True)
+    table, lines = Path(f"{stem}.csv"), Path(f"{stem}.jsonl")
+    if not stem or stem.endswith("/"):
+        raise ConfigError(f"--out is {brief(out)}; give a file's name without suffix, e.g. --out queue.")
+    for path in (table, lines):
+        if os.path.lexists(path):
+            raise ConfigError(f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another name.")
     kept = list(rows)
-    write_csv(sheet, [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)], kept)
-    write_json_lines(lines, kept)
-    return sheet, lines
+    sheet.write(table, [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)], kept)
+    files.write(lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), files.OWN)
+    return table, lines
 
 
 def _why(judgment: Judgment) -> Why:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import hashlib
-import io
-import json
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.datasets.base import existing_file, json_lines
+from undogmatic import files
+from undogmatic.datasets.base import existing_file
+from undogmatic.datasets.rows import Row, csv_rows, json_lines, listed
 from undogmatic.errors import DataError
+from undogmatic.outside import brief, opened
 
 SUFFIXES = (".csv", ".jsonl")
 _JOIN = " | "
-# A spreadsheet runs a cell that begins so as a formula; the judged text is data.
-_FORMULA = re.compile(r"[=+\-@\t\r\n']")
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
@@ -41,18 +37,12 @@ class Filled(NamedTuple):
     quoted: bool = False
 
 
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows for a spreadsheet: UTF-8 with a mark, lists joined, and no cell that would run as a formula."""
-    with path.open("x", encoding="utf-8-sig", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL)
-        writer.writerow(columns)
-        writer.writerows([[_cell(row[column]) for column in columns] for row in rows])
+    import pandas as pd
 
-
-def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object per line, UTF-8."""
-    with path.open("x", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    files.write(path, "\ufeff" + files.csv(pd.DataFrame(cells, columns=list(columns), dtype=object)), files.OWN)
 
 
 def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
@@ -67,9 +57,12 @@ def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
     """
     file = existing_file(path, "LABELS", SUFFIXES)
     if file.suffix not in SUFFIXES:
-        raise DataError(f"LABELS is {path!r}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV (UTF-8).")
+        raise DataError(
+            f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV (UTF-8)."
+        )
     table = file.suffix == ".csv"
-    about = {"file": file.name, "file_hash": hashlib.sha256(file.read_bytes()).hexdigest()}
+    with opened(file) as content:
+        about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
     rows = [
         Filled(f"{file}:{line}", cells, about | {"line": line}, comma, quoted=table)
         for line, cells, comma in (_csv_rows(file, needed) if table else _json_rows(file, needed))
@@ -77,13 +70,15 @@ def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
     return file, rows
 
 
-def item_of(row: Filled, known: Mapping[str, Any]) -> str:
-    """The item id of a row as exported: an id that would have run as a formula has a quote before it in CSV."""
+def item_of(row: Filled, known: Container[str]) -> str:
+    """The item id of a row: in CSV one that would run as a formula was written with an apostrophe before it, which a
+    spreadsheet keeps or removes."""
     cell = str(row.cells["item_id"])
-    if not row.quoted or not cell.startswith("'"):
+    if not row.quoted:
         return cell
-    bare = cell[1:]
-    return bare if row.cells.get("queue") and bare in known and _FORMULA.match(bare) else cell
+    written, bare = files.as_written(cell), cell.removeprefix("'")
+    meant = (written, cell, bare) if row.cells.get("queue") else (cell, written)  # a sheet of ours, or of their own
+    return next((one for one in meant if one in known), cell)
 
 
 def number(value: Any, comma: bool) -> float | None:
@@ -101,13 +96,9 @@ def number(value: Any, comma: bool) -> float | None:
 
 
 def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        value = _JOIN.join(map(str, value))
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    return _JOIN.join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 _Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether decimals may be written with a comma
@@ -117,42 +108,23 @@ def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     for line, row in json_lines(path):
         for column in needed:
             if column not in row:
-                raise DataError(f"{path}:{line}: the field `{column}` is missing; fields: {', '.join(row) or 'none'}.")
+                raise DataError(
+                    f"{path}:{line}: the field `{column}` is missing; fields: {listed(list(row)) or 'none'}."
+                )
         yield line, row, False
 
 
 def _csv_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 (byte {error.start}). Save the sheet as CSV UTF-8.") from None
-    header = text.splitlines()[0] if text.strip() else ""
-    delimiter = max(",;\t", key=header.count)
-    with _long_cells():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        try:
-            columns = next(reader, [])
-            for column in needed:
-                if columns.count(column) != 1:
-                    how = "no column" if column not in columns else "more than one column"
-                    raise DataError(f"{path}:1: {how} `{column}`; columns: {', '.join(columns) or 'none'}.")
-            begin = reader.line_num + 1
-            for cells in reader:
-                if len(cells) > len(columns):
-                    raise DataError(f"{path}:{begin}: more cells than the header has columns.")
-                if any(cells):
-                    filled = dict(zip(columns, [*cells, *[""] * (len(columns) - len(cells))], strict=True))
-                    yield begin, filled, delimiter == ";"
-                begin = reader.line_num + 1
-        except csv.Error as error:
-            raise DataError(f"{path}:{reader.line_num}: not CSV ({error}).") from None
-
-
-@contextlib.contextmanager
-def _long_cells() -> Iterator[None]:
-    """A judged text may be longer than the csv module's limit, which is the process's."""
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+    rows = csv_rows(path, ",;\t")
+    header = next(rows, Row(1, 1, [], ","))
+    columns = header.cells
+    for column in needed:
+        if columns.count(column) != 1:
+            how = "no column" if column not in columns else "more than one column"
+            raise DataError(f"{path}:{header.first}: {how} `{column}`; columns: {listed(columns) or 'none'}.")
+    for row in rows:
+        if len(row.cells) > len(columns):
+            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+        if any(row.cells):
+            filled = dict(zip(columns, [*row.cells, *[""] * (len(columns) - len(row.cells))], strict=True))
+            yield row.first, filled, row.mark == ";"

@@ -1,0 +1,133 @@
+"""Files given by path that a run computes with: a probe, a calibration, a model."""
+
+from __future__ import annotations
+
+import functools
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from tests.fuzzing.jsonl import values
+from tests.writable import named
+from undogmatic.errors import UndogmaticError
+from undogmatic.models.gguf_file import known_sha256, require_gguf
+from undogmatic.paths import data_folder
+from undogmatic.readouts.logprobs import load_calibration
+from undogmatic.readouts.probe_file import load
+
+Case = tuple[str, bytes]
+"""Which kind of file, by its suffix; its bytes."""
+
+
+@functools.cache
+def shipped() -> bytes:
+    """A probe as it ships."""
+    return (data_folder() / "probes" / "shame.safetensors").read_bytes()
+
+
+def gguf(pairs: int = 0, tensors: int = 0, rest: bytes = b"", version: int = 3) -> bytes:
+    """A model file's header and what follows."""
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, pairs) + rest
+
+
+def calibration(**changed: Any) -> bytes:
+    """A calibration file with some keys changed."""
+    parameters = {"kind": "linear", "slope": 1.0, "intercept": 0.0, "low": 0.0, "high": 100.0}
+    whole = {"model": "m", "prompt_hash": "p", "method": "linear", "texts": [], "parameters": parameters}
+    return json.dumps(whole | changed).encode()
+
+
+@st.composite
+def damaged_probes(draw: st.DrawFn) -> bytes:
+    """The shipped probe with bytes of its header, or any, changed, or cut off."""
+    content = bytearray(shipped())
+    for _ in range(draw(st.integers(1, 3))):
+        content[draw(st.integers(0, 2000) | st.integers(0, len(content) - 1))] = draw(st.integers(0, 255))
+    return bytes(content[: draw(st.sampled_from([len(content), len(content), 7, 100, len(content) - 1]))])
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Damaged and made-up files of each kind, and any bytes."""
+    lengths = st.sampled_from([0, 1, 2, 2**31, 2**62, 2**64 - 1])
+    headers = st.builds(gguf, lengths, lengths, st.binary(max_size=80), st.sampled_from([3, 3, 2, 1, 2**31]))
+    keys = st.sampled_from(["model", "prompt_hash", "method", "texts", "parameters"])
+    methods = st.sampled_from(["content_free", "isotonic", "platt", "linear"])
+    parameters = st.dictionaries(
+        st.sampled_from(["kind", "slope", "intercept", "x", "y", "weights", "low", "high", "scale", "a", "b", "n"]),
+        values | methods,
+        max_size=6,
+    )
+    fitted = st.builds(lambda m, p: calibration(method=m, parameters={"kind": m} | p), methods, parameters)
+    changed = st.dictionaries(keys, values, max_size=3).map(lambda changed: calibration(**changed))
+    raw = st.tuples(st.sampled_from([".safetensors", ".json", ".gguf"]), st.binary(max_size=200))
+    return st.one_of(
+        damaged_probes().map(lambda content: (".safetensors", content)),
+        headers.map(lambda content: (".gguf", content)),
+        (fitted | changed).map(lambda content: (".json", content)),
+        raw,
+    )
+
+
+def enter(case: Case) -> None:
+    """The file is read, or one message names it."""
+    suffix, content = case
+    path = Path(f"fuzzed{suffix}")
+    path.write_bytes(content)
+    note = Path("fuzzed.gguf.sha256.json")
+    try:
+        if suffix == ".safetensors":
+            load(path)
+        elif suffix == ".json":
+            load_calibration(str(path), "m", "p")
+            note.write_bytes(content)  # a model's note of its hash is JSON as well
+            Path("fuzzed.gguf").write_bytes(b"x")
+            assert len(known_sha256(Path("fuzzed.gguf"))) == 64
+        else:
+            require_gguf(path)
+    except UndogmaticError as error:
+        named(error, path)
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def _tensors(header: dict[str, Any], rest: bytes = b"") -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + rest
+
+
+EXAMPLES: list[Case] = [
+    (".safetensors", b""),
+    (".safetensors", b"\xff" * 8),
+    (".safetensors", struct.pack("<Q", 2**40) + b"{}"),
+    (".safetensors", struct.pack("<Q", 90_000_000) + b" " * 1000),
+    (".safetensors", shipped()[:-1]),
+    (".safetensors", save({"mean": np.zeros(3)}, {"probe": "{}"})),
+    (".safetensors", save({"mean": np.zeros(3)}, {"probe": "[" * 10_000})),
+    (".safetensors", save({"mean": np.zeros(3)})),
+    (".safetensors", _tensors({"mean": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}, b"\0\0")),
+    (".safetensors", _tensors({"mean": {"dtype": "F64", "shape": [2**60], "data_offsets": [0, 0]}})),
+    (".safetensors", b"\x80\x04\x95\x1a"),
+    (".json", b""),
+    (".json", b"[]"),
+    (".json", calibration(parameters=[])),
+    (".json", calibration(texts=[{}])),
+    (".json", calibration(texts={"a": 1})),
+    (".json", calibration(method="content_free", parameters={"kind": "content_free", "weights": [0]})),
+    (".json", calibration(method="content_free", parameters={"kind": "content_free", "weights": []})),
+    (".json", calibration(method={"a": 1})),
+    (".json", calibration(model="x" * 100_000)),
+    (".json", b"[" * 100_000),
+    (".json", '{"model": "é"}'.encode("latin-1")),
+    (".gguf", b""),
+    (".gguf", b"GGUF"),
+    (".gguf", gguf()),
+    (".gguf", gguf(pairs=2**62)),
+    (".gguf", gguf(tensors=2**62)),
+    (".gguf", gguf(pairs=1, rest=struct.pack("<Q", 2**63))),
+    (".gguf", gguf(pairs=1, rest=struct.pack("<QIIQ", 0, 9, 8, 2**62))),
+]

@@ -1,0 +1,93 @@
+"""A CSV file as a dataset."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.fuzzing.jsonl import COLUMNS
+from tests.writable import named_or_writable
+from undogmatic.datasets.tabular import TextsDataset
+
+TOKENS = (
+    "id",
+    "text",
+    "label",
+    "label.a.b",
+    ",",
+    ";",
+    "\t",
+    '"',
+    "'",
+    "\n",
+    "\r",
+    "\r\n",
+    "=1+1",
+    "-5",
+    "é",
+    "\0",
+    " ",
+    "nan",
+)
+ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "cp1252")
+Case = bytes
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Tables in several encodings, pieces of CSV in any order, and any bytes."""
+
+    def written(table: list[list[str]], encoding: str, end: str, mark: str) -> bytes:
+        text = io.StringIO(newline="")
+        csv.writer(text, delimiter=mark, lineterminator=end).writerows(table)
+        return text.getvalue().encode(encoding, "replace")
+
+    cells = st.text(max_size=8) | st.sampled_from(["", "7", "1e400", "nan", "true", "=1+1", "a\rb", "[1]", "x" * 2000])
+    header = st.lists(st.sampled_from(COLUMNS) | cells, min_size=1, max_size=5).map(lambda names: ["text", *names])
+    table = st.tuples(header, st.lists(st.lists(cells, max_size=7), max_size=4)).map(
+        lambda found: [found[0], *found[1]]
+    )
+    tables = st.builds(
+        written, table, st.sampled_from(ENCODINGS), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(",,,;\t")
+    )
+    pieces = st.lists(st.sampled_from(TOKENS), max_size=30).map(lambda found: "".join(found).encode())
+    return st.one_of(tables, pieces.map(lambda rest: b"id,text\n" + rest), pieces, st.binary(max_size=300))
+
+
+def enter(case: Case) -> None:
+    """The file is read: items that can be written everywhere, or one message with file and line."""
+    path = Path("fuzzed.csv")
+    path.write_bytes(case)
+    named_or_writable(path, lambda: TextsDataset(str(path)).load())
+
+
+EXAMPLES: list[Case] = [
+    b"",
+    b"\n\n",
+    b"text\n",
+    b'"id";"text"\n1;a',
+    b"text\n" + b"a" * 200_000,
+    b"text\n" + b"a" * 11_000_000,
+    b'text\n"' + b"a\n" * 3_000_000,
+    b'text\n"' + b"a\n" * 6_000_000,
+    b"text\n" + b"," * 9_000_000,
+    b",".join(b"c%d" % n for n in range(10_000)) + b",text\n" + b"1," * 10_000 + b"a\n",
+    b"text,text\na,b\n",
+    b",text,\n0,a,\n",
+    b'text\n"a',
+    b'text\na"b"c\n"d"e\n',
+    b"text,id\na\nb,2,3\n",
+    b"text\ncaf\xe9\n",
+    "text\na\n".encode("utf-16"),
+    "text\na\n".encode("utf-16-le"),
+    b"text\na\0b\n",
+    b"text\ra\rb\r",
+    b'text,id\r\n"a\rb",1\n"c\r\nd",2\r',
+    b"\xef\xbb\xbftext\na\n",
+    b"a text without a header\nanother\n",
+    b"x" * 100_000 + b"\ny\n",
+    b"id,text\n=1+1,a\n'=1+1,b\n-5,c\n@x,d\n",
+    b"text,label\na,nan\nb,1e400\nc,1_0\nd,true\n",
+]

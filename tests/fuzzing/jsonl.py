@@ -1,0 +1,106 @@
+"""A file of JSON Lines as a dataset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.writable import named_or_writable
+from undogmatic.datasets.tabular import TextsDataset
+
+COLUMNS = (
+    "id",
+    "text",
+    "label",
+    "labels",
+    "condition",
+    "pair",
+    "inputs",
+    "parent",
+    "maker",
+    "metadata",
+    "label.a.b",
+    "x",
+)
+TOKENS = (
+    *(json.dumps(name) for name in COLUMNS),
+    *'{ } [ ] : , " \\ null true NaN -Infinity 1e400 7 0.5 "7" {} [] "=1+1" "../x" "\\ud800" "\\u0000" "a\\nb" '.split(
+        " "
+    ),
+    "\n",
+    "\r",
+    "1" * 400,
+    '{"text": "a"}',
+)
+odd = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(),
+    st.sampled_from(["", " ", "=1+1", "'=1", "-5", "nan", "1_0", "\0", "\ud800", "a\rb", "x" * 3000, 10**400, {}, []]),
+)
+values = st.recursive(
+    odd,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+rows = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), values, max_size=6)
+Case = bytes
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Rows with odd values, pieces of JSON in any order, and any bytes."""
+    whole = st.lists(rows.map(lambda row: {"text": "a"} | row), min_size=1, max_size=3)
+    written = whole.map(lambda found: "\n".join(map(json.dumps, found)).encode("utf-8", "surrogatepass"))
+    raw = whole.map(
+        lambda found: "\n".join(json.dumps(row, ensure_ascii=False) for row in found).encode("utf-8", "surrogatepass")
+    )
+    pieces = st.lists(st.sampled_from(TOKENS), max_size=20).map(lambda found: "".join(found).encode())
+    return st.one_of(
+        written, raw, pieces, st.binary(max_size=300), whole.map(lambda r: json.dumps(r[0]).encode("utf-16"))
+    )
+
+
+def enter(case: Case) -> None:
+    """The file is read: items that can be written everywhere, or one message with file and line."""
+    path = Path("fuzzed.jsonl")
+    path.write_bytes(case)
+    named_or_writable(path, lambda: TextsDataset(str(path)).load())
+
+
+EXAMPLES: list[Case] = [
+    b"",
+    b"\xef\xbb\xbf",
+    b'{"text": "caf\xe9"}',
+    '{"text": "a"}'.encode("utf-16"),
+    '{"text": "a"}'.encode("utf-16-le"),
+    b'{"text": "a\x00b"}',
+    b'{"text": "a\\u0000b"}',
+    b'{"text": "\\ud800"}',
+    b'{"text": "a", "x": {"\\ud800": 1}}',
+    b'{"text": "a", "label": ' + b"1" * 5000 + b"}",
+    b'{"text": "a", "label": 1e400}',
+    b'{"text": "a", "label": NaN}',
+    b'{"text": "a", "label": true}\n{"text": "b", "label": "7"}\n{"text": "c", "label": [7]}',
+    b'{"text": "a", "labels": [1], "label": 2}',
+    b'{"text": "a", "labels": {"overall": [1]}, "label": 2}',
+    b'{"text": "a", "labels": [1], "label.a": 2}',
+    b'{"text": "a", "inputs": [1]}',
+    b'{"text": "a", "text": "b"}',
+    b'{"text": "a", "x": ' + b"[" * 150 + b"]" * 150 + b"}",
+    b'{"text": "a", "x": ' + b"[" * 100_000,
+    b'{"text": "a", "x": [' + b"{}," * 300_000 + b"{}]}",
+    b'{"text": "a", "x": "' + b'\\"' * 300_000 + b"[" * 300_000,
+    b'{"id": "' + b"x" * 1_000_000 + b'", "text": "a"}',
+    b'{"id": "", "text": "a"}',
+    b'{"id": null, "text": "a"}',
+    b'{"id": true, "text": "a"}',
+    b'{"id": "a\\nb", "text": "a"}',
+    b'{"id": "../../x", "text": "a"}\n{"id": "=1+1", "text": "b"}\n{"id": "\'=1+1", "text": "c"}',
+    b'{"text": "a"}\r{"text": "b"}\r',
+    b'{"text": "a"}\r\n{"text": "b"}\n\n{"text": "c"}',
+    b'{"text": "' + b"a" * 11_000_000 + b'"}',
+]

@@ -1,0 +1,114 @@
+"""`undogmatic review import`: a filled sheet, and the labels that a run's folder holds already."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.fuzzing.csv import ENCODINGS
+from tests.fuzzing.jsonl import odd, values
+from tests.writable import named
+from undogmatic.errors import UndogmaticError
+from undogmatic.records import Rubric, Wording
+from undogmatic.review import labels, sheet
+from undogmatic.scale import NumericScale
+
+ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
+COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")
+RUBRIC = Rubric(
+    name="toy",
+    scale=NumericScale(minimum=0, maximum=100),
+    direction="higher_is_worse",
+    wordings={"en": Wording(definition="d", question="q")},
+)
+Case = tuple[str, bytes, str | None, str | None]
+"""The file's suffix, its bytes, --scale, --labeller."""
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Sheets as people fill them in, pieces of them, and any bytes; odd options."""
+
+    def table(rows: list[dict[str, str]], encoding: str, mark: str) -> tuple[str, bytes]:
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(COLUMNS), delimiter=mark, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+        return ".csv", text.getvalue().encode(encoding, "replace")
+
+    ids = st.sampled_from([*ITEMS, "''=1+1", "nobody", "", "x" * 5000])
+    cells = st.sampled_from(["", "7", "7,5", "1e400", "nan", "'5", "true", "-1", "0.5", "a\rb"]) | st.text(max_size=6)
+    row = st.fixed_dictionaries({"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]})
+    tables = st.builds(table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t"))
+    objects = st.fixed_dictionaries(
+        {"item_id": ids | odd, "label": values}, optional={name: values for name in COLUMNS[2:]}
+    )
+    lines = st.lists(objects, max_size=4).map(
+        lambda rows: (".jsonl", "\n".join(map(json.dumps, rows)).encode("utf-8", "replace"))
+    )
+    raw = st.tuples(st.sampled_from([".csv", ".jsonl"]), st.binary(max_size=200))
+    scales = st.none() | st.sampled_from(["0-10", "10-0", "0-" + "9" * 400, "a", "0--5", "-5--1"]) | st.text(max_size=5)
+    names = st.none() | st.sampled_from(["ana", "", "=x", "a\nb", "\ud800", "x" * 3000])
+    return st.builds(lambda file, scale, who: (*file, scale, who), tables | tables | lines | raw, scales, names)
+
+
+def enter(case: Case) -> None:
+    """Labels are added, and read back as they were; or one message names the file or the option."""
+    suffix, content, scale, labeller = case
+    path, folder = Path(f"fuzzed{suffix}"), Path("run")
+    folder.mkdir(exist_ok=True)
+    (folder / labels.FILE).unlink(missing_ok=True)
+    path.write_bytes(content)
+    try:
+        ends = None if scale is None else labels.Scale.parse(scale)
+    except UndogmaticError as error:
+        named(error, "--scale")
+        return
+    try:
+        source, rows = sheet.read(str(path), ("item_id", "label"))
+        checked = labels.check(
+            str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], scale=ends, labeller=labeller, revise=False
+        )
+    except UndogmaticError as error:
+        named(error, path)
+        return
+    labels.append(folder, checked.new)
+    found = labels.read(folder)
+    assert found == checked.new
+    assert {one.item_id for one in found} <= ITEMS.keys()
+    assert all(0 <= one.label <= 100 for one in found)
+    (folder / labels.FILE).write_bytes(content)  # and as what a folder holds already
+    try:
+        labels.read(folder)
+    except UndogmaticError as error:
+        named(error, folder / labels.FILE)
+
+
+def _csv(*rows: str) -> bytes:
+    return "\n".join(("item_id,label,queue", *rows)).encode()
+
+
+EXAMPLES: list[Case] = [
+    (".csv", b"", None, None),
+    (".csv", _csv("a,50,"), "0-" + "9" * 400, None),
+    (".csv", _csv("a,50,"), None, "\ud800"),
+    (".csv", _csv("a,50,"), None, "x" * 5000),
+    (".csv", _csv("=1+1,1,q", "'=1+1,2,q", "''=1+1,99,q", "'a,3,"), "0-100", None),
+    (".csv", _csv("a," + "9" * 5000 + ","), None, None),
+    (".csv", _csv('a,"' + "9" * 300_000 + '",'), None, None),
+    (".csv", _csv("x" * 1_000_000 + ",5,"), None, None),
+    (".csv", _csv("a,50,", "a,60,"), None, None),
+    (".csv", "item_id,label\né,5\n".encode("latin-1"), None, None),
+    (".csv", "item_id,label\na,5\n".encode("utf-16"), None, None),
+    (".csv", b"item_id,label\na,5\0\n", None, None),
+    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 100_000, None, None),
+    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 90 + b"]" * 90 + b"}", None, None),
+    (".jsonl", b'{"item_id": ["a"], "label": {"b": 1}}', None, None),
+    (".jsonl", b'{"item_id": "a", "label": [' + b"1," * 100_000 + b"1]}", None, None),
+    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": {"x": 1}, "comment": [1], "queue": 7}', None, None),
+    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": "a\\nb"}', None, None),
+    (".jsonl", b"\x80\x04\x95", None, None),
+]

@@ -1,0 +1,101 @@
+"""The texts that `undogmatic score` is given: on standard input, as `--input`, in `@FILE`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.fuzzing.labels import RUBRIC
+from tests.writable import named, writable
+from undogmatic.api import _item
+from undogmatic.cli import main
+from undogmatic.cli.score import _read
+from undogmatic.errors import UndogmaticError
+
+Case = tuple[str, bytes | None, tuple[str, ...]]
+"""The text or "" for none, what is on standard input (None: it is closed) and in fuzzed.txt, the words of --input."""
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Bytes in any encoding; names and words of any kind."""
+    content = (
+        st.none() | st.binary(max_size=100) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace"))
+    )
+    words = st.sampled_from(
+        [
+            "text=-",
+            "text=@fuzzed.txt",
+            "text=@",
+            "text=@.",
+            "text=@/dev/null",
+            "text=@~nobody/x",
+            "text=@\0",
+            "text=",
+            "=",
+            "text",
+        ]
+    )
+    return st.tuples(
+        st.sampled_from(["", "-", "a"]) | st.text(max_size=8),
+        content,
+        st.lists(words | st.text(max_size=8), max_size=2).map(tuple),
+    )
+
+
+@contextmanager
+def _standing_in(content: bytes | None) -> Iterator[None]:
+    before = sys.stdin
+    sys.stdin = None if content is None else io.TextIOWrapper(io.BytesIO(content))
+    try:
+        yield
+    finally:
+        sys.stdin = before
+
+
+def enter(case: Case) -> None:
+    """A text that can be judged and written, or one message."""
+    text, content, inputs = case
+    Path("fuzzed.txt").write_bytes(content or b"")
+    given = Namespace(file=None, input=list(inputs))
+    with _standing_in(content):
+        try:
+            _, texts = _read(given, None if inputs else text, RUBRIC)
+            writable([_item(1, texts[0], RUBRIC)])
+        except UndogmaticError as error:
+            named(error, None)
+        words = ["score", *(word for one in inputs for word in ("--input", one)), text]
+        if any("\ud800" <= c <= "\udfff" for word in words for c in word):
+            try:
+                main(words)
+            except SystemExit as stopped:
+                assert stopped.code == 2
+            else:
+                raise AssertionError("a word that is not UTF-8 was taken")
+
+
+EXAMPLES: list[Case] = [
+    ("-", None, ()),
+    ("-", b"", ()),
+    ("-", b"caf\xe9", ()),
+    ("-", "café".encode("utf-16"), ()),
+    ("-", b"a\0b", ()),
+    ("-", b"a" * 11_000_000, ()),
+    ("\udce9", b"", ()),
+    ("a\0b", b"", ()),
+    ("", b"", ()),
+    ("", b"\xe9", ("text=@fuzzed.txt",)),
+    ("", b"x", ("text=@/dev/zero",)),
+    ("", b"x", ("text=@~nobody/x",)),
+    ("", b"x", ("text=@" + "x" * 5000,)),
+    ("", b"x", ("text=@\0",)),
+    ("", b"x", ("text=-", "text=-")),
+    ("", b"x", ("=x",)),
+    ("", b"x", ("nobody=" + "x" * 100_000,)),
+    ("", b"x", ("x" * 100_000,)),
+]

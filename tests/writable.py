@@ -1,0 +1,53 @@
+"""What a door owes: items that every later file takes, or one message that names the file."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from undogmatic import files
+from undogmatic.errors import UndogmaticError
+from undogmatic.outside import json_value
+from undogmatic.records import Item, items_digest
+
+LONGEST_MESSAGE = 2000
+
+
+def named(error: UndogmaticError, path: Path | str | None) -> None:
+    """A message of bounded length that names the file, and an exit status of our own."""
+    said = str(error)
+    assert error.exit_status in (2, 3), (error.exit_status, said)
+    assert path is None or str(path) in said, said
+    assert said.strip() and len(said) < LONGEST_MESSAGE, said
+    said.encode("utf-8", "backslashreplace")
+
+
+def named_or_writable(path: Path, read: Callable[[], Sequence[Item]]) -> None:
+    """Read items; they can be written, or the message names the file."""
+    try:
+        items = read()
+    except UndogmaticError as error:
+        named(error, path)
+    else:
+        writable(items)
+
+
+def writable(items: Sequence[Item]) -> None:
+    """Items come back as they were from a journal's JSON and from CSV."""
+    items_digest(items)
+    for item in items:
+        line = item.model_dump_json().encode("utf-8")
+        assert b"\n" not in line
+        again = Item.model_validate(json_value(line))
+        assert again.form() == item.form()
+        json.dumps(item.form(), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        assert len(item.id) <= 1000 and item.id.isprintable() >= item.id.isascii()
+        float("nan" if item.label is None else item.label)
+    frame = pd.DataFrame({"item_id": [i.id for i in items], "text": [i.text for i in items], "n": range(len(items))})
+    back = pd.read_csv(io.StringIO(files.csv(frame), newline=""), dtype="str", keep_default_na=False)
+    assert [files.as_written(cell) for cell in back["item_id"]] == [item.id for item in items]
+    assert [files.as_written(cell) for cell in back["text"]] == [item.text for item in items]
