@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -100,10 +101,10 @@ def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str,
 
 def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
     names = "abcdefghij"
-    words = [f"+{one}=[{','.join(['${' + two + '}'] * 10)}]" for one, two in zip(names, names[1:], strict=False)]
+    words = [f"+{one}=[{','.join(['${' + two + '}'] * 10)}]" for one, two in itertools.pairwise(names)]
     with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
         compose_config([*WORDS, *words, "+j=1"])
-    text = [f"+{one}=" + ("${" + two + "}") * 10 for one, two in zip(names, names[1:], strict=False)]
+    text = [f"+{one}=" + ("${" + two + "}") * 10 for one, two in itertools.pairwise(names)]
     with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
         compose_config([*WORDS, *text, "+j=1"])
 
