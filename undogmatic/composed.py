@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.errors import HydraException
 from omegaconf import Container, DictConfig, ListConfig, Node
 from omegaconf.errors import OmegaConfBaseException
 
@@ -66,7 +67,7 @@ def _load_checked(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> DictC
             "deeply."
         ) from None
     except OSError as error:  # the name of an option that no file can bear
-        if not ours:
+        if not ours or isinstance(error, HydraException):
             raise
         raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
     if ours:

@@ -317,5 +317,6 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
             lines.append(f"`{key}` is required. Set it with `{key}=...`.")
         else:
             message = problem["msg"].removeprefix("Value error, ")
+            message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
             lines.append(f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}.")
     return "\n".join(lines)
