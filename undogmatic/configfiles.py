@@ -7,6 +7,7 @@ speak to Hydra, which would import and call what it is told to before our own al
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -48,6 +49,11 @@ class GroupFiles(FileConfigSource):
             if (conf_folder() / self._normalize_file_name(config_path)).is_file():
                 _check_place(node, config_path, header.get("package"), shown)
         return ConfigResult(self.provider, f"{self.scheme()}://{self.path}", _config(node, shown), header)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A launcher's worker composes its job's config: the check of what is composed comes with the files."""
+        importlib.import_module("undogmatic.searchpath")
+        self.__dict__.update(state)
 
     @property
     def shipped(self) -> bool:
