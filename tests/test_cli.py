@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stub_server import KEY, StubServer
 from undogmatic.cli import main
 from undogmatic.paths import data_folder
 
@@ -87,38 +88,68 @@ def test_a_run_with_a_mistake_ends_without_a_traceback(tmp_path: Path, words: li
     assert "Traceback" not in done.stdout + done.stderr
 
 
-@pytest.mark.local_model
-def test_a_killed_run_resumes_to_the_same_scores(tmp_path: Path) -> None:
-    """kill -9 in the middle, then the same command with run.resume: same scores, nothing judged twice."""
-    words = ["undogmatic.run", "run.limit=24", "analysis=none", "tracking=none", "engine.cache=false"]
-    whole = command(*words, "hydra.run.dir=whole", folder=tmp_path)
-    assert whole.returncode == 0, whole.stderr
-    environment = os.environ | {"PYTHONPATH": str(data_folder().parent)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", *words, "hydra.run.dir=cut"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    journal = tmp_path / "cut" / "judgments.jsonl"
-    deadline = time.monotonic() + 120
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 5):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = journal.read_bytes().count(b"\n")
-    assert before < 24
-    resumed = command(*words, "run.resume=cut", folder=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
-    assert len(journal.read_text().splitlines()) == 24
+def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path) -> None:
+    """SIGTERM, then `run.resume`; meanwhile nobody else may; kill -9, then again: same scores, nothing judged twice."""
+    with StubServer(latency=0.03) as stub:
+        words = ["undogmatic.run", "model=gpt", f"model.api_base={stub.url}/v1", "run.limit=24", "analysis=none"]
+        words += ["tracking=none", "engine.cache=false", "engine.concurrency=1"]
+        folder, journal = tmp_path / "cut", tmp_path / "cut" / "judgments.jsonl"
+
+        def start(lines: int, *more: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *words, *more],
+                cwd=tmp_path,
+                env=os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            deadline = time.monotonic() + 120
+            while not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.005)
+            return process
+
+        terminated = start(3, "hydra.run.dir=cut")
+        terminated.send_signal(signal.SIGTERM)
+        said = terminated.communicate()[1]
+        assert terminated.returncode == 143
+        assert said.endswith("interrupted: continue with the same command and run.resume=cut\n"), said
+
+        killed = start(8, "run.resume=cut")
+        killed.send_signal(signal.SIGSTOP)
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        second = command(*words, "run.resume=cut", folder=tmp_path, OPENAI_API_KEY=KEY)
+        assert second.returncode == 2
+        assert second.stderr.startswith("error: another process is at work in cut.")
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        killed.kill()
+        killed.communicate()
+        assert journal.read_bytes().count(b"\n") < 24
+
+        resumed = command(*words, "run.resume=cut", folder=tmp_path, OPENAI_API_KEY=KEY)
+        assert resumed.returncode == 0, resumed.stderr
+        assert len(journal.read_text().splitlines()) == 24
+        whole = command(*words, "hydra.run.dir=whole", folder=tmp_path, OPENAI_API_KEY=KEY)
+        assert whole.returncode == 0, whole.stderr
     columns = slice(0, 6)  # `seconds` differs from run to run
     table = [
         [line.split(",")[columns] for line in (tmp_path / name / "scores.csv").read_text().splitlines()]
         for name in ("whole", "cut")
     ]
     assert table[0] == table[1]
+
+
+def test_whoever_reads_what_is_printed_may_go_away(tmp_path: Path) -> None:
+    words = f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
+    environment = os.environ | {"PYTHONPATH": str(data_folder().parent)}
+    for shell, status in ((f"{words} hydra.run.dir=a 2>&1 | true", 0), (f"{words} hydra.run.dir=b >/dev/full", 3)):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (status, 0, 0)
+    assert json.loads((tmp_path / "a" / "run.json").read_text())["status"] == "finished"
+    assert "stdout cannot be written" in done.stderr
 
 
 def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ def tell(error: BaseException) -> tuple[str, int]:
     if isinstance(error.__cause__, OSError):  # which a library has reworded
         error = error.__cause__
     if isinstance(error, OSError):
-        said = f"{error.filename or 'a file'}: {error.strerror or error}"
+        said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
         return said, StorageError.exit_status if error.errno in _DISK else 2
     first = (str(error).splitlines() or [""])[0]
     said = f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -183,7 +183,7 @@ def _damage(path: Path, case: Case) -> None:
 
 def _other_value(before: bytes, case: Case) -> bytes:
     """The JSON (or its last line) with one value replaced by another one, of whichever kind."""
-    *lines, last = before.splitlines() if case.file.endswith("l") else [before]
+    *lines, last = (before.splitlines() or [b""]) if case.file.endswith("l") else [before]
     try:
         found = json.loads(last)
     except ValueError:

@@ -21,6 +21,7 @@ from undogmatic.records import OVERALL, Cost, Rubric, Verdict
 from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
+_OF_ITEMS = set("unit score truth error right uncertainty confidence inside width interval_score".split())
 Status = Literal["finished", "stopped", "failed"]
 
 
@@ -189,7 +190,8 @@ def _metrics(
 def _scores(folder: RunFolder, voice: tuple[str, str], payer: tuple[str, str], costs: pd.DataFrame) -> pd.DataFrame:
     read, labels = folder.scores(*voice), folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
-    read["seconds"] = folder.scores(*payer)["seconds"].mask(read.index.isin(cached))
+    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
+    read["seconds"] = seconds.mask(seconds.index.isin(cached))
     if labels is not None:
         read = read.join(labels["label"])
     return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
@@ -197,4 +199,11 @@ def _scores(folder: RunFolder, voice: tuple[str, str], payer: tuple[str, str], c
 
 def _items(folder: RunFolder, part: str) -> pd.DataFrame:
     name = ITEMS.format(name=f"{part}.calibration" if part else "calibration")
-    return folder.table(name).set_index("item_id") if folder.has(name) else pd.DataFrame()
+    if not folder.has(name):
+        return pd.DataFrame()
+    found = folder.table(name).set_index("item_id")
+    lacking = sorted(_OF_ITEMS - set(found.columns))
+    if lacking or not found.index.is_unique:
+        why = f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it"
+        raise DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
+    return found

@@ -1,0 +1,84 @@
+"""A run that is killed (SIGKILL) at random moments, report and MLflow included, and resumed: are its tables the same?
+
+    python -m benchmarks.kills [--kills 20] [--seed 0]
+
+Asks a local server that takes some time for each answer, so that most moments lie in the judging. Prints where each
+kill fell, and whether scores and metrics are those of a run that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.stub_server import KEY, StubServer
+from tests.test_faults import results
+
+TEXTS = 40
+
+
+def main() -> None:
+    """Parse the options, kill and resume."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    draw = random.Random(given.seed)
+    place = Path(tempfile.mkdtemp())
+    try:
+        with StubServer(latency=0.1) as stub:
+            words = ["model=gpt", f"model.api_base={stub.url}/v1", f"run.limit={TEXTS}", "analysis=none"]
+            words += ["engine.cache=false", "engine.concurrency=4"]
+            began = time.perf_counter()
+            assert _run(place, [*words, "hydra.run.dir=whole"]) == 0
+            lasts = time.perf_counter() - began
+            expected = _comparable(place / "whole")
+            print(f"undisturbed: {lasts:.1f} s")
+            bad = 0
+            for number in range(given.kills):
+                folder = place / f"cut{number}"
+                moment = draw.uniform(0.1, 1.0) * lasts
+                _run(place, [*words, f"hydra.run.dir={folder.name}"], moment)
+                judged = folder / "judgments.jsonl"
+                before = judged.read_bytes().count(b"\n") if judged.exists() else 0
+                there = (folder / "run.json").is_file()
+                status = _run(place, [*words, f"run.resume={folder.name}" if there else f"hydra.run.dir={folder.name}"])
+                same = status == 0 and _comparable(folder) == expected
+                bad += not same
+                print(f"killed after {moment:4.1f} s, {before:2d} judged: {'same' if same else f'DIFFERS ({status})'}")
+            print(f"{given.kills} kills, {bad} with other tables")
+    finally:
+        shutil.rmtree(place)
+
+
+def _comparable(folder: Path) -> object:
+    """Scores, metrics but those of calls (an answer under way when the kill came is asked for again), items judged."""
+    scores, metrics, judged = results(folder)
+    return scores, {k: v for k, v in metrics.items() if "token" not in k and "calls" not in k}, sorted(judged)
+
+
+def _run(place: Path, words: list[str], killed_after: float | None = None) -> int:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OPENAI_API_KEY": KEY}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "undogmatic.run", *words],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return process.wait(killed_after)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+if __name__ == "__main__":
+    main()
