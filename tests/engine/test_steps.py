@@ -148,7 +148,7 @@ def test_items_of_one_id_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_what_is_no_step_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"`steps\[0\]._target_` is .* which is no undogmatic.steps.base.Step"):
+    with pytest.raises(ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.steps.base.Step"):
         Recipe(config({"_target_": "undogmatic.models.patterns.PatternsModel"})).build()
 
 
