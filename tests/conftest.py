@@ -36,6 +36,14 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytes
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n 2 --dist loadgroup` one worker alone gets all tests of the embedded model, which takes both cores."""
+    for item in items:
+        if item.get_closest_marker("local_model") is not None:
+            item.add_marker(pytest.mark.xdist_group("local_model"))
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "data"
 _UNREAD = "no reference data: "
 
