@@ -137,15 +137,15 @@ def fence(text: str) -> str:
 
 
 def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
-    return str(_environment(escape).get_template(template).render(document=document))
+    return str(_environment(escape, TEMPLATES).get_template(template).render(document=document))
 
 
 @functools.cache
-def _environment(escape: Callable[[str], str]) -> Any:
+def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

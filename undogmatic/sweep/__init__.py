@@ -14,7 +14,6 @@ import json
 import os
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
-from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, as_typed, note_status
+from undogmatic.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, as_typed, in_full, note_status, say, tell
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.guard import check_config, guard_worker
 from undogmatic.overrides import ours
@@ -61,13 +60,11 @@ class SweepCallback(Callback):
         atexit.unregister(_abandoned)
         try:
             _finish(config, Path(os.environ[SWEEP_FOLDER]), os.environ.get(SWEEP_RUN))
-        except UndogmaticError as error:
-            print(f"error: {error}", file=sys.stderr)
-            note_status(error.exit_status)
-        except Exception:
-            # Hydra would turn it into a warning and exit with 0.
-            traceback.print_exc()
-            note_status(70)
+        except Exception as error:  # Hydra would turn it into a warning and exit with 0
+            message, status = tell(error)
+            say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+            in_full(error)
+            note_status(status)
         finally:
             os.environ.pop(SWEEP_FOLDER, None)
             os.environ.pop(SWEEP_RUN, None)
@@ -144,8 +141,10 @@ def _abandoned(config: DictConfig) -> None:
     """The command ends in the middle of a sweep (Ctrl-C, a job that cannot be composed): close its parent run."""
     try:
         _tracker(config).close_sweep(os.environ.get(SWEEP_RUN), "KILLED")
-    except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # once more: then it stays open
+        pass
+    except Exception as error:
+        say(f"error: {tell(error)[0]}")
 
 
 def _tracker(config: DictConfig) -> Any:

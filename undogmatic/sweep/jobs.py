@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from undogmatic.analyses.base import part_names
+from undogmatic.analyses.calibration import ITEMS as CALIBRATED
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.outside import read_text
@@ -21,7 +22,6 @@ from undogmatic.records import OVERALL, Cost, Rubric, Verdict
 from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
-_OF_ITEMS = set("unit score truth error right uncertainty confidence inside width interval_score".split())
 Status = Literal["finished", "stopped", "failed"]
 
 
@@ -202,7 +202,7 @@ def _items(folder: RunFolder, part: str) -> pd.DataFrame:
     if not folder.has(name):
         return pd.DataFrame()
     found = folder.table(name).set_index("item_id")
-    lacking = sorted(_OF_ITEMS - set(found.columns))
+    lacking = sorted({*CALIBRATED} - {"item_id", *found.columns})
     if lacking or not found.index.is_unique:
         why = f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it"
         raise DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
