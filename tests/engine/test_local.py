@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from tests.conftest import FakeChat, good_answer
+from undogmatic.claim import LOCK
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
@@ -165,5 +167,5 @@ def test_a_resumed_run_goes_on_with_the_budget_it_had_left(bench: Bench, tmp_pat
 
 
 def test_two_processes_cannot_write_one_journal(bench: Bench, tmp_path: Path) -> None:
-    with Journals(tmp_path), pytest.raises(ConfigError, match="another process is writing"):
+    with FileLock(tmp_path / LOCK), pytest.raises(ConfigError, match="another process is at work in"):
         bench.run(tmp_path)

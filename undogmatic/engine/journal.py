@@ -8,12 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from filelock import FileLock, Timeout
 from pydantic_core import PydanticSerializationError
 
+from undogmatic.claim import held
 from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
-from undogmatic.errors import ConfigError, StorageError
-from undogmatic.files import Log, make_folder
+from undogmatic.files import Log
 from undogmatic.outside import LINE_BYTES, without_halves
 from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Call, Cost, Failure, Item, Judgment, Key, Made
 from undogmatic.runfolder import JOURNAL, read_records
@@ -70,16 +69,6 @@ class Journal(Generic[R]):
 
     def __enter__(self) -> Journal[R]:
         if self.path is not None:
-            make_folder(self.path.parent)
-            self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                raise ConfigError(
-                    f"another process is writing {self.path}; wait for it, or leave run.resume out to start anew."
-                ) from None
-            except OSError as error:
-                raise StorageError(f"{self.path} cannot be written ({error.strerror or error}).") from None
             self._log = Log(self.path).__enter__()
         return self
 
@@ -88,10 +77,7 @@ class Journal(Generic[R]):
     ) -> None:
         log, self._log = self._log, None
         if log is not None:
-            try:
-                log.__exit__(kind, error, trace)
-            finally:
-                self._lock.release()
+            log.__exit__(kind, error, trace)
 
 
 class Journals:
@@ -104,6 +90,7 @@ class Journals:
     """
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = ()) -> None:
+        self.folder = folder
         self.judgments = Journal(folder / JOURNAL if folder is not None else None, Judgment)
         self.steps = tuple(steps)
         self.made = {
@@ -161,6 +148,8 @@ class Journals:
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:
+            if self.folder is not None:
+                opened.enter_context(held(self.folder))
             opened.enter_context(self.judgments)
             for journal in self.made.values():
                 opened.enter_context(journal)
