@@ -82,3 +82,62 @@ def test_an_import_upward_is_seen(source: str, count: int) -> None:
 def test_no_module_is_too_long() -> None:
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in _modules().items()}
     assert not {name: n for name, n in lengths.items() if n > LONGEST}
+
+
+DOORS = {"outside", "files"}
+"""Who reads what comes from outside, and who writes to disk; nobody else does, but for"""
+PAST_THE_DOORS = {
+    "command": "closes streams",
+    "configfiles": "reads a file of the package",
+    "datasets.rows": "looks for keys that come twice in what was read already",
+    "engine.ledger": "cuts a torn line off",
+    "engine.replay": "reads what it has just written",
+    "models.cache": "makes the database's file its owner's before SQLite opens it",
+    "models.gguf_file": "hashes and joins files of 250 MB in pieces",
+    "models.prices": "reads a file of litellm's",
+    "readouts.adapter": "tells whether a text is JSON at all",
+    "readouts.probe_file": "hands a file that it has measured to safetensors",
+    "report.document": "reads a picture that it has drawn",
+    "report.figures": "draws into memory",
+    "review.labels": "looks at the last byte of a file",
+    "runfolder": "hands a text that was read to pandas",
+    "tracking.store": "makes the database's file its owner's, and reads files of MLflow's",
+    "tracking.tracker": "reads what pandas has just written",
+}
+METHODS = (
+    "open read_text read_bytes write_text write_bytes savefig to_csv to_parquet read_csv read_parquet fdopen mkstemp"
+).split()
+FUNCTIONS = (
+    "open safe_open from_json dotenv_values json.load json.loads yaml.load yaml.safe_load OmegaConf.load pickle.load "
+    "pickle.loads np.load joblib.load"
+).split()
+OURS = {"RunFolder", "Manifest", "files"}
+"""What has a method of such a name and reads or writes at a door."""
+
+
+def _past_the_doors(source: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            owner, _, name = called.rpartition(".")
+            if called in FUNCTIONS or (owner and name in METHODS and owner not in OURS):
+                found.append(called)
+    return found
+
+
+def test_files_are_read_and_written_at_their_doors() -> None:
+    found = {
+        name.removeprefix("undogmatic."): past
+        for name, path in _modules().items()
+        if (past := _past_the_doors(path.read_text(encoding="utf-8")))
+    }
+    assert found.keys() - DOORS - PAST_THE_DOORS.keys() == set(), found
+    assert PAST_THE_DOORS.keys() <= found.keys(), "no longer needed here"
+
+
+@pytest.mark.parametrize(
+    "source", ["json.loads(x)", "open('f')", "path.read_text()", "yaml.safe_load(x)", "frame.to_csv('x')"]
+)
+def test_a_way_past_the_doors_is_seen(source: str) -> None:
+    assert _past_the_doors(source)
