@@ -32,7 +32,7 @@ def results(folder: Path) -> tuple[list[dict[str, str]], dict[str, float], list[
     with (folder / "scores.csv").open(encoding="utf-8") as file:
         scores = [{k: v for k, v in row.items() if k not in CLOCKS} for row in csv.DictReader(file)]
     metrics = json.loads((folder / "metrics.json").read_text())
-    judged = [json.loads(line)["item_id"] for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    judged = sorted(json.loads(line)["item_id"] for line in (folder / "judgments.jsonl").read_text().splitlines())
     return scores, {k: v for k, v in metrics.items() if k not in CLOCKS}, judged
 
 

@@ -31,7 +31,6 @@ SECRET_TEXT = "o texto que ninguém de fora deve ler"
 
 pytestmark = [
     # MLflow's own queries use an option that SQLAlchemy 2.1 deprecates.
-    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated"),
 ]
 
 

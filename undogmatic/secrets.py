@@ -47,8 +47,9 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _KNOWN = re.compile(
     r"""(?<![A-Za-z0-9])(?:
-    sk-(?=[\w-]*\d)[\w-]{16,} | (?:sk|pk|rk)_(?:live|test)_\w{10,} | hf_\w{16,} | gh[opsur]_\w{20,} | github_pat_\w{20,}
-    | glpat-[\w-]{16,} | AIza[\w-]{30,} | xox[abeprs]-[\w-]{10,} | eyJ[\w-]{10,}\.[\w-]{5,}(?:\.[\w-]*)?
+    sk-(?=[\w-]{0,200}\d)[\w-]{16,} | (?:sk|pk|rk)_(?:live|test)_\w{10,} | hf_\w{16,} | gh[opsur]_\w{20,}
+    | github_pat_\w{20,} | glpat-[\w-]{16,} | AIza[\w-]{30,} | xox[abeprs]-[\w-]{10,}
+    | eyJ[\w-]{10,1000}\.[\w-]{5,}(?:\.[\w-]*)?
     | (?:AKIA|ASIA)[0-9A-Z]{16} | gsk_\w{20,} | r8_\w{20,} | dapi[0-9a-f]{32} | xai-[\w-]{20,} | pplx-[\w-]{20,}
     | nvapi-[\w-]{20,} | ya29\.[\w-]{20,} | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[^-]*-----|$)
     )""",
@@ -57,7 +58,7 @@ _KNOWN = re.compile(
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _RUN = re.compile(r"[A-Za-z0-9]{16,}")
 _ADDRESS = re.compile(
-    r"""(?P<scheme>[A-Za-z][\w+.-]*)://
+    r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,40})://
     (?:(?P<user>[^\s/@:"'<>]*:(?!\d+(?:[/?\#]|$))[^\s@"'<>]*|[^\s/@?\#"'<>]*)@)?
     (?P<host>[^\s/?\#]*) (?P<path>[^\s?\#]*) (?:\?(?P<query>[^\s\#]*))? (?:\#(?P<fragment>\S*))?""",
     re.VERBOSE,

@@ -22,6 +22,11 @@ from undogmatic.report.words import visible
 Build = Callable[..., FinishedRun]
 
 
+def name(text: str) -> str:
+    """The text as an id may be: on one line, without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def written(run: FinishedRun) -> tuple[str, str]:
     """report.md and the words of report.html."""
     report.write(run)
@@ -117,9 +122,10 @@ def _failed(n: int, kind: str) -> tuple[Item, Failure]:
 
 def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) -> None:
     outcomes = [
-        (Item(id=f"{n}{h}", text=h, condition=h), verdict(10.0 * n, rationale=h)) for n, h in enumerate(HOSTILE[:10])
+        (Item(id=f"{n}{name(h)}", text=h, condition=name(h)), verdict(10.0 * n, rationale=h))
+        for n, h in enumerate(HOSTILE[:10])
     ]
-    outcomes += [(Item(id=h, text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE]  # type: ignore[misc]
+    outcomes += [(Item(id=name(h), text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE]  # type: ignore[misc]
     run = finished(outcomes, [], asked=[asked("```\n".join(HOSTILE))], model_name=HOSTILE[0])
     _, shown = written(run)
     for text in HOSTILE:

@@ -15,7 +15,6 @@ from undogmatic.review import labels
 from undogmatic.review.commands import export, import_from_mlflow, import_labels
 
 
-@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 class TestFromMlflow:
     @pytest.fixture
     def note(self, logged: str) -> dict[str, str]:

@@ -162,8 +162,8 @@ class TestMemory:
         u, e = two_columns(5000, seed=1).T
         risk = selective.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
         caught = review.review_curve(u, e, np.random.default_rng(0), n_resamples=20)
-        assert risk.coverage.size == ordering.MOST_POINTS
-        assert caught.budget.size == ordering.MOST_POINTS + 1
+        assert risk.coverage.size == ordering.MOST_PLACES
+        assert caught.budget.size == ordering.MOST_PLACES + 1
         assert (caught.budget[0], caught.budget[-1], risk.coverage[-1]) == (0, 5000, 1)
         # What is kept is what the whole curve has there.
         order = np.argsort(-e, kind="stable")

@@ -97,7 +97,7 @@ class HostedModel(Model):
 
         This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError.
         """
-        send = functools.partial(self._send, payload)
+        send = functools.partial(self.send, payload)
         data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
         with reading(data):
             return read(data)
@@ -113,7 +113,8 @@ class HostedModel(Model):
         """Whether the server says what each call cost."""
         return False
 
-    async def _send(self, payload: dict[str, Any]) -> Reply:
+    async def send(self, payload: dict[str, Any]) -> Reply:
+        """One request and what came back. A model that is reached otherwise than by HTTP has its own."""
         with reading(None):
             data = await self._client.post(payload)
         with reading(data):

@@ -33,7 +33,7 @@ class InProcessChat(ChatModel):
         self._path, self._threads, self._context, self._lock = path, threads, context, lock
         self._server: Any = None
 
-    async def _send(self, payload: dict[str, Any]) -> Reply:
+    async def send(self, payload: dict[str, Any]) -> Reply:
         data = await asyncio.to_thread(self._ask, payload)
         if "error" in data:  # llama.cpp reports failures as ordinary answers
             error = data["error"]

@@ -11,8 +11,8 @@ from undogmatic.stats.resampling import Index
 Groups = Sequence[object] | ArrayLike
 Array = NDArray[np.float64]
 
-MOST_POINTS = 1000
-"""Points of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
+MOST_PLACES = 1000
+"""Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
 50,000 items would take 400 MB, and no page shows more."""
 
 
@@ -59,6 +59,6 @@ def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resampl
     return units.draws(rng, n_resamples)
 
 
-def points(n: int) -> Index:
-    """Numbers of items, from 0 to n, at which a curve is kept; see MOST_POINTS."""
-    return np.unique(np.round(np.linspace(0, n, min(n, MOST_POINTS) + 1)).astype(np.intp))
+def places(n: int) -> Index:
+    """Numbers of items, from 0 to n, at which a curve is kept; see MOST_PLACES."""
+    return np.unique(np.round(np.linspace(0, n, min(n, MOST_PLACES) + 1)).astype(np.intp))

@@ -20,7 +20,7 @@ from undogmatic.stats.resampling import Index, OfDraws
 class ReviewCurve(NamedTuple):
     """Share of all error caught when `budget` items are reviewed, shape (k,) each, budget 0 to n_items.
 
-    Every budget of up to 1000 items has its point; of more items, 1001 budgets are kept (`ordering.MOST_POINTS`).
+    Every budget of up to 1000 items has its point; of more items, 1001 budgets are kept (`ordering.MOST_PLACES`).
 
     `guided` reviews the least sure first, `oracle` the worst first. `random` is the exact expectation of random
     review and `random_low` to `random_high` its band: from the hypergeometric distribution where errors are all 0 or
@@ -71,7 +71,7 @@ def review_curve(
     if not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
     n = u.size
-    budget = ordering.points(n)
+    budget = ordering.places(n)
     share, caught = budget / n, _caught(u, e)
     drawn = [
         # A resample without error has nothing to catch; it is drawn as the diagonal, which claims no gain.

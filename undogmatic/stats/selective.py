@@ -21,7 +21,7 @@ from undogmatic.stats.resampling import Index, OfDraws
 class RiskCoverage(NamedTuple):
     """Mean error (`risk`) of the surest share (`coverage`) of items, shape (k,) each, coverage 1/n to 1.
 
-    Each of up to 1000 items has its point; of more, 1000 are kept (`ordering.MOST_POINTS`).
+    Each of up to 1000 items has its point; of more, 1000 are kept (`ordering.MOST_PLACES`).
 
     `low` to `high` is the pointwise bootstrap band of `risk`; `oracle` is the risk with errors themselves as the
     uncertainty, which no other goes below.
@@ -104,7 +104,7 @@ def risk_coverage(
     """
     u, e = ordering.pair(uncertainty, error)
     checks.share(level, "level")
-    kept = ordering.points(u.size)[1:]
+    kept = ordering.places(u.size)[1:]
     grid, risk = kept / u.size, _risk(u, e)
     drawn = [
         np.interp(grid, np.arange(1, own.size + 1) / own.size, own)
