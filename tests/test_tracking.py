@@ -29,10 +29,6 @@ from undogmatic.tracking.hide import redact_judgment, redacted
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
 SECRET_TEXT = "o texto que ninguém de fora deve ler"
 
-pytestmark = [
-    # MLflow's own queries use an option that SQLAlchemy 2.1 deprecates.
-]
-
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:

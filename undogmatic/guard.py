@@ -35,7 +35,7 @@ _OWN = frozenset({"model", "tracking", "engine"})
 """The sections whose keys are ours, so that a secret's name there is a mistake; `extra` in them is the server's."""
 _THEIRS = frozenset({"extra", "options", "rubric", "prompt", "wordings", "texts"})
 _WORD = re.compile(r"([+~]{0,2})([\w./-]+)(?:@[\w.]+)?=([\s\S]*)")
-_PAIR = re.compile(r"([\w-]+)\s*:\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]]+)")
+_PAIR = re.compile(r"(?<![\w-])([\w-]{1,200})\s{0,9}:\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]]+)")
 
 
 def know_environment() -> None:

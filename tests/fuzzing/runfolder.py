@@ -54,6 +54,7 @@ def strategy() -> st.SearchStrategy[Case]:
     )
 
 
+COUNT = 50
 EXAMPLES = [
     Case("neighbour", "run.json", "value", 0.9, b'"x"'),
     Case("neighbour", "scores.csv", "replace", 0, b"\x00\xff\x00"),
