@@ -76,6 +76,26 @@ def test_a_command_that_judges_nothing_leaves_nothing(tmp_path: Path, words: lis
     assert list(folder.iterdir()) == []
 
 
+def test_a_resume_that_is_another_run_changes_nothing_there(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
+    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(["run", *WORDS, "hydra.run.dir=r"], folder).status == 0
+
+    def content() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    before = content()
+    for word in ("seed=1", "model=tfidf", "run.limit=2", "dataset.path=none.jsonl"):
+        words = [each for each in WORDS if each.partition("=")[0] != word.partition("=")[0]]
+        ended = run(["run", *words, "run.resume=r", word], folder)
+        assert ended.status == 2, ended.stderr
+        assert content() == before, word
+    assert run(["run", *WORDS, "run.resume=r", "report.language=pt"], folder).status == 0
+    assert b"language: pt" in content()[str(folder / "r" / ".hydra" / "config.yaml")]
+
+
 def test_what_only_shows_a_config_makes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     folder.mkdir()

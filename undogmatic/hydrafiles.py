@@ -17,6 +17,7 @@ from omegaconf._utils import get_omega_conf_dumper
 
 from undogmatic import files
 from undogmatic.guard import know_environment, know_words
+from undogmatic.runfolder import MANIFEST
 from undogmatic.secrets import learn, scrub_data
 
 
@@ -35,8 +36,29 @@ def _as_yaml(config: Any) -> str:
     )
 
 
+_held_back: dict[Path, dict[Path, str]] = {}
+
+
 def _save_config(cfg: DictConfig | ListConfig, filename: str, output_dir: Path) -> None:
-    files.write(Path(output_dir) / filename, _as_yaml(cfg))
+    path, folder = Path(output_dir) / filename, Path(output_dir).parent
+    if (folder / MANIFEST).is_file():
+        _held_back.setdefault(folder.resolve(), {})[path] = _as_yaml(cfg)
+    else:
+        files.write(path, _as_yaml(cfg))
+
+
+def held_back(folder: Path) -> bool:
+    """Whether the folder holds a run of which it is not known yet that this command goes on with it.
+
+    Hydra's files of that run then stay as they are.
+    """
+    return folder.resolve() in _held_back
+
+
+def accept(folder: Path) -> None:
+    """This command goes on with the run in the folder: its config takes the place of the earlier one."""
+    for path, text in _held_back.pop(folder.resolve(), {}).items():
+        files.write(path, text)
 
 
 _save = OmegaConf.save

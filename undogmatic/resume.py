@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from undogmatic import files
+from undogmatic import files, hydrafiles
 from undogmatic.claim import claim
-from undogmatic.command import SWEEP_FOLDER
+from undogmatic.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 
@@ -172,6 +172,8 @@ class Manifest:
         }
         manifest = cls(folder, data)
         manifest._write()
+        hydrafiles.accept(folder)
+        (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
         return manifest
 
     def close(self, status: str, **facts: Any) -> None:

@@ -19,10 +19,11 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from undogmatic import claim, files, resume, searchpath  # noqa: F401  resume: the resolver `output_folder`
+from undogmatic import claim, files, hydrafiles, resume, searchpath  # noqa: F401  resume: the resolver `output_folder`
 from undogmatic.command import (
     ERROR_FILE,
     FAULT,
+    SWEEP_FOLDER,
     as_typed,
     ending,
     exit_status,
@@ -58,7 +59,6 @@ def job(cfg: DictConfig) -> float | None:
     folder = as_typed(Path(own.runtime.output_dir))  # as messages and hints show it
     try:
         with claim.held(folder):
-            (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt, where this one continues it
             try:
                 config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
                 assert isinstance(config, dict)
@@ -81,7 +81,7 @@ def _fail(error: Exception, folder: Path | None = None) -> None:
         message, status = tell(error)
     note_status(status)
     where = ""
-    if folder is not None:
+    if folder is not None and (SWEEP_FOLDER in os.environ or not hydrafiles.held_back(folder)):
         noted = f"{message}\n{''.join(traceback.format_exception(error)) if status == FAULT else ''}"
         with contextlib.suppress(StorageError):
             files.write(folder / ERROR_FILE, noted, files.OWN)
