@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 
-from undogmatic import secrets
+from undogmatic import claim, secrets
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.prompts import Prompt
@@ -26,6 +26,14 @@ def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test knows its own secrets alone: what is known is for the life of a process."""
     monkeypatch.setattr(secrets, "_kept", {})
     monkeypatch.setattr(secrets, "_forms", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_claims_left() -> Iterator[None]:
+    """What a test has claimed in this process it lets go, as a command does at its end."""
+    yield
+    for each in list(claim._held.values()):
+        claim.let_go(each.folder)
 
 
 @pytest.fixture(autouse=True)
