@@ -45,11 +45,11 @@ def test_what_is_not_json_is_said_in_one_line(text: str | bytes, said: str) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('a: "x', "unexpected end"),
+        ('a: "x', "a quote is left open"),
         ("a: 1\na: 2", "second time"),
         ("a: !!python/object/apply:os.system [x]", "Python object"),
         ("a: !!python/name:os.system", "Python object"),
-        ("\ta: 1", "cannot start any token"),
+        ("\ta: 1", "a tab or another character"),
         ("a: &x [*x]", "stands for what it lies in"),
         ("{" * 20000, "nested too deeply"),
         ("- " * 20000, "nested too deeply"),

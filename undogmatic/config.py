@@ -191,9 +191,8 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
         ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
     """
     if not isinstance(path, str) or "." not in path:
-        raise ConfigError(
-            f"`{group}._target_` is {short(path)}; it must name a class, e.g. undogmatic.judges.score.ScoreJudge."
-        )
+        is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
+        raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
     if not permits(path):
         raise ConfigError(refused(path, f"{group}._target_"))
     module, _, name = path.rpartition(".")
@@ -296,12 +295,20 @@ def short(value: Any) -> str:
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
 
 
+_KIND_OF_VALUE = re.compile(r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]")
+
+
 def explain(error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None) -> str:
     """Pydantic's findings as lines that name the key, the value and the options."""
-    lines = []
-    for problem in error.errors()[:5]:
+    lines: dict[str, str] = {}
+    for problem in error.errors()[:20]:
         path = [str(p) for p in problem["loc"]]
+        if problem["type"] not in ("extra_forbidden", "unexpected_keyword_argument", "missing", "missing_argument"):
+            while len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1]):  # which of several types was tried
+                path.pop()
         key = ".".join(([group] if group else []) + path)
+        if key in lines or len(lines) == 5:
+            continue
         choices = options or []
         if (
             sections is not None
@@ -312,11 +319,11 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             close = difflib.get_close_matches(path[-1], choices, 1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
-            lines.append(f"`{key}` is not a known key.{hint} Known: {', '.join(choices)}.")
+            lines[key] = f"`{key}` is not a known key.{hint} Known: {', '.join(choices)}."
         elif problem["type"] in ("missing", "missing_argument"):
-            lines.append(f"`{key}` is required. Set it with `{key}=...`.")
+            lines[key] = f"`{key}` is required. Set it with `{key}=...`."
         else:
             message = problem["msg"].removeprefix("Value error, ")
             message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
-            lines.append(f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}.")
-    return "\n".join(lines)
+            lines[key] = f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}."
+    return "\n".join(lines.values())

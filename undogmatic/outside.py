@@ -40,6 +40,13 @@ DEEPEST = 100
 LONGEST_INTEGER = 1024
 """Bits: as much as a float can hold."""
 
+_SAID_BY_THE_PARSER = {
+    "found character that cannot start any token": "a tab or another character with which no value begins; indent with "
+    "spaces, and put quotes around a text",
+    "found unexpected end of stream": "a quote is left open",
+    "did not find expected ',' or ']'": "a bracket is left open, or a comma is missing",
+    "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
+}
 _DEEP = "it is nested too deeply"
 _LONG = "it holds an endless number"
 _PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
@@ -269,6 +276,7 @@ def yaml_value(text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        what = _SAID_BY_THE_PARSER.get(str(what), what)
         if "python/" in str(what):
             what = "it names a Python object, which a config cannot hold"
         raise Unreadable(f"not YAML: {what}.", None if mark is None else mark.line + 1) from None

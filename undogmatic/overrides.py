@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, InterpolationKeyError, OmegaConfBaseException
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.outside import has_halves
@@ -90,7 +90,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
             f"quotes around a value with brackets, commas or spaces: 'KEY=\"VALUE\"'."
         )
     if isinstance(error, OmegaConfBaseException):
-        return str(ours(error) or error).splitlines()[0]
+        said = str(ours(error) or error).splitlines()[0]
+        lost = isinstance(error, InterpolationKeyError)
+        return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if not any(lines):

@@ -90,7 +90,9 @@ def refused(path: str, key: str) -> str:
 
 
 def how_to_allow(package: str) -> str:
-    """How a user lets a package of theirs be built from a config."""
+    """How a user lets a package of theirs be built from a config; nobody should want that of Python's own."""
+    if package in sys.stdlib_module_names:
+        return f"{package} is Python's own, and no config needs it."
     return (
         f'If {package} is yours or you trust it: `modules = ["{package}"]` in undogmatic.toml of the working '
         f"directory, or UNDOGMATIC_ALLOW={package} in the environment."

@@ -73,10 +73,12 @@ def job(cfg: DictConfig) -> float | None:
 
 def _fail(error: Exception, folder: Path | None = None) -> None:
     """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own."""
+    from undogmatic.overrides import explain
+
     if isinstance(error, MissingMandatoryValue):
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
     elif isinstance(error, OmegaConfBaseException):
-        message, status = str(error).splitlines()[0], 2
+        message, status = explain(error, []), 2
     else:
         message, status = tell(error)
     note_status(status)

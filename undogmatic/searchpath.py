@@ -174,13 +174,19 @@ def keys_of(group: str, name: str) -> frozenset[str]:
         return frozenset()
 
 
+def _known(names: Sequence[str], group: str) -> str:
+    return (
+        f"Known: {', '.join(names)}." if names else f"There is none yet: write {group}/NAME.yaml in a folder of yours."
+    )
+
+
 def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
     source = _find(group, name, users)
     if source is None:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} Known: {', '.join(known)}.")
+        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {_known(known, group)}")
     loaded = source.load_config(f"{group}/{name}").config
     if "defaults" in loaded:
         raise ConfigError(

@@ -46,7 +46,9 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
     close = difflib.get_close_matches(file.name, beside, 1)
-    listing = f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no such file'}."
+    listing = (
+        f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no file of these kinds'}."
+    )
     raise ConfigError(
         f"`{key}` is {brief(path)}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)})."
     )
@@ -124,7 +126,10 @@ def seem_rescaled(given: Sequence[float], rubric: Rubric) -> str | None:
 
 def _as_typed(place: Sequence[int | str]) -> str:
     """The field of a record by the name it has in a file, where the short forms `text` and `label` are usual."""
-    key = ".".join(map(str, place))
+    parts = list(map(str, place))
+    if parts[:1] == ["labels"] and len(parts) > 3:
+        del parts[3:]  # which type was tried
+    key = ".".join(parts)
     if key.startswith("inputs."):
         return key.removeprefix("inputs.")
     if key == "inputs":
