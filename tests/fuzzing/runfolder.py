@@ -56,6 +56,7 @@ def strategy() -> st.SearchStrategy[Case]:
 
 COUNT = 50
 EXAMPLES = [
+    Case("sweep", ".hydra/config.yaml", "cut", 0.0, b""),
     Case("neighbour", "run.json", "value", 0.9, b'"x"'),
     Case("neighbour", "scores.csv", "replace", 0, b"\x00\xff\x00"),
     Case("neighbour", "scores.csv", "insert", 1, b"t0,,,9,,,,,\n"),

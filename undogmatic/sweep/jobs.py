@@ -101,8 +101,7 @@ def _read(path: Path, number: int) -> list[Job]:
         elif facts.get("status") != "finished":
             status, message = "stopped", "it did not come to its end (killed?)"
         else:
-            if "rubric" in config:
-                _rubric(config)
+            _rubric(config)
             results = _results(folder)
     except UndogmaticError as damage:
         status, message = "failed", str(damage)
@@ -121,9 +120,8 @@ def _read(path: Path, number: int) -> list[Job]:
 
 def _rubric(config: Mapping[str, Any]) -> Rubric:
     """Raises DataError where the config that was kept holds no rubric."""
-    node = config["rubric"]
     try:
-        return Rubric.model_validate({key: v for key, v in node.items() if key != "_target_"})
+        return Rubric.model_validate({key: v for key, v in (config.get("rubric") or {}).items() if key != "_target_"})
     except (AttributeError, ValidationError):
         raise DataError(f"its {COMPOSED} cannot be read (`rubric` is none). Repeat that run.") from None
 
