@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from undogmatic import searchpath
-from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
 from undogmatic.outside import brief, read_json
 from undogmatic.readouts import adapter
@@ -196,7 +196,10 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
             f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
             "or leave it null."
         )
-    data = read_json(file)
+    try:
+        data = read_json(file)
+    except DataError as error:
+        raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
     if (problem := _problem(data)) is not None:
         raise ConfigError(f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`.")
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
