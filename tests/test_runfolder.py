@@ -11,8 +11,9 @@ import undogmatic.run  # noqa: F401  registers the resolver that config.yaml use
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
+from undogmatic.records import Rubric
 from undogmatic.resume import output_folder
-from undogmatic.runfolder import JOURNAL, RunFolder
+from undogmatic.runfolder import COMPOSED, JOURNAL, RunFolder
 from undogmatic.sweep.jobs import read_jobs
 
 
@@ -107,7 +108,7 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
     assert output_folder("last", "outputs/2026-01-02/1") == "outputs/2026-01-01/1"
 
 
-def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
+def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) -> None:
     where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
     verdict = {"kind": "verdict", "score": 1}
     one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
@@ -115,9 +116,16 @@ def test_a_damaged_job_fails_alone_in_its_sweep(tmp_path: Path) -> None:
         files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
         files |= {"scores_csv": f"item_id,score,seconds\na,{score},0\n", "judgments_jsonl": json.dumps(one) + "\n"}
         write(tmp_path / str(n), **files)
+        composed = tmp_path / str(n) / COMPOSED
+        composed.parent.mkdir()
+        composed.write_text(json.dumps({"rubric": rubric.model_dump(mode="json")}), encoding="utf-8")
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
     assert damaged.status == "failed"
     assert "scores.csv cannot be read" in str(damaged.message)
     (tmp_path / "0" / JOURNAL).unlink()
     assert "judgments.jsonl: cannot be read" in str(read_jobs(tmp_path)[0].message)
+    (tmp_path / "0" / COMPOSED).write_text("rubric: [1]\n", encoding="utf-8")
+    cut = read_jobs(tmp_path)[0]
+    assert cut.status == "failed"
+    assert "`rubric` is none" in str(cut.message)
