@@ -177,6 +177,11 @@ class Item(Record):
         given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
         return math.fsum(given) / len(given) if given else None
 
+    def blind(self) -> Item:
+        """What a judge is given: without condition, pair and labels, so that none can echo what it is tested on. The id
+        stays for messages, and metadata because rules of `judge=selective` read numbers in it."""
+        return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
+
     def with_label(self, value: Label) -> Item:
         """A copy with this one label overall."""
         return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})

@@ -63,6 +63,8 @@ class Rubric(Record):
         direction: What a high score is; None only for unordered categories.
         score_field: The name of the score in a JSON answer.
         wordings: Its words by language.
+        margin: Smallest difference that matters, in score units: what lies within it counts as no difference. None:
+            nobody has said; see `analyses.margins`. It decides what verdicts say, never what is judged.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Rubric(Record):
     direction: Literal["higher_is_worse", "higher_is_better"] | None = None
     score_field: str = "score"
     wordings: dict[str, Wording] = Field(min_length=1)
+    margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

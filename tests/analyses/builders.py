@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any, Literal
 
 from undogmatic.analyses.base import Judged, tabulate
@@ -53,6 +55,12 @@ def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> Judged
     return Judged(tabulate(items, judgments, 1), rubric(fields.pop("direction", "higher_is_worse")), **fields)
 
 
+def made_up(words: int, seed: str) -> str:
+    """A text of so many words of one letter and a space each, another for every seed."""
+    draw = random.Random(seed)
+    return "".join(f"{draw.choice(ascii_lowercase)} " for _ in range(words))
+
+
 def paired_run(
     sides: Mapping[str, Sequence[Score | None]],
     lengths: Mapping[str, Sequence[int]] | None = None,
@@ -70,7 +78,7 @@ def paired_run(
                 continue
             words = lengths[condition][n] if lengths is not None else 5 + (3 * n + len(condition)) % 7
             extra = {key: values[n] for key, values in (metadata or {}).items()}
-            text = "x " * words
+            text = made_up(words, f"{condition} {n}")
             items.append(Item(id=f"p{n}:{condition}", text=text, pair=f"p{n}", condition=condition, metadata=extra))
             scores.append(score)
     return run(items, scores, **fields)
@@ -81,6 +89,6 @@ def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> Judged:
     items, scores = [], []
     for condition, values in groups.items():
         for n, score in enumerate(values):
-            items.append(Item(id=f"{condition}-{n}", text="some text", condition=condition))
+            items.append(Item(id=f"{condition}-{n}", text=made_up(9, f"{condition} {n}"), condition=condition))
             scores.append(score)
     return run(items, scores, **fields)

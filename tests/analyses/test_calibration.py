@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import rubric, verdict
+from tests.analyses.builders import made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
@@ -51,7 +51,7 @@ def simulated(give: Give, n: int = 300, seed: int = 3, **item: Any) -> Judged:
     for k in range(n):
         label, error = float(draw.uniform(30, 70)), float(draw.normal(0, 8))
         fields = give(label + error, abs(error), float(draw.uniform()))
-        items.append(Item(id=f"i{k}", text="t", condition="c", label=label, **item))
+        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), condition="c", label=label, **item))
         judgments.append(verdict(f"i{k}", label + error, **fields))
     return Judged(tabulate(items, judgments, 1), rubric())
 
@@ -116,7 +116,7 @@ def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, sai
     for k in range(6000):
         stated = 0.2 + 0.75 * float(draw.uniform())
         wrong = float(draw.uniform()) >= stated - 0.15
-        items.append(Item(id=f"i{k}", text="t", label=50.0))
+        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0))
         judgments.append(verdict(f"i{k}", 80.0 if wrong else 52.0, confidence=100 * stated))
     result = analysed(Judged(tabulate(items, judgments, 1), rubric()), rng, resamples=100)
     assert result.metrics["calibration.ece"] == pytest.approx(0.15, abs=0.01)
@@ -157,7 +157,7 @@ def test_all_measures_are_compared_and_the_finest_is_used(rng: np.random.Generat
 
 def test_the_procedures_own_doubt_comes_first_and_where_one_judgment_lacks_it_the_next_measure() -> None:
     def chosen(*doubts: float | None) -> str | None:
-        items = [Item(id=f"i{k}", text="t", label=50.0) for k in range(len(doubts))]
+        items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(doubts))]
         judgments = [verdict(f"i{k}", 50.0, doubt=doubt, interval=(k, 50)) for k, doubt in enumerate(doubts)]
         found = uncertainties(tabulate(items, judgments, 1))
         with pytest.raises(ConfigError, match=r"`analysis\.uncertainty` is 'entropy'.*width"):
@@ -217,7 +217,7 @@ def test_numbers_per_item_are_kept_for_sweeps(rng: np.random.Generator) -> None:
 
 def test_failed_judgments_are_counted_and_left_out(rng: np.random.Generator, said: Said) -> None:
     judged = simulated(perfect, n=40)
-    items = [Item(id=f"x{k}", text="t", label=50.0, condition="c") for k in range(5)]
+    items = [Item(id=f"x{k}", text=made_up(9, str(k)), label=50.0, condition="c") for k in range(5)]
     failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
     result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
     assert (result.metrics["calibration.judged"], result.metrics["calibration.failed"]) == (40, 5)

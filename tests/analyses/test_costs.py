@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import rubric, verdict
+from tests.analyses.builders import made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
@@ -23,7 +23,7 @@ def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
 
 
 def judged(judgments: list[Judgment]) -> Judged:
-    items = [Item(id=j.item_id, text="t") for j in judgments]
+    items = [Item(id=j.item_id, text=made_up(9, j.item_id)) for j in judgments]
     return Judged(tabulate(items, judgments, 1), rubric())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, rubric, verdict
+from tests.analyses.builders import configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records import Item
@@ -28,7 +28,14 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
             metadata = {"inclusion_probability": inclusion} if known and inclusion is not None else {}
             label = truth if known else None
             items.append(
-                Item(id=f"{n}-{condition}", text="t", pair=str(n), condition=condition, label=label, metadata=metadata)
+                Item(
+                    id=f"{n}-{condition}",
+                    text=made_up(9, f"{n} {condition}"),
+                    pair=str(n),
+                    condition=condition,
+                    label=label,
+                    metadata=metadata,
+                )
             )
             judgments.append(verdict(items[-1].id, score))
     return Judged(tabulate(items, judgments, 1), rubric())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, configured, rubric, verdict
+from tests.analyses.builders import Score, configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records import Item
@@ -23,7 +23,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
         mine = {key: values[n] for key, values in columns.items()}
         place = {key: mine.pop(key) for key in ("condition", "pair") if key in mine}
         metadata = {key: mine.pop(key) for key in ("register",) if key in mine}
-        items.append(Item(id=f"t{n}", text="text", label=label, metadata=metadata, **place))
+        items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
         judgments.append(verdict(f"t{n}", score, **mine))
     return Judged(tabulate(items, judgments, 1), rubric())
 

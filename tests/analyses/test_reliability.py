@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, rubric, verdict
+from tests.analyses.builders import Score, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
@@ -20,7 +20,7 @@ CACHED = Cost(calls=0, cached=1)
 
 
 def items(n: int) -> list[Item]:
-    return [Item(id=f"t{i}", text="text") for i in range(n)]
+    return [Item(id=f"t{i}", text=made_up(9, str(i))) for i in range(n)]
 
 
 def repeats(*runs: Sequence[Score], costs: Sequence[Cost | None] = (None, None, None), **fields: object) -> Judged:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, run
+from tests.analyses.builders import configured, made_up, run
 from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Judged
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item
@@ -15,7 +15,11 @@ from undogmatic.records import Item
 
 def with_conditions(names: list[str], **fields: Any) -> Judged:
     """Two labelled texts per condition."""
-    items = [Item(id=f"{name} {n}", text="t", condition=name, label=50.0, **fields) for name in names for n in range(2)]
+    items = [
+        Item(id=f"{name} {n}", text=made_up(9, f"{name} {n}"), condition=name, label=50.0, **fields)
+        for name in names
+        for n in range(2)
+    ]
     return run(items, [float(n % 100) for n in range(len(items))])
 
 
@@ -57,7 +61,13 @@ def test_more_runs_than_can_be_compared_are_refused() -> None:
 def test_two_texts_of_a_pair_in_one_condition_are_no_pair_of_every_two() -> None:
     """Joined, 10,000 texts of one pair id would make 25 million rows."""
     items = [
-        Item(id=f"i{n}", text="t", pair="p", condition=("authority_only", "explained_only")[n % 2], label=1.0)
+        Item(
+            id=f"i{n}",
+            text=made_up(9, str(n)),
+            pair="p",
+            condition=("authority_only", "explained_only")[n % 2],
+            label=1.0,
+        )
         for n in range(40)
     ]
     with pytest.raises(DataError, match="pair 'p' has authority_only more than once"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, grouped_run, paired_run, verdict
+from tests.analyses.builders import configured, grouped_run, made_up, paired_run, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.none import NoAnalysis
 from undogmatic.errors import DataError
@@ -88,7 +88,7 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
     scale = {"kind": "unordered", "categories": ["claim", "reason", "other"]}
     kinds = Rubric(name="kinds", scale=scale, wordings={"en": Wording(definition="d", question="q")})  # type: ignore[arg-type]
     given = ["claim", "reason", "claim", "refusal"]
-    items = [Item(id=str(n), text="t", condition="humble", label=0.0) for n in range(len(given))]
+    items = [Item(id=str(n), text=made_up(9, str(n)), condition="humble", label=0.0) for n in range(len(given))]
     judgments = [
         verdict(i.id, "refusal") if c == "refusal" else verdict(i.id, None, category=c)  # type: ignore[arg-type]
         for i, c in zip(items, given, strict=True)

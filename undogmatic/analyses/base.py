@@ -12,20 +12,21 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.progress import doing
 from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
 from undogmatic.wordings import texts_beside
 
 COLUMNS = (
-    "item_id judge criterion place pair_id condition label repeat score category raw_score low high confidence entropy "
-    "doubt uncertainty review calls "
+    "item_id judge criterion place pair_id group text condition label repeat score category raw_score low high "
+    "confidence entropy doubt uncertainty review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
@@ -44,9 +45,10 @@ class Unsuited(DataError):
 class Judged:
     """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
 
-    `frame` has COLUMNS; `score` is NaN exactly where `error` names a failure kind, and `label` is the item's for the
-    criterion. Columns `metadata.<key>` (of the item) and `details.<key>` (of the verdict) follow. Most analyses read
-    one score per item, so they are given one of the `parts` at a time.
+    `frame` has COLUMNS; `group` is the unit that a text belongs to (`analyses.independence`), `score` is NaN exactly
+    where `error` names a failure kind, and `label` is the item's for the criterion. Columns `metadata.<key>` (of the
+    item) and `details.<key>` (of the verdict) follow. Most analyses read one score per item, so they are given one of
+    the `parts` at a time.
     """
 
     frame: pd.DataFrame
@@ -151,6 +153,7 @@ def tabulate(
                     "criterion": criterion,
                     "place": item.place,
                     "pair_id": item.pair,
+                    "text": text,
                     "condition": item.condition,
                     "label": np.nan if label[criterion] is None else label[criterion],
                     "repeat": repeat,
@@ -178,9 +181,14 @@ def tabulate(
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
     frame = pd.DataFrame(rows)
+    frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)
     return frame
+
+
+Standing = Literal["supported", "refuted", "undecided"]
+"""The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,8 @@ class AnalysisResult:
     findings: Sequence[Finding] = ()
     figures: Sequence[FigureData] = ()
     verdict: Finding | None = None
+    standing: Standing | None = None
+    """How the verdict leaves the claim that the analysis tests; None where it tests none. Sweeps and gates read it."""
     headline: str | None = None
     """Key of the metric that sums the analysis up; sweeps rank and search by it."""
     items: pd.DataFrame | None = None

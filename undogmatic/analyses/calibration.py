@@ -117,7 +117,7 @@ class CalibrationAnalysis:
                 findings + whole.findings,
                 whole.figures,
                 _verdict(metrics, used, len(rows), constant_error=size.round(9).nunique() == 1),
-                headline if headline in metrics else None,
+                headline=headline if headline in metrics else None,
                 items=_items(rows, found[used] if used is not None else None, self.nominal),
             )
         ]

@@ -44,6 +44,12 @@ class Pairs:
         return self.column(condition, "score", ids)
 
 
+def chosen(names: str | Sequence[str], conditions: Sequence[str]) -> str:
+    """The condition that counts: of several names the first that the dataset has (the first of all if it has none)."""
+    listed = [names] if isinstance(names, str) else list(names)
+    return next((name for name in listed if name in conditions), listed[0])
+
+
 def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
     """Arrange the first repeat by pair.
 

@@ -106,9 +106,8 @@ def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric)
 
 
 def units(rows: pd.DataFrame) -> list[str]:
-    """What was sampled: the pair of each row, or the item where it has none; shape (n,)."""
-    own = "item " + rows["item_id"].astype(str)
-    return own.where(rows["pair_id"].isna(), "pair " + rows["pair_id"].astype(str)).tolist()
+    """What was sampled: the group of each row; shape (n,)."""
+    return rows["group"].tolist()
 
 
 def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:

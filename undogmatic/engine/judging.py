@@ -59,7 +59,7 @@ class JudgeStep:
         ]
 
     async def _outcomes(self, item: Item) -> dict[str, Verdict | Failure]:
-        prediction = await self.judge.acall(item=item)
+        prediction = await self.judge.acall(item=item.blind())
         found: Mapping[str, Reading | ModelError] = (
             prediction.readings if "readings" in prediction else {OVERALL: prediction.reading}
         )

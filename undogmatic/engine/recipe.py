@@ -130,7 +130,12 @@ def _compose(chosen: Settings) -> Parts:
             sources = judge.readouts()
             asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
             shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
-        state = {"program": program, "model": asked, "rubric": rubric.model_dump(mode="json"), "seed": chosen.seed}
+        state = {
+            "program": program,
+            "model": asked,
+            "rubric": rubric.model_dump(mode="json", exclude={"margin"}),
+            "seed": chosen.seed,
+        }
         if states:
             state["steps"] = states
         provenance = Provenance(
