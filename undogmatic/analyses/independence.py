@@ -26,11 +26,16 @@ def groups_of(items: Sequence[Item]) -> dict[str, str]:
         marks = [f"text {item.text}"]
         marks += [f"pair {item.pair}"] if item.pair is not None else []
         marks += [f"item {item.parent}"] if item.parent is not None else []
-        marks += [f"{key} {item.metadata[key]}" for key in TOGETHER if item.metadata.get(key) is not None]
+        marks += [f"{key} {value}" for key in TOGETHER for value in _listed(item.metadata.get(key))]
         for mark in marks:
             heads[head(mark)] = head(own)
     first: dict[str, str] = {}
     return {item.id: first.setdefault(head(f"item {item.id}"), _name(item)) for item in items}
+
+
+def _listed(given: object) -> list[object]:
+    """A value, or each of several: a text may be about two precedents."""
+    return [value for value in (given if isinstance(given, list) else [given]) if value is not None]
 
 
 def _name(item: Item) -> str:
