@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import comparison, length, plots
+from undogmatic.analyses import comparison, length, plots, rivals
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
@@ -22,6 +22,7 @@ from undogmatic.analyses.base import (
     metric_name,
 )
 from undogmatic.analyses.comparison import Comparison, Settings, compare, describe
+from undogmatic.analyses.margins import margin_of
 from undogmatic.analyses.pairs import Pairs, match
 from undogmatic.analyses.truth import check_order
 from undogmatic.analyses.verdict import Evidence, decide
@@ -124,7 +125,7 @@ class AbAnalysis:
             tables |= self._breakdowns(pairs, ids)
             tables["pairs"] = self._pair_table(pairs, ids)
             if len(ids) >= 2:
-                verdict, numbers, said = self._judge(judged, comparisons[0], pairs, ids)
+                verdict, numbers, said = self._judge(judged, comparisons[0], pairs, ids, rng)
                 metrics |= numbers
                 findings += said
         figures, missing = self._figures(judged, pairs, ids, values)
@@ -176,34 +177,30 @@ class AbAnalysis:
         return [Finding("ab.hybrid", values)]
 
     def _judge(
-        self, judged: Judged, found: Comparison, pairs: Pairs, ids: pd.Index
+        self, judged: Judged, found: Comparison, pairs: Pairs, ids: pd.Index, rng: np.random.Generator
     ) -> tuple[Finding, dict[str, float], list[Finding]]:
         """Power, length and the verdict over all."""
         relevant = self.relevant_share * (judged.rubric.maximum - judged.rubric.minimum)
         detectable, metrics, findings = self._power(found.differences, relevant)
+        margin = margin_of(judged.rubric).value
+        shared: dict[str, Any] = {"sign": judged.sign, "margin": margin, "level": self.level}
         checks = [
-            length.check_length(pairs, self.treatment, self.baseline, ids, unit=unit, level=self.level)
-            for unit in length.UNITS
+            length.check_length(pairs, self.treatment, self.baseline, ids, unit=unit, **shared) for unit in length.UNITS
         ]
-        matched = length.check_matched(
-            pairs,
-            self.treatment,
-            self.baseline,
-            ids,
-            zero_method=self.zero_method,
-            alpha=self.alpha,
-            target=self.power,
-        )
-        for numbers, said in [*map(length.say, checks), length.say_matched(matched)]:
+        matched = length.check_matched(pairs, self.treatment, self.baseline, ids, target=self.power, rng=rng, **shared)
+        rival = rivals.paired_rival(pairs, self.treatment, self.baseline, ids, rng=rng, **shared)
+        said = [length.say(check, judged.sign, margin) for check in checks]
+        said += [length.say_matched(matched, judged.sign, margin), rivals.say(rival, judged.sign, margin)]
+        for numbers, sentences in said:
             metrics |= numbers
-            findings += said
+            findings += sentences
         evidence = Evidence(
             n_pairs=len(ids),
             fewest_pairs=power.fewest_pairs(self.alpha),
             p_value=found.test.p_value,
             direction=None if found.rank_biserial is None else judged.sign * found.rank_biserial,
             share_low=found.share.low,
-            control=length.control(checks[0], matched, judged.sign, self.alpha),
+            control=length.control(checks[0], matched, judged.sign, margin),
             detectable=detectable,
         )
         outcome = decide(evidence, self.alpha, relevant)

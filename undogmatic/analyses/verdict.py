@@ -47,7 +47,8 @@ def decide(evidence: Evidence, alpha: float, relevant: float) -> PairVerdict:  #
             return "inconsistent"
         found: dict[Control, PairVerdict] = {
             "survives": "supported",
-            "fails": "confounded",
+            "confounded": "confounded",
+            "open": "underpowered",
             "inseparable": "inseparable",
         }
         return found[evidence.control]
