@@ -1,7 +1,6 @@
-"""What failed judgments of pairs could hide: worst cases, whether failures depend on the side, and a robust estimate.
+"""Failed judgments of pairs: whether they depend on the side, and the mean difference over all pairs nevertheless.
 
-Scores come as two vectors, one per side of the pairs, with NaN where the judge failed. Nothing is assumed about
-failures but where it is said.
+Scores come as two vectors, one per side of the pairs, with NaN where the judge failed.
 """
 
 from __future__ import annotations
@@ -22,16 +21,6 @@ FEWEST_FAILED, FEWEST_JUDGED, FEWEST_UNITS = 5, 10, 20
 
 _FOLDS = 5
 _LEAST_CHANCE = 0.05
-
-
-class WorstCases(NamedTuple):
-    """All pairs with failed judgments set to the ends of the scale, each shape (n_pairs,).
-
-    `low` and `high` are the scores of both sides at which side a minus side b is smallest and largest.
-    """
-
-    low: tuple[Array, Array]
-    high: tuple[Array, Array]
 
 
 class FailureTest(NamedTuple):
@@ -55,27 +44,6 @@ class RobustDifference(NamedTuple):
     high: float
     n_units: int
     level: float
-
-
-def worst_cases(a: ArrayLike, b: ArrayLike, scale: tuple[float, float]) -> WorstCases:
-    """The two fillings of the gaps between which every other filling lies.
-
-    The mean of their differences are Manski's bounds: they hold whatever made the judge fail.
-
-    Args:
-        a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
-        scale: The ends of the scale, lowest first.
-    Raises:
-        ValueError: If the lengths differ.
-    References:
-        Manski (1990), Nonparametric bounds on treatment effects. https://www.jstor.org/stable/2006592
-        Horowitz and Manski (2000), doi:10.1080/01621459.2000.10473902
-    """
-    first, second = _sides(a, b)
-    bottom, top = scale
-    low = np.where(np.isnan(first), bottom, first), np.where(np.isnan(second), top, second)
-    high = np.where(np.isnan(first), top, first), np.where(np.isnan(second), bottom, second)
-    return WorstCases(low, high)
 
 
 def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = None) -> FailureTest:
@@ -112,7 +80,7 @@ def robust_difference(
 
     Holds if failures are missing at random given the texts' covariates and the other side's score: if either the model
     of the scores (ridge regression) or that of the failures (logistic regression) is right. Both are fitted without the
-    group that they are used on. A failure that depends on the score itself is beyond it: that is for `worst_cases`.
+    group that they are used on. A failure that depends on the score itself is beyond it: only worst cases hold then.
 
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
