@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from tests.analyses.builders import Score, configured, paired_run
-from tests.analyses.conftest import SHIPPED
+from tests.analyses.conftest import SHIPPED, placeholders
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
-from undogmatic.analyses.verdict import Key
+from undogmatic.analyses.comparison import Settings
+from undogmatic.analyses.evidence import Sides, examine
+from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.pairs import match
+from undogmatic.analyses.sentence import verdict
+from undogmatic.analyses.verdict import Key, Ruling
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.report.words import Words
 
@@ -36,7 +41,13 @@ class TestNumbers:
     def test_hand_worked_pairs(self, rng: Draw, said: Said) -> None:
         result = analyse(rng, {T: NAKED, B: EXPLAINED})
         m = result.metrics
-        assert (m["ab.pairs"], m["ab.groups"], m["ab.pairs_left_out"], m["ab.judged"], m["ab.failed"]) == (6, 6, 0, 12, 0)
+        assert (m["ab.pairs"], m["ab.groups"], m["ab.pairs_left_out"], m["ab.judged"], m["ab.failed"]) == (
+            6,
+            6,
+            0,
+            12,
+            0,
+        )
         assert m["ab.mean_difference"] == pytest.approx(130 / 6)
         # Ranks of |d| without the zero: 10 -> 1, 20 -> 2, 30 -> 3, 40 -> 4, 50 -> 5; only the 10 is negative.
         assert m["ab.rank_biserial"] == pytest.approx((2 + 3 + 4 + 5 - 1) / 15)
@@ -138,7 +149,9 @@ class TestGroups:
             draw = np.random.default_rng(seed)
             sides = {c: list(np.tile(draw.uniform(0, 100, 8), 8)) for c in (T, B)}
             result = analyse(draw, sides, metadata={"precedent": [n % 8 for n in range(64)]}, margin=10)
-            shown.append(result.verdict is not None and result.verdict.key in ("ab.verdict_supported", "ab.verdict_reversed"))
+            shown.append(
+                result.verdict is not None and result.verdict.key in ("ab.verdict_supported", "ab.verdict_reversed")
+            )
         assert sum(shown) <= 3
 
 
@@ -283,14 +296,16 @@ def neutral(seed: int = 1) -> dict[str, list[str]]:
 def sides(difference: float, spread: float = 8.0, seed: int = 2, n: int = N) -> dict[str, Any]:
     """Scores of a judge with this mean difference between the sides, whatever the texts."""
     draw = np.random.default_rng(seed)
-    explained = draw.uniform(30, 50, n)
-    return {T: list(explained + draw.normal(difference, spread, n)), B: list(explained)}
+    explained = draw.uniform(40, 60, n)
+    return {T: list(np.clip(explained + draw.normal(difference, spread, n), 0, 100)), B: list(explained)}
 
 
 def hybrid(treatment: float, third: float, spread: float = 6.0) -> dict[str, Any]:
     """Baseline about 30, the treatment and the hybrid so much above it."""
     draw = np.random.default_rng(4)
-    return {c: list(30 + up + draw.normal(0, spread, N)) for c, up in ((T, treatment), (B, 0), (H, third))}
+    return {
+        c: list(np.clip(30 + up + draw.normal(0, spread, N), 0, 100)) for c, up in ((T, treatment), (B, 0), (H, third))
+    }
 
 
 def capitals(naked: tuple[int, int], explained: tuple[int, int]) -> tuple[dict[str, list[str]], dict[str, Any]]:
@@ -311,7 +326,7 @@ def counting_words(short: float, long: float) -> dict[str, Any]:
     """A judge that only counts words, and its texts."""
     counts = lengths(short, long)
     draw = np.random.default_rng(3)
-    scores = {c: list(90 - 20 * np.log(np.array(counts[c])) + draw.normal(0, 2, N)) for c in counts}
+    scores = {c: list(np.clip(300 - 80 * np.log(np.array(counts[c])) + draw.normal(0, 2, N), 0, 100)) for c in counts}
     return {"sides": scores, "lengths": counts}
 
 
@@ -331,23 +346,29 @@ CASES: dict[Key, Callable[[], dict[str, Any]]] = {
     "open_zero": lambda: {"sides": sides(0), "margin": 0},
     "surface_explains": lambda: dict(zip(("texts", "sides"), capitals((2, 9), (1, 6)), strict=True)),
     "reads_citation": lambda: {"sides": hybrid(30, 30)},
-    "confounded": lambda: counting_words(12, 30),
+    "confounded": lambda: counting_words(18, 26),
     "surface_as_good": lambda: dict(zip(("texts", "sides"), capitals((8, 9), (1, 2)), strict=True)),
     "citation_first": lambda: {"sides": hybrid(34, 22, spread=15)},
     "inseparable": lambda: {"sides": sides(30), "lengths": lengths(5, 80, spread=0.2)},
-    "surface_open": lambda: {"sides": sides(14, spread=9)},
+    "surface_open": lambda: {"sides": sides(12.6, spread=9)},
     "no_texts": lambda: {"sides": sides(30), "without_texts": True},
-    "length_open": lambda: {"sides": sides(20), "lengths": lengths(10, 30)},
+    "length_open": lambda: {"sides": sides(12.6, spread=9)},
     "hybrid_few": lambda: {"sides": hybrid(30, 0) | {H: [30.0] * 5 + [None] * (N - 5)}},
-    "hybrid_open": lambda: {"sides": hybrid(30, 16, spread=10)},
+    "hybrid_open": lambda: {"sides": hybrid(24, 12, spread=15)},
     "inconsistent": lambda: {"sides": {T: [29.0] * 17 + [90.0] * 23, B: [30.0] * N}},
     "supported": lambda: {"sides": sides(30)},
     "missing": lambda: {"sides": {T: [*sides(30)[T][:30], *["refusal"] * 10], B: sides(30)[B]}},
 }
 
 
+@functools.cache
+def deserved(key: Key) -> AnalysisResult:
+    """The result on judgments that deserve this verdict."""
+    return case(key)
+
+
 def case(key: Key, **changes: Any) -> AnalysisResult:
-    """The result on real judgments that deserve this verdict."""
+    """The same on changed judgments."""
     given = {"margin": 10} | CASES[key]() | changes
     if "lengths" not in given:
         given = {"texts": neutral()} | given
@@ -357,3 +378,105 @@ def case(key: Key, **changes: Any) -> AnalysisResult:
         judged.frame["text"] = ""
     (result,) = FAST(judged, np.random.default_rng(0))
     return result
+
+
+LED = ("confounded", "inseparable", "length_open", "inconsistent")
+"""Reasons that a graver one comes with on these judgments: the surface judge counts words, too."""
+
+
+class TestVerdicts:
+    """Judges of known behaviour must get the verdict they deserve."""
+
+    def test_every_verdict_has_its_judgments(self) -> None:
+        assert set(CASES) == set(get_args(Key))
+
+    @pytest.mark.parametrize("key", CASES)
+    def test_judgments_get_the_verdict_that_they_deserve(self, key: Key, said: Said) -> None:
+        result = deserved(key)
+        said(result)
+        assert result.verdict is not None
+        if key in LED:
+            assert f"also_{key}" in result.verdict.values["also"]
+        else:
+            assert result.verdict.key == f"ab.verdict_{key}"
+
+    @pytest.mark.parametrize("key", CASES)
+    def test_the_first_word_is_the_standing(self, key: Key) -> None:
+        result = deserved(key)
+        assert result.verdict is not None
+        begins = {
+            "supported": ("Supported: ", "Confirmado: "),
+            "refuted": ("Not supported: ", "Não confirmado: "),
+            "undecided": ("Undecided: ", "Em aberto: "),
+        }
+        for language, begin in zip(("en", "pt"), begins[result.standing or ""], strict=True):
+            sentence = Words(language, SHIPPED, strict=True).say(result.verdict)
+            assert sentence.startswith(begin)
+            assert sentence.endswith(".")
+            assert "also_" not in sentence
+            assert "alone_" not in sentence
+
+    @pytest.mark.parametrize("key", [*LED, "surface_open", "citation_first"])
+    def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: Key) -> None:
+        judged = paired_run(hybrid(34, 22, spread=15), texts=neutral())
+        settings = Settings(1, Margin(10, "rubric", 100), 0.95, 0.05, 0.8, 100, "pratt")
+        names = Sides(T, B, H)
+        found = examine(match(judged, (T, B), (H,)), names, settings, np.random.default_rng(0))
+        finding = verdict(Ruling(key, "undecided", ("surface_as_good", "hybrid_open")), found, names, settings, 0)
+        for language in ("en", "pt"):
+            words = Words(language, SHIPPED, strict=True)
+            wording = words.find(finding.key)
+            assert wording is not None
+            assert placeholders(wording) == set(finding.values)
+            assert "also_" not in words.say(finding)
+
+    def test_the_sentence_names_direction_margin_and_who_set_it(self) -> None:
+        words = Words("en", SHIPPED, units="points", strict=True)
+        result = deserved("supported")
+        assert result.verdict is not None
+        sentence = words.say(result.verdict)
+        assert "“authority only” scores 30.4 points higher than “explained only”" in sentence
+        assert "95% interval [27.7, 33.1], wholly beyond the margin of 10 points of the rubric" in sentence
+        (result,) = configured("ab", resamples=100, margin=5.0)(
+            paired_run(sides(30), texts=neutral()), np.random.default_rng(0)
+        )
+        assert result.verdict is not None
+        assert "the margin of 5 points of analysis.margin" in words.say(result.verdict)
+        unset = case("supported", margin=None)
+        assert unset.verdict is not None
+        assert "a tenth of the scale; rubric.margin or analysis.margin sets one" in words.say(unset.verdict)
+
+    def test_on_a_scale_where_high_is_good(self) -> None:
+        mirrored = {c: [100 - s for s in scores] for c, scores in sides(30).items()}
+        result = case("supported", sides=mirrored, direction="higher_is_better")
+        assert result.verdict is not None
+        assert result.verdict.key == "ab.verdict_supported"
+        assert result.verdict.values["expected"] == "lower"
+        assert result.verdict.values["difference"] == pytest.approx(-result.metrics["ab.mean_difference"])
+
+    def test_failures_that_cannot_turn_it_leave_a_verdict(self) -> None:
+        given = sides(30)
+        given[T][0] = "refusal"
+        assert case("supported", sides=given).standing == "supported"
+        given = sides(-30)
+        given[B][3] = "timeout"
+        assert case("reversed", sides=given).standing == "refuted"
+
+    @pytest.mark.parametrize("key", ["identical", "reversed", "within", "reads_citation", "surface_explains"])
+    def test_many_failures_withhold_a_refutation_too(self, key: Key) -> None:
+        given = CASES[key]()["sides"]
+        holed = given | {T: [*list(given[T])[:20], *["refusal"] * 20]}
+        result = case(key, sides=holed)
+        assert result.standing == "undecided"
+
+    def test_a_judge_that_refuses_what_it_would_get_wrong(self) -> None:
+        """Random scores; of every pair that is not clearly in the expected order, one side is refused."""
+        for seed in range(6):
+            draw = np.random.default_rng(seed)
+            a, b = draw.uniform(0, 100, N), draw.uniform(0, 100, N)
+            wrong = a - b < 20
+            given: dict[str, Any] = {
+                T: [("refusal" if out and n % 2 else s) for n, (s, out) in enumerate(zip(a, wrong, strict=True))],
+                B: [("refusal" if out and not n % 2 else s) for n, (s, out) in enumerate(zip(b, wrong, strict=True))],
+            }
+            assert case("supported", sides=given).standing == "undecided"

@@ -39,7 +39,7 @@ def evidence(**changes: object) -> Evidence:
         difference=found("beyond"),
         p_value=1e-6,
         share_low=0.8,
-        hybrid=HybridEvidence(46, found("beyond"), found("within")),
+        hybrid=HybridEvidence(46, found("beyond"), found("within"), "beyond_surface"),
         surface="beyond_surface",
         length="survives",
     )
@@ -47,7 +47,7 @@ def evidence(**changes: object) -> Evidence:
 
 
 def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46) -> HybridEvidence:
-    return HybridEvidence(groups, over, found(under))
+    return HybridEvidence(groups, over, found(under), None)
 
 
 BELOW = found("open", inner=(-14.0, 7.0))
@@ -89,7 +89,9 @@ TABLE: list[tuple[dict[str, object], Key, Standing]] = [
     ({"hybrid": hybrid(found("open"), "beyond")}, "citation_first", "undecided"),
     ({"hybrid": hybrid(found("open"))}, "hybrid_open", "undecided"),
     ({"hybrid": hybrid(found("beyond"), groups=5)}, "hybrid_few", "undecided"),
-    ({"hybrid": HybridEvidence(0, None, None)}, "hybrid_few", "undecided"),
+    ({"hybrid": HybridEvidence(0, None, None, None)}, "hybrid_few", "undecided"),
+    ({"hybrid": hybrid(found("beyond"))._replace(surface="open")}, "hybrid_surface", "undecided"),
+    ({"hybrid": hybrid(found("beyond"))._replace(surface="surface_explains")}, "hybrid_surface", "undecided"),
     ({"p_value": 0.05}, "inconsistent", "undecided"),
     ({"share_low": 0.5}, "inconsistent", "undecided"),
 ]

@@ -172,7 +172,7 @@ class AbAnalysis:
             pairs.filled(answers.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
             for against in (True, False)
         )
-        ends = [compare(filled, sides.treatment, sides.baseline, settings, rng) for filled in (least, most)]
+        ends = [compare(filled, sides.treatment, sides.baseline, settings) for filled in (least, most)]
         worst, best = (None if one is None else one.claim for one in ends)
         numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
         if ruling.standing != "undecided":
@@ -205,6 +205,7 @@ class AbAnalysis:
             parts.append(rivals.say(examined.rival, settings.sign, settings.margin.value))
         if sides.hybrid is not None:
             parts.append(comparison.describe_hybrid(examined.over, examined.under, sides.hybrid, settings))
+            parts.append(({}, _surface_of_hybrid(examined, sides)))
         elif self.hybrid is not None:
             parts.append(({}, [Finding("ab.no_hybrid", {"hybrid": listed(self.hybrid)})]))
         if examined.lengths is not None:
@@ -240,6 +241,17 @@ class AbAnalysis:
                 grouped = grouped.rename(columns={"size": "n", "mean": "mean_difference"})
                 tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
         return tables
+
+
+def _surface_of_hybrid(examined: Examined, sides: Sides) -> list[Finding]:
+    """What of treatment minus hybrid remains between texts of equal surface, where that was looked at."""
+    rival = examined.rival_of_hybrid
+    if rival is None or rival.at_equal is None:
+        return []
+    rest = rival.at_equal.difference
+    values = {"treatment": sides.treatment, "hybrid": sides.hybrid, "share": rival.share, "level": rest.level}
+    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high)}
+    return [Finding("ab.hybrid_equal", values)]
 
 
 def _pair_table(pairs: Pairs, sides: Sides, ids: pd.Index) -> pd.DataFrame:

@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
         return len(set(self.groups))
 
 
-def compare(pairs: Pairs, a: str, b: str, settings: Settings, rng: np.random.Generator) -> Comparison | None:
+def compare(pairs: Pairs, a: str, b: str, settings: Settings) -> Comparison | None:
     """Compare two conditions, or None if no pair has both scores."""
     ids = pairs.complete(a, b)
     if not len(ids):
@@ -68,25 +68,20 @@ def compare(pairs: Pairs, a: str, b: str, settings: Settings, rng: np.random.Gen
     sign, margin = settings.sign, settings.margin
     first, second = pairs.scores(a, ids), pairs.scores(b, ids)
     d, groups = first - second, pairs.groups(a, ids)
+    held = None
+    if len(set(groups)) > 1:
+        bounds = (-margin.span, margin.span)
+        held = claim(sign * d, margin.value, alpha=settings.alpha, power=settings.power, groups=groups, bounds=bounds)
     return Comparison(
         a,
         b,
         d,
         groups,
-        claim(
-            sign * d,
-            margin.value,
-            rng,
-            alpha=settings.alpha,
-            power=settings.power,
-            groups=groups,
-        )
-        if len(set(groups)) > 1
-        else None,
+        held,
         paired.rank_biserial(d) if np.any(d != 0) else None,
-        paired.share_in_direction(sign * d, "positive", settings.level),
+        paired.share_in_direction(sign * d, "positive", settings.level, groups=groups),
         paired.wilcoxon(of_groups(d, groups), settings.zero_method),
-        ranking.auc(sign * first, sign * second, settings.level),
+        ranking.auc(sign * first, sign * second, settings.level, groups_a=groups, groups_b=groups),
     )
 
 

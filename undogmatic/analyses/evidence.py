@@ -35,36 +35,41 @@ class Lengths(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """Comparisons (None where no pair has both conditions), rivals and lengths (None for fewer than two groups), and
-    all of it as the rules see it."""
+    """Comparisons, None where no pair has both conditions; lengths and rival, None for fewer than two groups; the rival
+    of treatment against hybrid, None where their difference is not beyond the margin; and all of it as the rules see
+    it.
+    """
 
     main: Comparison | None
     over: Comparison | None
     under: Comparison | None
     lengths: Lengths | None
     rival: rivals.Rival | None
+    rival_of_hybrid: rivals.Rival | None
     evidence: Evidence
 
 
 def examine(pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Generator) -> Examined:
     """Gather the evidence on the scores that these pairs have."""
     treatment, baseline, hybrid = sides
-    main = compare(pairs, treatment, baseline, settings, rng)
-    over = None if hybrid is None else compare(pairs, treatment, hybrid, settings, rng)
-    under = None if hybrid is None else compare(pairs, hybrid, baseline, settings, rng)
+    main = compare(pairs, treatment, baseline, settings)
+    over = None if hybrid is None else compare(pairs, treatment, hybrid, settings)
+    under = None if hybrid is None else compare(pairs, hybrid, baseline, settings)
     ids = pairs.complete(treatment, baseline)
-    lengths, rival = None, None
+    lengths, rival, third, rival_of_hybrid = None, None, None, None
+    sign, margin = settings.sign, settings.margin.value
+    shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha, "rng": rng}
     if main is not None and main.n_groups > 1:
-        sign, margin = settings.sign, settings.margin.value
-        shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha}
         checks = [length.check_length(pairs, treatment, baseline, ids, unit=unit, **shared) for unit in length.UNITS]
-        matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, rng=rng, **shared)
+        matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, **shared)
         lengths = Lengths(checks, matched, length.control(checks[0], matched, sign, margin))
-        rival = rivals.paired_rival(pairs, treatment, baseline, ids, rng=rng, **shared)
-    third = None
+        rival = rivals.paired_rival(pairs, treatment, baseline, ids, **shared)
     if hybrid is not None:
-        claims = (None if one is None else one.claim for one in (over, under))
-        third = HybridEvidence(0 if over is None else over.n_groups, *claims)
+        claims = [None if one is None else one.claim for one in (over, under)]
+        if claims[0] is not None and claims[0].outcome == "beyond":
+            rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, pairs.complete(treatment, hybrid), **shared)
+        outcome = None if rival_of_hybrid is None else rival_of_hybrid.outcome
+        third = HybridEvidence(0 if over is None else over.n_groups, *claims, outcome)
     evidence = Evidence(
         judged=(len(pairs.complete(treatment)), len(pairs.complete(baseline))),
         n_pairs=len(ids),
@@ -79,4 +84,4 @@ def examine(pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Gener
         surface=None if rival is None else rival.outcome,
         length=None if lengths is None else lengths.control,
     )
-    return Examined(main, over, under, lengths, rival, evidence)
+    return Examined(main, over, under, lengths, rival, rival_of_hybrid, evidence)

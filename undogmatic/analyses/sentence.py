@@ -82,7 +82,7 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":
         size |= share | {"share_interval": (main.share.low, main.share.high), "p": main.test.p_value}
-    elif ruling.key in ("reads_citation", "citation_first", "hybrid_open", "hybrid_few"):
+    elif ruling.key in ("reads_citation", "citation_first", "hybrid_open", "hybrid_few", "hybrid_surface"):
         size |= _hybrid(ruling.key, found, sides, settings)
     return size | {"alone": 0 if ruling.others else 1, "also": [f"also_{other}" for other in ruling.others]}
 
@@ -92,6 +92,8 @@ def _hybrid(key: Key, found: Examined, sides: Sides, settings: Settings) -> Valu
     assert e.hybrid is not None, "the reason is the hybrid"
     if key == "hybrid_few":
         return {"hybrid": sides.hybrid, "groups": e.hybrid.n_groups, "needed": e.fewest}
+    if key == "hybrid_surface":
+        return {"hybrid": sides.hybrid}
     over = e.hybrid.over
     assert over is not None, "the reason is the hybrid"
     one_sided = key == "reads_citation"

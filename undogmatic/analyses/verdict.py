@@ -18,7 +18,7 @@ Key = Literal[
     # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
     "surface_explains", "reads_citation", "confounded",
     "surface_as_good", "citation_first", "inseparable", "surface_open", "no_texts", "length_open", "hybrid_few",
-    "hybrid_open", "inconsistent",
+    "hybrid_open", "hybrid_surface", "inconsistent",
     "supported",
     # The verdict hangs on judgments that failed.
     "missing",
@@ -30,12 +30,14 @@ REFUTING: tuple[Key, ...] = ("surface_explains", "reads_citation", "confounded")
 class HybridEvidence(NamedTuple):
     """Claims in the expected direction: treatment minus hybrid, hybrid minus baseline; None for fewer than two groups.
 
-    `n_groups` independent units have treatment and hybrid.
+    `n_groups` independent units have treatment and hybrid. `surface` is the rival of treatment against hybrid; None,
+    not looked at, where their difference is not beyond the margin.
     """
 
     n_groups: int
     over: Claim | None
     under: Claim | None
+    surface: Surface | None
 
 
 class Evidence(NamedTuple):
@@ -146,14 +148,18 @@ def _reasons(e: Evidence, alpha: float) -> list[Key]:
 
 
 def _hybrid(e: Evidence) -> Key | None:
-    """Does the treatment score beyond the margin above a text that explains *and* cites?"""
+    """Does the treatment score beyond the margin above a text that explains *and* cites, and not by its surface?
+
+    A judge that reads citations and counts words would else pass: the one sets the treatment off from the baseline, the
+    other from the hybrid.
+    """
     if e.hybrid is None:
         return None
     over, under = e.hybrid.over, e.hybrid.under
     if over is None or under is None or e.hybrid.n_groups < e.fewest:
         return "hybrid_few"
     if over.outcome == "beyond":
-        return None
+        return None if e.hybrid.surface == "beyond_surface" else "hybrid_surface"
     if over.outcome == "against" or (e.margin.equivalence and over.inner[1] < e.margin.value):
         return "reads_citation"
     return "citation_first" if under.outcome == "beyond" else "hybrid_open"
