@@ -293,6 +293,11 @@ def neutral(seed: int = 1) -> dict[str, list[str]]:
     return {c: [" ".join(word() for _ in range(draw.integers(8, 15))) for _ in range(N)] for c in (T, B, H)}
 
 
+def told_apart(texts: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The same, but the hybrid's have capitals and a full stop."""
+    return texts | {H: [f"{text.title()}." for text in texts[H]]}
+
+
 def sides(difference: float, spread: float = 8.0, seed: int = 2, n: int = N) -> dict[str, Any]:
     """Scores of a judge with this mean difference between the sides, whatever the texts."""
     draw = np.random.default_rng(seed)
@@ -350,11 +355,12 @@ CASES: dict[Key, Callable[[], dict[str, Any]]] = {
     "surface_as_good": lambda: dict(zip(("texts", "sides"), capitals((8, 9), (1, 2)), strict=True)),
     "citation_first": lambda: {"sides": hybrid(34, 22, spread=15)},
     "inseparable": lambda: {"sides": sides(30), "lengths": lengths(5, 80, spread=0.2)},
-    "surface_open": lambda: {"sides": sides(12.6, spread=9)},
+    "surface_open": lambda: {"sides": {T: [29.0] * 17 + [90.0] * 23, B: [30.0] * N}},
     "no_texts": lambda: {"sides": sides(30), "without_texts": True},
-    "length_open": lambda: {"sides": sides(12.6, spread=9)},
+    "length_open": lambda: {"sides": sides(21, spread=22), "lengths": lengths(16, 26)},
     "hybrid_few": lambda: {"sides": hybrid(30, 0) | {H: [30.0] * 5 + [None] * (N - 5)}},
     "hybrid_open": lambda: {"sides": hybrid(24, 12, spread=15)},
+    "hybrid_surface": lambda: {"sides": hybrid(40, 12), "texts": told_apart(neutral())},
     "inconsistent": lambda: {"sides": {T: [29.0] * 17 + [90.0] * 23, B: [30.0] * N}},
     "supported": lambda: {"sides": sides(30)},
     "missing": lambda: {"sides": {T: [*sides(30)[T][:30], *["refusal"] * 10], B: sides(30)[B]}},

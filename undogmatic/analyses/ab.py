@@ -249,8 +249,8 @@ def _surface_of_hybrid(examined: Examined, sides: Sides) -> list[Finding]:
     if rival is None or rival.at_equal is None:
         return []
     rest = rival.at_equal.difference
-    values = {"treatment": sides.treatment, "hybrid": sides.hybrid, "share": rival.share, "level": rest.level}
-    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high)}
+    values: dict[str, Any] = {"treatment": sides.treatment, "hybrid": sides.hybrid, "share": rival.share}
+    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high), "level": rest.level}
     return [Finding("ab.hybrid_equal", values)]
 
 
