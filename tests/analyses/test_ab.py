@@ -226,7 +226,7 @@ class TestVerdicts:
 
     def test_a_judge_that_only_counts_words(self, said: Said) -> None:
         draw = np.random.default_rng(3)
-        counts = lengths(self.n, 12, 30)
+        counts = lengths(self.n, 15, 28, spread=0.6)
         score = {c: 90 - 20 * np.log(np.array(counts[c])) + draw.normal(0, 2, self.n) for c in counts}
         found = self.verdict(score[T], score[B], said, lengths=counts)
         assert found.key == "ab.verdict_confounded"
@@ -243,12 +243,11 @@ class TestVerdicts:
         explained = draw.uniform(10, 40, self.n)
         naked = explained + draw.normal(30, 8, self.n)
         counts = {T: [9] * 20 + [4] * 20, B: [10] * 20 + [40 + n for n in range(20)]}
-        matched = {"length_matched": [True] * 20 + [False] * 20}
-        found = self.verdict(naked, explained, said, lengths=counts, metadata=matched)
+        found = self.verdict(naked, explained, said, lengths=counts)
         assert found.key == "ab.verdict_supported"
         # The same judge, but the difference vanishes where the lengths agree.
         vanishing = np.where(np.arange(self.n) < 20, explained + draw.normal(0, 3, self.n), naked)
-        found = self.verdict(vanishing, explained, said, lengths=counts, metadata=matched)
+        found = self.verdict(vanishing, explained, said, lengths=counts)
         assert found.key == "ab.verdict_confounded"
 
     def test_texts_of_equal_length_need_no_control(self, said: Said) -> None:

@@ -185,7 +185,8 @@ class AbAnalysis:
         margin = margin_of(judged.rubric).value
         shared: dict[str, Any] = {"sign": judged.sign, "margin": margin, "level": self.level}
         checks = [
-            length.check_length(pairs, self.treatment, self.baseline, ids, unit=unit, **shared) for unit in length.UNITS
+            length.check_length(pairs, self.treatment, self.baseline, ids, unit=unit, rng=rng, **shared)
+            for unit in length.UNITS
         ]
         matched = length.check_matched(pairs, self.treatment, self.baseline, ids, target=self.power, rng=rng, **shared)
         rival = rivals.paired_rival(pairs, self.treatment, self.baseline, ids, rng=rng, **shared)
