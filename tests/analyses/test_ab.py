@@ -357,7 +357,7 @@ CASES: dict[Key, Callable[[], dict[str, Any]]] = {
     "inseparable": lambda: {"sides": sides(30), "lengths": lengths(5, 80, spread=0.2)},
     "surface_open": lambda: {"sides": {T: [29.0] * 17 + [90.0] * 23, B: [30.0] * N}},
     "no_texts": lambda: {"sides": sides(30), "without_texts": True},
-    "length_open": lambda: {"sides": sides(21, spread=22), "lengths": lengths(16, 26)},
+    "length_open": lambda: {"sides": sides(24, spread=26, seed=3), "lengths": lengths(16, 26)},
     "hybrid_few": lambda: {"sides": hybrid(30, 0) | {H: [30.0] * 5 + [None] * (N - 5)}},
     "hybrid_open": lambda: {"sides": hybrid(24, 12, spread=15)},
     "hybrid_surface": lambda: {"sides": hybrid(40, 12), "texts": told_apart(neutral())},

@@ -58,17 +58,17 @@ def examine(pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Gener
     ids = pairs.complete(treatment, baseline)
     lengths, rival, third, rival_of_hybrid = None, None, None, None
     sign, margin = settings.sign, settings.margin.value
-    shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha}
+    shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha, "rng": rng}
     if main is not None and main.n_groups > 1:
         checks = [length.check_length(pairs, treatment, baseline, ids, unit=unit, **shared) for unit in length.UNITS]
-        matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, rng=rng, **shared)
+        matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, **shared)
         lengths = Lengths(checks, matched, length.control(checks[0], matched, sign, margin))
-        rival = rivals.paired_rival(pairs, treatment, baseline, ids, rng=rng, **shared)
+        rival = rivals.paired_rival(pairs, treatment, baseline, ids, **shared)
     if hybrid is not None:
         above, below = (None if one is None else one.claim for one in (over, under))
         if above is not None and above.outcome == "beyond":
             both = pairs.complete(treatment, hybrid)
-            rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, both, rng=rng, **shared)
+            rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, both, **shared)
         outcome = None if rival_of_hybrid is None else rival_of_hybrid.outcome
         third = HybridEvidence(0 if over is None else over.n_groups, above, below, outcome)
     evidence = Evidence(

@@ -16,7 +16,7 @@ from undogmatic.stats.claims import Claim, claim
 
 UNITS = ("characters", "words")
 MATCHED = 0.10
-"""The texts of a pair are of equal length if the longer has at most so much more than the shorter, in characters."""
+"""The texts of a pair are of equal length if they differ by at most this share of the longer one, in characters."""
 
 Control = Literal["survives", "confounded", "open", "inseparable"]
 """At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
@@ -49,14 +49,25 @@ class LengthCheck(NamedTuple):
 
 
 def check_length(
-    pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, *, unit: str, sign: int, margin: float, level: float
+    pairs: Pairs,
+    treatment: str,
+    baseline: str,
+    ids: pd.Index,
+    *,
+    unit: str,
+    sign: int,
+    margin: float,
+    level: float,
+    rng: np.random.Generator,
 ) -> LengthCheck:
     """Length and score of the complete pairs `ids`, in one unit, against the margin. Needs at least two pairs."""
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     size_a, size_b = pairs.column(treatment, unit, ids), pairs.column(baseline, unit, ids)
     groups = pairs.sides[treatment].loc[ids, "group"].tolist()
     try:
-        at_equal = confound.at_equal_length(a, b, size_a, size_b, margin, sign=sign, alpha=1 - level, groups=groups)
+        at_equal = confound.at_equal_length(
+            a, b, size_a, size_b, margin, rng, sign=sign, alpha=1 - level, groups=groups
+        )
     except ValueError:
         # Too few pairs, one length ratio throughout, or one pair that fixes the slope: no regression exists.
         at_equal = None
@@ -88,7 +99,7 @@ def check_matched(
     with probability `target`.
     """
     size_a, size_b = (pairs.column(c, "characters", ids) for c in (treatment, baseline))
-    near = np.abs(size_a - size_b) <= MATCHED * np.minimum(size_a, size_b)
+    near = np.abs(size_a - size_b) <= MATCHED * np.maximum(size_a, size_b)
     if not near.any():
         return None
     everything = pairs.scores(treatment, ids) - pairs.scores(baseline, ids)

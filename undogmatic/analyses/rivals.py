@@ -27,7 +27,7 @@ from undogmatic.stats.confound import AtEqual, against
 Array = NDArray[np.float64]
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
 
-MOST_TEXTS = 1000
+MOST_TEXTS = 800
 """Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
 the cube."""
 FEWEST_GROUPS = 6
@@ -99,14 +99,14 @@ def paired_rival(
     similar = surface.kernels(texts, counted)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
-    guess = crossfit.predict(between, np.ones(n), codes, intercept=False)
+    guess = crossfit.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = first["score"].to_numpy(dtype=np.float64), second["score"].to_numpy(dtype=np.float64)
     own, rival = _points(sign * (a - b)), _points(guess)
     alpha = 1 - level
     share = _padded(2 * rival - 1, codes, alpha)
     against_coin = np.mean(rival) < 0.5
     increment = _padded(own - (0.5 if against_coin else rival), codes, alpha)
-    said = confound.outcome_difference(similar, a, b, codes)
+    said = confound.outcome_difference(similar, a, b, codes, rng)
     try:
         at_equal = confound.at_equal(
             a - b, np.column_stack([said, guess]), margin, sign=sign, alpha=alpha, groups=codes
@@ -125,7 +125,8 @@ def _outcome(share_low: float, increment: Claim, at_equal: AtEqual | None, sign:
         at = held(at_equal.difference, sign, margin)
         if at == "below":
             return "surface_explains"
-        if at == "beyond" and increment.low > 0:
+        near = at_equal.difference.low if sign > 0 else -at_equal.difference.high
+        if near - unforeseen(at_equal, sign) > margin and increment.low > 0:
             return "beyond_surface"
     return "surface_as_good" if not decides or (increment.low <= 0 and share_low > 0.5) else "open"
 
@@ -177,7 +178,7 @@ def labelled_rival(
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
     similar = surface.kernels(read, np.array([patterns.count(text) for text in read], dtype=np.float64))
-    guess, said = (crossfit.predict(similar, target, codes) for target in (label, score))
+    guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
     found = []
@@ -240,6 +241,19 @@ def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
     return out
 
 
+def unforeseen(at_equal: AtEqual, sign: int) -> float:
+    """What more of the difference the surface may hold than these texts were enough to learn, in score units.
+
+    Where holding the surface equal takes something of the difference, but the surface foresees only a share of how the
+    differences vary, the rest may hold as much of it again: the part taken times the share not foreseen. A judge of
+    something else loses nothing by it, because nothing is taken.
+
+    References:
+        Oster (2019), doi:10.1080/07350015.2016.1227711, for reading selection on what is not measured off what is.
+    """
+    return max(0.0, sign * at_equal.moved.estimate) * (1 - at_equal.foreseen)
+
+
 def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of the rival on pairs."""
     metrics: dict[str, float] = {"ab.beyond_surface": float(rival.outcome == "beyond_surface")}
@@ -269,7 +283,11 @@ def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[
     values = {"difference": rest.estimate, "interval": (rest.low, rest.high), "raw": rival.at_equal.raw}
     if rival.at_equal.extrapolated:
         return metrics, [*findings, Finding("ab.surface_extrapolated", values)]
-    return metrics, [*findings, Finding(f"ab.surface_{held(rest, sign, margin)}", values | {"margin": margin})]
+    slack = unforeseen(rival.at_equal, sign)
+    at = held(rest, sign, margin)
+    if at == "beyond" and min(sign * rest.low, sign * rest.high) - slack <= margin:
+        return metrics, [*findings, Finding("ab.surface_unforeseen", values | {"margin": margin, "slack": slack})]
+    return metrics, [*findings, Finding(f"ab.surface_{at}", values | {"margin": margin})]
 
 
 def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]:

@@ -20,19 +20,22 @@ Array = NDArray[np.float64]
 
 _FEWEST_ACROSS = 2
 _SHARE_ACROSS = 0.05
+_ONE_GROUP = 0.999
 
 
 class AtEqual(NamedTuple):
     """`difference` is what is expected between two texts whose controls are equal, against the margin; `moved` is the
     plain mean minus that, against the margin too ("within": the controls make no difference that matters).
 
-    `raw` is the plain mean. `extrapolated`: hardly a pair has its controls on the other side of equal, so that no pair
-    is near the place that `difference` speaks of, which then decides nothing.
+    `raw` is the plain mean, `foreseen` the share of the variance of differences that the controls explain.
+    `extrapolated`: hardly a pair has its controls on the other side of equal, so that no pair is near the place that
+    `difference` speaks of, which then decides nothing.
     """
 
     raw: float
     difference: Claim
     moved: Claim
+    foreseen: float
     extrapolated: bool
 
 
@@ -57,6 +60,7 @@ def at_equal_length(
     lengths_a: ArrayLike,
     lengths_b: ArrayLike,
     margin: float,
+    rng: np.random.Generator,
     *,
     sign: int = 1,
     alpha: float = 0.05,
@@ -71,6 +75,7 @@ def at_equal_length(
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
         margin, sign, alpha: As in `claims.claim`.
+        rng: Deals the groups to folds.
         groups: What belongs together, shape (n_pairs,).
     Raises:
         ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or there are
@@ -85,21 +90,24 @@ def at_equal_length(
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
     codes = np.arange(a.size) if groups is None else checks.labels(groups, "groups", a.size)
     both = np.concatenate([log_a, log_b])[:, None]
-    said = outcome_difference([surface.additive(both)], a, b, codes)
+    said = outcome_difference([surface.additive(both)], a, b, codes, rng)
     return at_equal(a - b, np.column_stack([ratio, said]), margin, sign=sign, alpha=alpha, groups=codes)
 
 
-def outcome_difference(kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike) -> Array:
+def outcome_difference(
+    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: np.random.Generator
+) -> Array:
     """What the other groups' texts say of the score of a minus that of b, by their kernels alone; shape (n_pairs,).
 
     Args:
         kernels: Similarities of all texts, those of a first, each of shape (2 n_pairs, 2 n_pairs).
         scores_a, scores_b: Shape (n_pairs,).
         groups: Shape (n_pairs,).
+        rng: Deals the groups to folds.
     """
     n = scores_a.size
     codes = np.asarray(groups)
-    said = crossfit.predict(kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]))
+    said = crossfit.predict(kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]), rng)
     return np.asarray(said[:n] - said[n:])
 
 
@@ -116,7 +124,8 @@ def at_equal(
     """Least squares of paired differences on differences of controls; the intercept is what remains where these are 0.
 
     Errors are those of leaving out one group at a time (HC3 where each pair is its own group), with the t distribution
-    on groups minus parameters degrees of freedom. Controls that add nothing to the others are left out.
+    on groups minus parameters degrees of freedom. Controls that add nothing to the
+    others, or are 0 in all groups but one, are left out.
 
     Args:
         differences: Shape (n_pairs,), in score units.
@@ -137,7 +146,7 @@ def at_equal(
     codes = np.arange(d.size) if groups is None else checks.labels(groups, "groups", d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
-    z = _telling_columns(z)
+    z = _telling_columns(z, codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
     freedom = n_groups - design.shape[1]
@@ -153,7 +162,9 @@ def at_equal(
         error = math.sqrt(float(np.sum(pull**2)))
         return against(estimate, error, freedom, margin, n_groups, sign=sign, alpha=alpha, power=power)
 
-    return AtEqual(raw, held(intercept, pulls[:, 0]), held(moved, of_mean - pulls[:, 0]), not _meet(z))
+    spread = float(np.sum((d - raw) ** 2))
+    foreseen = 1 - float(np.sum((d - design @ coefficients) ** 2)) / spread if spread > 0 else 0.0
+    return AtEqual(raw, held(intercept, pulls[:, 0]), held(moved, of_mean - pulls[:, 0]), foreseen, not _meet(z))
 
 
 def against(
@@ -184,12 +195,14 @@ def _lengths(values: ArrayLike, name: str) -> Array:
     return size
 
 
-def _telling_columns(z: Array) -> Array:
-    """Columns scaled to 1, without those that are 0 or follow from the others before them."""
+def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
+    """Columns scaled to 1, without those that are 0 but for one group, or follow from the others before them."""
     kept: list[Array] = []
     for column in z.T:
         size = float(np.sqrt(np.mean(column**2)))
         if size <= 1e-9 * max(1.0, float(np.abs(z).max())):
+            continue
+        if np.bincount(codes, column**2).max() > _ONE_GROUP * np.sum(column**2):
             continue
         one = column / size
         base = np.column_stack([np.ones(len(z)), *kept])
@@ -203,13 +216,13 @@ def _pulls(design: Array, residual: Array, codes: NDArray[np.intp]) -> Array:
     """How far each group pulls the coefficients: those of all rows minus those without it, shape (n_groups, k)."""
     inverse = np.linalg.pinv(design.T @ design)
     pulls = np.empty((int(codes.max()) + 1, design.shape[1]))
-    order = np.argsort(codes, kind="stable")
-    for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(codes))[:-1])):
+    for rows in crossfit.by_size(codes):
         own = design[rows]
-        left = np.eye(rows.size) - own @ inverse @ own.T
-        if np.linalg.eigvalsh(left)[0] < 1e-9:
+        left = np.eye(rows.shape[1]) - own @ inverse @ own.transpose(0, 2, 1)
+        if np.linalg.eigvalsh(left).min() < 1e-9:
             raise ValueError("The difference at equal controls has no standard error: one group alone fixes the slope.")
-        pulls[group] = inverse @ own.T @ np.linalg.solve(left, residual[rows])
+        without = np.linalg.solve(left, residual[rows][..., None])
+        pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
     return pulls
 
 

@@ -1,9 +1,9 @@
 """What can be counted in a text without reading what it argues, and how alike two texts are in that alone.
 
 Counts are of characters, words, sentences, capitals, digits and punctuation; words of a field (citations, say) are
-counted by whoever knows the field, and come in as `extra`. Four kernels make a judge of them (`stats.crossfit`): one
-that adds up curved functions of single counts, one that also multiplies two of them, the bag of characters, and TF-IDF
-of character n-grams.
+counted by whoever knows the field, and come in as `extra`. Five kernels make a judge of them (`stats.crossfit`): curved
+functions of single counts, added up; products of two counts; where in the text things stand and how long its words are;
+how often each character occurs; TF-IDF of character n-grams.
 """
 
 import re
@@ -30,6 +30,7 @@ _NUMBER = re.compile(r"\d[\d.,/]*")
 _KNOTS = 8
 _FARTHEST = 4.0
 _CHARACTERS = (2, 5)
+_LONG_WORD = 12
 
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
@@ -39,10 +40,12 @@ def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
-    """Similarities of the texts in their surface, four of shape (n_texts, n_texts). Time grows with the square."""
+    """Similarities of the texts in their surface, five of shape (n_texts, n_texts). Time grows with the square."""
     x = counts(texts, extra)
     scaled = np.clip(_standard(x), -_FARTHEST, _FARTHEST)
-    return [additive(x), (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2, _characters(texts), _tfidf(texts)]
+    products = (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2
+    places = np.array([_places(text) for text in texts], dtype=np.float64)
+    return [additive(x), products, additive(places), _characters(texts), _tfidf(texts)]
 
 
 def additive(x: Array) -> Array:
@@ -104,6 +107,27 @@ def _count(text: str) -> list[float]:
     return [float(found[name]) for name in COUNTS]
 
 
+def _places(text: str) -> list[float]:
+    """Where the first comma, stop, digit, capital (after the beginning), parenthesis, quote and colon stand (the end if
+    nowhere), how long the first and last sentence are, and the share of words of each length."""
+    ends = [
+        next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text))
+        for known in (
+            ",".__eq__,
+            ".".__eq__,
+            str.isdigit,
+            str.isupper,
+            "(".__eq__,
+            _QUOTES.__contains__,
+            ":;".__contains__,
+        )
+    ]
+    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
+    lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
+    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(1, lengths.size)
+    return [*ends, len(sentences[0]), len(sentences[-1]), *of_each.tolist(), *np.cumsum(of_each).tolist()]
+
+
 def _standard(x: Array) -> Array:
     spread = x.std(axis=0)
     return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf))
@@ -112,8 +136,17 @@ def _standard(x: Array) -> Array:
 def _characters(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    bag = CountVectorizer(analyzer="char", min_df=min(2, len(texts))).fit_transform(texts).toarray()
-    scaled = np.clip(_standard(bag.astype(np.float64)), -_FARTHEST, _FARTHEST)
+    try:
+        bag = (
+            CountVectorizer(analyzer="char", min_df=min(2, len(texts)))
+            .fit_transform(texts)
+            .toarray()
+            .astype(np.float64)
+        )
+    except ValueError:  # no character occurs in two texts
+        return np.zeros((len(texts), len(texts)))
+    shares = bag / np.maximum(1, bag.sum(axis=1))[:, None]
+    scaled = np.clip(_standard(np.column_stack([bag, shares])), -_FARTHEST, _FARTHEST)
     return np.asarray(scaled @ scaled.T)
 
 
