@@ -17,19 +17,16 @@ from undogmatic.stats.ordering import Array
 
 Groups = Sequence[object] | ArrayLike
 
-KNOTS = 40
-"""Most places at which a function of the score may bend or step."""
-
-MOST_COLUMNS = 40
+MOST_COLUMNS = 30
 PER_COLUMN = 4
 """Independent units per function of the score, at least: 46 texts allow 11 functions of it."""
 
-FEWEST = 20
-"""Fewest independent units: fewer leave no room for functions of the score, and what is left of a doubt that is one goes
-with what is left of the error (a false finding in up to 40 % of trials at 10; `benchmarks/beyond_score.py`)."""
+FEWEST = 30
+"""Fewest independent units: fewer leave no room for functions of the score, and what is left of a doubt that is one
+goes with what is left of the error (`benchmarks/beyond_score.py`)."""
 
 SAME = 0.95
-"""Share of a doubt's variance, foretold by the score for texts left out, from which on it is a function of the score."""
+"""Share of a doubt's variance, foretold by the score for texts left out, from which on the doubt follows from it."""
 
 WORTHWHILE = 4.0
 """What a further function must gain in n log(residual variance) to be taken in: twice what Akaike asks."""
@@ -70,7 +67,7 @@ def beyond_score(
 
     The error is regressed on the doubt's ranks and on functions of the score, chosen twice: those that foretell the
     doubt and those that foretell the error (double selection), so that a bend missed by one is taken in by the other.
-    To choose from are lines, bends and steps at every score (or KNOTS quantiles) and the distance from the middle; a
+    To choose from are bends and steps between any two scores, beside the score and its distance from the middle; a
     score of few values gets one constant per value, which takes out whatever function of it. The spread of the slope is
     the jackknife's over groups (CR3), its distribution Student's t.
 
@@ -129,16 +126,16 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     if codes.max() + 1 < FOLDS:
         raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
     part, foretold = codes % FOLDS, np.empty(e.size)
+    z = (s - middle) / _spread(s)
     for own in range(FOLDS):
         fitted, left = part != own, part == own
-        columns = _dictionary(s[fitted], s, middle)
-        base = np.column_stack([np.ones(s.size), (s - middle) / _spread(s[fitted]), columns[:, 0]])
-        q = _orthonormal(base[fitted])
-        room = _room(np.unique(codes[fitted]).size) - q.shape[1]
-        design = np.column_stack([base, columns[:, _chosen(columns[fitted], e[fitted], q, room)]])
-        weights = np.linalg.lstsq(design[fitted], e[fitted], rcond=1e-9)[0]
+        room = _room(np.unique(codes[fitted]).size)
+        columns = _base(z)
+        for term in _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room):
+            columns = np.column_stack([columns, _column(z, term)])
+        weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
-        foretold[left] = np.clip(design[left] @ weights, e[fitted].min(), e[fitted].max())
+        foretold[left] = np.clip(columns[left] @ weights, e[fitted].min(), e[fitted].max())
     return foretold.round(9)
 
 
@@ -155,16 +152,21 @@ def _spread(s: Array) -> float:
     return float(np.std(s)) or 1.0
 
 
-def _dictionary(seen: Array, s: Array, middle: float) -> Array:
-    """Functions of the score, shape (n, k): distance from the middle first, then bends and steps between the scores
-    seen."""
-    values = np.unique(seen)
-    between = (values[1:] + values[:-1]) / 2
-    if between.size > KNOTS:
-        between = np.unique(np.quantile(seen, np.linspace(0, 1, KNOTS + 2)[1:-1]))
-    over = s[:, None] - between[None, :]
-    columns = [np.abs(s - middle)[:, None], np.maximum(over, 0), (over > 0).astype(np.float64)]
-    return np.column_stack(columns)
+def _base(z: Array) -> Array:
+    """A constant, the score (0 is the middle of its scale) and its distance from the middle, shape (n, 3)."""
+    return np.column_stack([np.ones(z.size), z, np.abs(z)])
+
+
+class _Term(NamedTuple):
+    """A function of the score: a step up at `place`, or a bend."""
+
+    step: bool
+    place: float
+
+
+def _column(z: Array, term: _Term) -> Array:
+    over = z - term.place
+    return (over > 0).astype(np.float64) if term.step else np.maximum(over, 0)
 
 
 def _orthonormal(columns: Array) -> Array:
@@ -173,26 +175,42 @@ def _orthonormal(columns: Array) -> Array:
     return np.asarray(u[:, d > 1e-9 * d[0]])
 
 
-def _chosen(columns: Array, y: Array, q: Array, room: int) -> list[int]:
-    """Places of the columns that forward selection adds to those of `q` to foretell y, at most `room`."""
-    left = columns - q @ (q.T @ columns)
-    norms = np.einsum("ij,ij->j", columns, columns)
+def _chosen(z: Array, y: Array, q: Array, room: int) -> list[_Term]:
+    """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to `room` columns.
+
+    Steps and bends between any two scores are tried, all at once, by sums over the scores above each place.
+    """
+    order = np.argsort(z, kind="stable")
+    z, y, q = z[order], y[order], q[order]
+    first = np.flatnonzero(np.diff(z) > 0) + 1
+    places = (z[first - 1] + z[first]) / 2
+
+    def above(columns: Array) -> Array:
+        return np.asarray(np.cumsum(columns[::-1], axis=0)[::-1][first])
+
+    number, sums, squares = above(np.ones(z.size)), above(z), above(z**2)
+    norms = np.concatenate([number, squares - 2 * places * sums + places**2 * number])
     rest = y - q @ (q.T @ y)
-    found: list[int] = []
-    for _ in range(room):
-        sizes = np.einsum("ij,ij->j", left, left)
-        free = sizes > 1e-9 * norms
-        gains = np.divide((left.T @ rest) ** 2, sizes, out=np.zeros_like(sizes), where=free)
-        best = int(np.argmax(gains))
-        total = float(rest @ rest)
-        if total <= 1e-12 * float(y @ y) or gains[best] <= 0:
+    in_steps = above(q)
+    inside = np.concatenate([in_steps, above(q * z[:, None]) - places[:, None] * in_steps])
+    left = norms - np.einsum("ij,ij->i", inside, inside)
+    found: list[_Term] = []
+    while first.size and q.shape[1] < room:
+        steps = above(rest)
+        products = np.concatenate([steps, above(rest * z) - places * steps])
+        gains = np.divide(products**2, left, out=np.zeros(left.size), where=left > 1e-9 * norms)
+        best, total = int(np.argmax(gains)), float(rest @ rest)
+        if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= WORTHWHILE:
             break
-        if y.size * np.log(max(1 - gains[best] / total, 1e-12)) > -WORTHWHILE:
-            break
-        direction = left[:, best] / np.sqrt(sizes[best])
-        left = left - np.outer(direction, direction @ left)
-        rest = rest - direction * (direction @ rest)
-        found.append(best)
+        found.append(_Term(best < places.size, float(places[best % places.size])))
+        column = _column(z, found[-1])
+        column = column - q @ (q.T @ column)
+        column = column - q @ (q.T @ column)
+        column = column / np.linalg.norm(column)
+        q = np.column_stack([q, column])
+        rest = rest - column * (column @ rest)
+        in_steps = above(column)
+        left = left - np.concatenate([in_steps, above(column * z) - places * in_steps]) ** 2
     return found
 
 
@@ -202,11 +220,11 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
         return _orthonormal(np.eye(values.size)[places])
-    columns = _dictionary(s, s, middle)
-    q = _orthonormal(np.column_stack([np.ones(s.size), (s - middle) / _spread(s), columns[:, 0]]))
+    z = (s - middle) / _spread(s)
+    q = _orthonormal(_base(z))
     for target, share in zip(targets, range(len(targets), 0, -1), strict=True):
-        chosen = _chosen(columns, target, q, (room - q.shape[1]) // share)
-        q = _orthonormal(np.column_stack([q, columns[:, chosen]]))
+        terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
+        q = _orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))
     return q
 
 
@@ -229,8 +247,9 @@ def _left_out(q: Array, y: Array, codes: NDArray[np.intp]) -> Array:
         own, at = q[rows], starts[first:last] - starts[first]
         outer = np.add.reduceat(own[:, :, None] * own[:, None, :], at, axis=0)
         inner = np.add.reduceat(own * y[rows, None], at, axis=0)
-        # A group that alone carries a column leaves it without a weight: the least one.
-        weights[first:last] = np.einsum("gij,gj->gi", np.linalg.pinv(np.eye(k) - outer, 1e-9, True), whole - inner)
+        # A group that alone carries a column leaves nothing to weigh it by: the little added keeps its weight at 0.
+        left = (1 + 1e-9) * np.eye(k) - outer
+        weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[:, :, 0]
     return weights
 
 
@@ -243,11 +262,15 @@ def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], leve
     slopes = _left_out(design, e, codes)[:, -1]
     slope = float(rest @ error) / size
     deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
-    free = max(1, n_units - design.shape[1])
+    # A doubt that is left at a few texts alone is held against as many.
+    weights = np.bincount(codes, rest**2)
+    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
     t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
     reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
     needed = None
     if t > 0 and np.isfinite(t):
         needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
     ends = np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
-    return Beyond(*map(float, ends), float(2 * stats.t.sf(abs(t), free)), level, share, False, n_units, needed)
+    correlation, low, high = map(float, ends)
+    p = float(2 * stats.t.sf(abs(t), free))
+    return Beyond(correlation, low, high, p, level, share, False, n_units, needed)
