@@ -16,7 +16,7 @@ from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
 
-_SCORES = ["pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
+_SCORES = ["pair_id", "group", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
 
 
 @dataclass(frozen=True)

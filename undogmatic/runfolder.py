@@ -30,7 +30,7 @@ COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hy
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)
 """What every run leaves, also one that was stopped."""
 
-_TEXTS = ("item_id", "judge", "criterion", "pair_id", "condition", "unit", "text_mark")
+_TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score label confidence calls seconds truth error right inside width interval_score".split())
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
