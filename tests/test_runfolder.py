@@ -108,6 +108,11 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
     assert output_folder("last", "outputs/2026-01-02/1") == "outputs/2026-01-01/1"
 
 
+def test_a_run_with_failures_is_read_back(tmp_path: Path) -> None:
+    run = write(tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n")
+    assert run.scores()["error"].to_dict() == {"a": "refusal", "b": pytest.approx(float("nan"), nan_ok=True)}
+
+
 def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) -> None:
     where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
     verdict = {"kind": "verdict", "score": 1}

@@ -31,7 +31,9 @@ WHOLE = (MANIFEST, JOURNAL, COMPOSED)
 """What every run leaves, also one that was stopped."""
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
-_NUMBERS = tuple("score label confidence calls seconds truth error right inside width interval_score".split())
+_NUMBERS = tuple("score label confidence calls seconds truth right inside width interval_score".split())
+_WORDS_OF_SCORES = ("uncertainty", "error")
+"""In scores.csv a level and the reason of a failure; numbers in the tables of analyses."""
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
 
@@ -265,7 +267,7 @@ class RunFolder:
         import numpy as np
         import pandas as pd
 
-        numbers = _NUMBERS if name in _NEEDED else (*_NUMBERS, "uncertainty")  # in scores.csv, a word
+        numbers = _NUMBERS if name in _NEEDED else (*_NUMBERS, *_WORDS_OF_SCORES)
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         try:
             text = StringIO(read_text(self.path / name, TABLE_BYTES))
