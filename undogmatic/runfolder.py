@@ -59,7 +59,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
     **dict.fromkeys(("started", "ended"), _number),
     **dict.fromkeys(("steps", "texts", "overrides"), _texts),
-    "choices": _words,
+    **dict.fromkeys(("choices", "standing"), _words),
 }
 """What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
 
