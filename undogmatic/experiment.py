@@ -17,6 +17,7 @@ import pandas as pd
 
 from undogmatic import files
 from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
+from undogmatic.analyses.units import units
 from undogmatic.claim import held
 from undogmatic.config import build, settings
 from undogmatic.datasets.base import on_scale
@@ -60,7 +61,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     with held(folder), Manifest.open(folder, parts.identity, items_digest(items), name, again) as manifest:
         judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
         table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
-        results = analyse(analysis, table, np.random.default_rng(chosen.seed))
+        results = [*analyse(analysis, table, np.random.default_rng(chosen.seed)), units(judged.items)]
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, started)
         finished = replace(finished, **_words(dataset, analysis, parts, results))

@@ -16,7 +16,7 @@ from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
 
-_SCORES = ["pair_id", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
+_SCORES = ["pair_id", "group", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,13 @@ class SweepResult:
         name: Short name of the sweep.
         folder: Its output folder; the jobs' folders lie in it.
         jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
-            "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), then `headline`
-            with `low` and `high` (NaN where there is none), then further metrics under their own names.
+            "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
+            worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where there is
+            none), then further metrics under their own names.
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
-        comparisons: Paired tests between jobs, Holm-corrected: `left`, `right`, `difference`, `low`, `high`, `n`, `p`,
-            `p_holm`.
+        comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
+            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `sweep.family`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
         findings: Sentences; the first `verdicts` are verdicts, one per criterion.
         failed: Jobs without a result: (job, message).

@@ -30,7 +30,7 @@ COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hy
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)
 """What every run leaves, also one that was stopped."""
 
-_TEXTS = ("item_id", "judge", "criterion", "pair_id", "condition", "unit", "text_mark")
+_TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score label confidence calls seconds truth right inside width interval_score".split())
 _WORDS_OF_SCORES = ("uncertainty", "error")
 """In scores.csv a level and the reason of a failure; numbers in the tables of analyses."""
@@ -59,7 +59,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
     **dict.fromkeys(("started", "ended"), _number),
     **dict.fromkeys(("steps", "texts", "overrides"), _texts),
-    "choices": _words,
+    **dict.fromkeys(("choices", "standing"), _words),
 }
 """What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
 

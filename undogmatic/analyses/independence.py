@@ -2,40 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from undogmatic.records import Item
+from undogmatic.stats.copies import copies, enough
 
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together: those with the same value are one unit."""
 
+Mark = tuple[str, object]
+"""What ties a text, and to what: texts with the same mark belong together."""
+
+
+class Group(NamedTuple):
+    """Texts that count as one. `ties` says by what they belong together: "pair", "parent", "copies", a key of TOGETHER;
+    `copied` are those that are copies or near-copies of one that nothing else ties to them; the first are not tied to
+    one another otherwise."""
+
+    name: str
+    ids: tuple[str, ...]
+    ties: tuple[str, ...]
+    copied: tuple[str, ...]
+
 
 def groups_of(items: Sequence[Item]) -> dict[str, str]:
     """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of a key of TOGETHER,
-    and texts that are the same."""
-    heads: dict[str, str] = {}
+    and texts that are copies or near-copies (`stats.copies`) of one another."""
+    return {id_: group.name for group in groups(items) for id_ in group.ids}
 
-    def head(name: str) -> str:
-        while heads.setdefault(name, name) != name:
-            heads[name] = heads[heads[name]]
-            name = heads[name]
-        return name
 
-    for item in items:
-        own = f"item {item.id}"
-        marks = [f"text {item.text}"]
-        marks += [f"pair {item.pair}"] if item.pair is not None else []
-        marks += [f"item {item.parent}"] if item.parent is not None else []
-        marks += [f"{key} {value}" for key in TOGETHER for value in _listed(item.metadata.get(key))]
-        for mark in marks:
-            heads[head(mark)] = head(own)
-    first: dict[str, str] = {}
-    return {item.id: first.setdefault(head(f"item {item.id}"), _name(item)) for item in items}
+def groups(items: Sequence[Item]) -> list[Group]:
+    """The groups of the items, in order of appearance.
+
+    Of several inputs those count for likeness that are not the same in all items: an instruction that all share ties
+    nothing. One that is long enough (`stats.copies.enough`), such as a source that was summarised several times, ties
+    those items whose own it nearly is.
+    """
+    designed, copied = [_designed(item) for item in items], _copied(items)
+    apart = _joined(designed)
+    together = _joined([[*own, *more] for own, more in zip(designed, copied, strict=True)])
+    members: dict[Mark, list[int]] = {}
+    for place, head in enumerate(together):
+        members.setdefault(head, []).append(place)
+    sides = {(mark, head) for marks, head in zip(copied, apart, strict=True) for mark in marks}
+    crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
+    found = []
+    for places in members.values():
+        times = Counter(mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]]))
+        ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
+        likenesses = [place for place in places if crossing & {*copied[place]}]
+        firsts = {apart[place]: place for place in reversed(likenesses)}.values()
+        named = sorted(likenesses, key=lambda place: place not in firsts)
+        own, ids = ([items[place].id for place in chosen] for chosen in (named, places))
+        found.append(Group(_name(items[places[0]]), tuple(ids), ties, tuple(own)))
+    return found
+
+
+def _designed(item: Item) -> list[Mark]:
+    marks: list[Mark] = [("parent", item.id)]
+    marks += [("pair", item.pair)] if item.pair is not None else []
+    marks += [("parent", item.parent)] if item.parent is not None else []
+    return marks + [(key, str(value)) for key in TOGETHER for value in _listed(item.metadata.get(key))]
 
 
 def _listed(given: object) -> list[object]:
     """A value, or each of several: a text may be about two precedents."""
     return [value for value in (given if isinstance(given, list) else [given]) if value is not None]
+
+
+def _copied(items: Sequence[Item]) -> list[list[Mark]]:
+    names = dict.fromkeys(name for item in items for name in item.inputs)
+    varied = [name for name in names if len({item.inputs.get(name) for item in items}) > 1] or list(names)
+    wholes = ["\n\n".join(item.inputs[name] for name in varied if name in item.inputs) for item in items]
+    marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
+    for name in varied if len(varied) > 1 else ():
+        texts = tuple(item.inputs.get(name, "") for item in items)
+        for own, place in zip(marks, copies(texts), strict=True):
+            if enough(texts[place]):
+                own.append(("copies", (name, place)))
+    return marks
+
+
+def _joined(marks: Iterable[Sequence[Mark]]) -> list[Mark]:
+    """For each of several, the mark that stands for all that it is tied to."""
+    heads: dict[Mark, Mark] = {}
+
+    def head(mark: Mark) -> Mark:
+        while heads.setdefault(mark, mark) != mark:
+            heads[mark] = heads[heads[mark]]
+            mark = heads[mark]
+        return mark
+
+    own = []
+    for several in marks:
+        for mark in several:
+            heads[head(mark)] = head(several[0])
+        own.append(several[0])
+    return [head(mark) for mark in own]
 
 
 def _name(item: Item) -> str:

@@ -153,7 +153,7 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
     heading = words.find(f"{result.name}.title") or result.name
     yield Heading(f"{heading}: {result.part}" if result.part else heading)
-    if result.verdict is not None and len(run.results) > 1:
+    if result.verdict is not None and sum(other.verdict is not None for other in run.results) > 1:
         yield Paragraph(words.say(result.verdict))
     if result.findings:
         yield Bullets([words.say(finding) for finding in result.findings])

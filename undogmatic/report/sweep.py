@@ -34,7 +34,7 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
         return None
     jobs = sweep.jobs.head(most) if most is not None else sweep.jobs
     headline = words.metric(sweep.headline) or sweep.headline
-    names = ["number", *sweep.choices, "status"]
+    names = ["number", *sweep.choices, "status", *(["standing"] if "standing" in jobs else [])]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     values = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
     n = len(jobs)
@@ -63,7 +63,7 @@ def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Blo
     yield Heading(words.text("common.leaderboard_title"))
     table = leaderboard(sweep, words)
     yield table if table is not None else Paragraph(words.text("terminal.no_leaderboard"))
-    shown = {*sweep.choices, "status", "headline", "low", "high"}
+    shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
     others = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(others.columns) > 2:
         yield from frame_blocks(others, words, "sweep", "jobs", folder)

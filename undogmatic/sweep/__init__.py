@@ -1,7 +1,10 @@
 """What happens around the jobs of a sweep: the parent run before them, the report after them.
 
 jobs      the jobs' folders -> records
-compare   leaderboard, paired tests, agreement, figures and findings over the jobs
+pairwise  every two jobs by their scores; worth: by their uncertainty
+family    one correction for all that is tested between them
+verdicts  whether the best may be believed, and whether it is better than the others
+compare   leaderboard, tests, agreement, figures and findings over the jobs
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
 """
@@ -116,7 +119,7 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     manifest = read_manifest(folder)
     assert manifest is not None, "written by on_multirun_start"
     with doing("comparing the jobs"):
-        result = compare(folder, _name(manifest["overrides"]), config.report.language, config.seed)
+        result = compare(folder, _name(manifest["overrides"]), config.report.language)
     with doing("writing the sweep's report"):
         report.write(result, folder)
     write_manifest(

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.analyses.margins import Margin
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
+from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
-from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tests
+from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_between, overall_alpha, pairs, score_twins
+from undogmatic.sweep.verdicts import Sweep, named, verdicts
+from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
@@ -27,7 +30,7 @@ MOST_CURVES = 7
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
 
-def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResult:
+def compare(folder: Path, name: str, language: str) -> SweepResult:
     """Everything the sweep in `folder` yielded.
 
     Jobs are ranked by their headline metric, which every analysis defines so that more is better.
@@ -36,22 +39,22 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         folder: The sweep's folder, with one numbered folder per job.
         name: Name of the sweep.
         language: Of the report.
-        seed: For the bootstrap.
     """
     jobs = read_jobs(folder)
     choices = varying(jobs)
-    named = _named(jobs, choices)
-    finished = {label: job for label, job in named.items() if job.status == "finished"}
+    by_name = _named(jobs, choices)
+    finished = {label: job for label, job in by_name.items() if job.status == "finished"}
     headline = _headline(list(finished.values()))
-    tests = worth_tests(finished, seed)
-    worth = worth_tables(finished, tests)
-    table = _leaderboard(named, choices, headline, further=not worth)
     found = list(pairs(finished))
-    comparisons = compare_pairs(found, finished, seed)
+    family = corrected(
+        [*compare_scores(found, finished), *compare_worth(finished)], score_twins(finished) | worth_twins(finished)
+    )
+    worth = worth_tables(finished, family.table)
+    table = _leaderboard(by_name, choices, headline, further=not worth)
     agreement = agree(found, finished)
-    further = worth | {"worth_tests": tests, "costs": costs_table(finished, seed)}
-    tables = {name: frame for name, frame in further.items() if len(frame)}
-    verdicts = _verdicts(table, headline, _with_headline(comparisons, tests, headline), found)
+    further = worth | {"described": described(finished), "costs": costs_table(finished)}
+    margin = _margin(finished)
+    said = verdicts(table, Sweep(finished, headline, family, found, margin))
     return SweepResult(
         name=name,
         folder=folder,
@@ -59,28 +62,50 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         jobs=table,
         choices=(*choices, *(column for column in PARTS if column in table and column not in choices)),
         headline=headline,
-        comparisons=comparisons,
+        comparisons=_best_first(family.table, table),
         agreement=agreement,
-        verdicts=len(verdicts),
-        findings=[*verdicts, *_findings(finished, choices, found, comparisons), *_worth_findings(finished, tests)],
+        verdicts=len(said),
+        findings=[
+            *said,
+            *_of_the_best(table, finished, headline),
+            *_findings(finished, choices, found),
+            *_tests(family, margin),
+            *_worth_findings(finished),
+        ],
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
-        tables=tables,
-        failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
+        tables={name: frame for name, frame in further.items() if len(frame)},
+        failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=_rubric(jobs),
         texts=[OWN_TEXTS, *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ()))],
     )
 
 
+def _margin(finished: Mapping[str, Job]) -> Margin | None:
+    """What matters between the jobs, None where it is not the same for all."""
+    jobs = list(finished.values())
+    margins = {margin_between(jobs[0], job) for job in jobs}
+    return margins.pop() if len(margins) == 1 else None
+
+
+def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Measure by measure the tests of the best job first: of forty jobs, these can still be read."""
+    best = table["name"].iloc[0] if len(table) else ""
+    measures = {measure: n for n, measure in enumerate(dict.fromkeys(tests["measure"]))}
+    others = (tests["left"] != best) & (tests["right"] != best)
+    order = pd.DataFrame({"measure": tests["measure"].map(measures), "others": others})
+    return tests.loc[order.sort_values(["measure", "others"], kind="stable").index].reset_index(drop=True)
+
+
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not; of several
     judges or criteria in one job each by its name too."""
-    named: dict[str, Job] = {}
+    found: dict[str, Job] = {}
     for job in jobs:
         label = ", ".join(job.overrides.get(key, "default") for key in choices) or f"job {job.number}"
         if job.part:
             label = f"{label}, {job.part}"
-        named[label if label not in named else f"{label} (job {job.number})"] = job
-    return named
+        found[label if label not in found else f"{label} (job {job.number})"] = job
+    return found
 
 
 def _headline(jobs: Sequence[Job]) -> str | None:
@@ -94,19 +119,23 @@ def _rubric(jobs: Sequence[Job]) -> Rubric | None:
     return next((job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config), None)
 
 
-def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool) -> pd.DataFrame:
+def _leaderboard(
+    by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
+) -> pd.DataFrame:
     """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
-    present = dict.fromkeys(m for job in named.values() for m in job.metrics)
+    present = dict.fromkeys(m for job in by_name.values() for m in job.metrics)
     related = [m for m in present if further and m != headline and f"{m}_low" in present]
     if headline is not None:
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
-    parted = any(job.part for job in named.values())
+    parted = any(job.part for job in by_name.values())
+    standing = any(job.standing is not None for job in by_name.values())
     rows = []
-    for label, job in named.items():
+    for label, job in by_name.items():
         row: dict[str, Any] = {"number": job.number, "name": label, "status": job.status}
         row |= {key: job.overrides.get(key, "default") for key in choices}
         row |= dict(zip(PARTS, (job.judge, job.criterion), strict=True)) if parted else {}
+        row |= {"standing": job.standing} if standing else {}
         for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
             row[column] = job.metrics.get(f"{headline}{end}", np.nan)
         for metric in related[:MOST_INTERVALS]:
@@ -123,37 +152,59 @@ def _leaderboard(named: Mapping[str, Job], choices: Sequence[str], headline: str
         return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
     ended = table["status"] == "finished"
     order = pd.DataFrame({"ended": ~ended, "headline": -table["headline"], "number": table["number"]})
-    places = {criterion: n for n, criterion in enumerate(dict.fromkeys(job.criterion for job in named.values()))}
-    order["criterion"] = [places[job.criterion] for job in named.values()]
+    places = {criterion: n for n, criterion in enumerate(dict.fromkeys(job.criterion for job in by_name.values()))}
+    order["criterion"] = [places[job.criterion] for job in by_name.values()]
     order = order.sort_values(["ended", "criterion", "headline", "number"], kind="stable")
     table = table.loc[order.index].reset_index(drop=True)
     return table if len(places) > 1 else table.drop(columns="criterion", errors="ignore")
 
 
-def _with_headline(comparisons: pd.DataFrame, tests: pd.DataFrame, headline: str | None) -> pd.DataFrame:
-    """For the verdict: where the headline itself was tested between jobs, that test and no other."""
-    own = tests[tests["measure"] == str(headline).rpartition(".")[2]]
-    return own.assign(note="") if len(own) else comparisons
+def _of_the_best(table: pd.DataFrame, finished: Mapping[str, Job], headline: str | None) -> list[Finding]:
+    """That the best was chosen by what it is praised for, and which judges their own verdicts support."""
+    ranked = table[(table["status"] == "finished") & table["headline"].notna()]
+    if headline is None or len(ranked) < 2 or "criterion" in table:
+        return []
+    best = str(ranked["name"].iloc[0])
+    found = [Finding("sweep.winner", {"best": best, "metric": headline, "n": len(ranked)})]
+    supported = [name for name in ranked["name"] if finished[name].standing == "supported"]
+    if finished[best].standing not in (None, "supported"):
+        key = "sweep.others_supported" if supported else "sweep.none_supported"
+        found.append(Finding(key, {"names": named(supported), "n": len(supported), "total": len(ranked)}))
+    return found
 
 
-def _worth_findings(finished: Mapping[str, Job], tests: pd.DataFrame) -> list[Finding]:
-    findings = []
+def _tests(family: Family, margin: Margin | None) -> list[Finding]:
+    """What all the tests show, measure by measure, and how they were corrected."""
+    table = family.table[family.table["p"].notna()]
+    found = []
+    for measure in table["measure"].unique():
+        own = table[table["measure"] == measure]
+        differing = int((own["p_holm"].astype(float) < ALPHA).sum())
+        values: dict[str, Any] = {"measure": measure, "n": differing, "total": len(own)}
+        if measure in WITH_MARGIN and margin is not None:
+            shown = own["shown"].value_counts()
+            values |= {key: int(shown.get(key, 0)) for key in ("equal", "open")} | {"margin": margin.value}
+            values |= {"apart": len(own) - values["equal"] - values["open"]}
+            found.append(Finding("sweep.tests_margin", values))
+        else:
+            found.append(Finding("sweep.tests", values))
+    if family.size:
+        values = {"n": family.size, "measures": list(table["measure"].unique()), "level": 1 - family.alpha}
+        found.append(Finding("sweep.family", values | {"alpha": ALPHA}))
+    return found
+
+
+def _worth_findings(finished: Mapping[str, Job]) -> list[Finding]:
     areas = {
         name: job.metrics["calibration.aurc"] for name, job in finished.items() if "calibration.aurc" in job.metrics
     }
-    if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
-        best = min(areas, key=lambda name: areas[name])
-        metrics = finished[best].metrics
-        values = {"best": best, "value": areas[best], "mae": metrics["calibration.mae"]}
-        values["interval"] = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
-        findings.append(Finding("sweep.least_risk", values))
-    tested = tests[tests["p_holm"].notna()]
-    for measure in tested["measure"].unique():
-        own = tested[tested["measure"] == measure]
-        differing = int((own["p_holm"].astype(float) < ALPHA).sum())
-        values = {"measure": measure, "n": differing, "total": len(own), "alpha": ALPHA}
-        findings.append(Finding("sweep.worth_tests", values))
-    return findings
+    if len(areas) < 2 or len({finished[name].criterion for name in areas}) > 1:
+        return []
+    best = min(areas, key=lambda name: areas[name])
+    metrics = finished[best].metrics
+    values = {"best": best, "value": areas[best], "mae": metrics["calibration.mae"]}
+    values["interval"] = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
+    return [Finding("sweep.least_risk", values)]
 
 
 def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
@@ -177,97 +228,15 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def _verdicts(
-    table: pd.DataFrame, headline: str | None, comparisons: pd.DataFrame, found: Sequence[Pair]
-) -> list[Finding]:
-    """A verdict, or one per criterion where several were judged: what is high on one says nothing of another."""
-    finished = table[table["status"] == "finished"]
-    if "criterion" not in table or finished.empty or headline is None:
-        return [_verdict(table, headline, comparisons, found)]
-    return [_verdict(own, headline, comparisons, found) for _, own in finished.groupby("criterion", sort=False)]
-
-
-def _verdict(table: pd.DataFrame, headline: str | None, comparisons: pd.DataFrame, found: Sequence[Pair]) -> Finding:
-    """One sentence: who leads by the headline metric, and whether a paired test over the same items bears it out.
-
-    Of jobs with identical scores the first speaks for all.
-    """
-    finished = table[table["status"] == "finished"]
-    ranked = finished[finished["headline"].notna()]
-    if finished.empty:
-        return Finding("sweep.verdict_none", {"jobs": len(table)})
-    if headline is None or ranked.empty:
-        return Finding("sweep.verdict_no_headline", {"jobs": len(finished)})
-    rankable = len(ranked)
-    ranked = _distinct(ranked, found)
-    best = ranked.iloc[0]
-    values = {
-        "best": best["name"],
-        "metric": headline,
-        "value": float(best["headline"]),
-        "interval": (best["low"], best["high"]),
-    }
-    if len(ranked) == 1:
-        key = "sweep.verdict_one" if rankable == 1 else "sweep.verdict_identical"
-        return Finding(key, values | {"ranked": rankable, "jobs": len(table)})
-    top = ranked["name"][np.isclose(ranked["headline"], best["headline"], rtol=0, atol=1e-12)]
-    if len(top) > 1:
-        return Finding("sweep.verdict_tied", values | {"names": "; ".join(top)})
-    second = str(ranked.iloc[1]["name"])
-    return _tested(_test(comparisons, str(best["name"]), second), values | {"second": second})
-
-
-def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
-    """The ranked jobs without those that repeat the scores, and the headline, of one above them.
-
-    Two judges may give the same scores and differ in how well they know their errors.
-    """
-    value = ranked.set_index("name")["headline"]
-    same = {
-        frozenset((pair.left, pair.right))
-        for pair in found
-        if pair.identical and np.isclose(value.get(pair.left, np.nan), value.get(pair.right, np.nan))
-    }
-    kept: list[str] = []
-    for name in ranked["name"]:
-        if not any(frozenset((name, other)) in same for other in kept):
-            kept.append(name)
-    return ranked[ranked["name"].isin(kept)]
-
-
-def _tested(test: tuple[str, bool, float | None] | None, values: dict[str, Any]) -> Finding:
-    """The verdict over the two best jobs of different headline."""
-    measure, ahead, p = test if test is not None else ("", False, None)
-    if p is None:
-        return Finding("sweep.verdict_untested", values)
-    values |= {"measure": measure, "p": p}
-    if p >= ALPHA:
-        return Finding("sweep.verdict_unclear", values)
-    return Finding("sweep.verdict_clear" if ahead else "sweep.verdict_mixed", values)
-
-
-def _test(comparisons: pd.DataFrame, best: str, second: str) -> tuple[str, bool, float | None] | None:
-    """The test that speaks most to quality: its measure, whether it favours `best`, and its corrected p-value."""
-    for measure in (*WHOLE, *MEASURES[:-1]):
-        for row in comparisons[comparisons["measure"] == measure].itertuples():
-            if {row.left, row.right} == {best, second}:
-                lead = float(row.difference) if row.left == best else -float(row.difference)
-                ahead = lead < 0 if measure in ("absolute_error", "aurc", "ece") else lead > 0
-                return measure, ahead, None if pd.isna(row.p_holm) else float(row.p_holm)
-    return None
-
-
-def _findings(
-    finished: Mapping[str, Job], choices: Sequence[str], found: Sequence[Pair], comparisons: pd.DataFrame
-) -> list[Finding]:
+def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequence[Pair]) -> list[Finding]:
     findings = []
     blind = [label for label, job in finished.items() if not job.facts.get("uses_prompt", True)]
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
         readouts = ", ".join(dict.fromkeys(finished[label].readout for label in blind))
-        findings.append(Finding("sweep.prompt_unused", {"names": "; ".join(blind), "readouts": readouts}))
+        findings.append(Finding("sweep.prompt_unused", {"names": named(blind), "readouts": readouts}))
     same = [pair for pair in found if pair.identical]
     if same:
-        listed = "; ".join(f"{pair.left} = {pair.right}" for pair in same)
+        listed = named([f"{pair.left} = {pair.right}" for pair in same])
         findings.append(Finding("sweep.identical", {"n": len(same), "names": listed}))
     criteria = Counter(job.criterion for job in finished.values())
     if len(criteria) > 1:
@@ -275,18 +244,13 @@ def _findings(
     possible = sum(n * (n - 1) // 2 for n in criteria.values())
     if len(found) < possible:
         findings.append(Finding("sweep.other_items", {"n": possible - len(found), "total": possible}))
-    tested = comparisons[comparisons["p_holm"].notna()]
-    for measure in tested["measure"].unique():
-        own = tested[tested["measure"] == measure]
-        differing = int((own["p_holm"].astype(float) < ALPHA).sum())
-        findings.append(Finding("sweep.tests", {"measure": measure, "n": differing, "total": len(own), "alpha": ALPHA}))
     overall = overall_alpha(finished)
     if overall is not None and overall[0].estimate is not None:
         values = {"alpha": overall[0].estimate, "jobs": overall[1], "n": overall[0].n_units}
         findings.append(Finding("sweep.alpha", values))
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
-        findings.append(Finding("sweep.cached", {"names": "; ".join(cached)}))
+        findings.append(Finding("sweep.cached", {"names": named(cached)}))
     return findings
 
 

@@ -10,12 +10,12 @@ import pandas as pd
 
 from undogmatic.analyses.costs import per_item
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import groups_of, mean_interval
+from undogmatic.sweep.pairwise import mean_interval
 
 QUANTITIES = ("calls", "tokens", "seconds", "usd")
 
 
-def costs_table(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
+def costs_table(finished: Mapping[str, Job]) -> pd.DataFrame:
     """One row per job; columns without any number are left out.
 
     Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
@@ -23,7 +23,6 @@ def costs_table(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
 
     Args:
         finished: Jobs by name.
-        seed: For the bootstrap intervals, which resample whole pairs of texts; every one starts from it.
     Returns:
         Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per QUANTITIES, trigger_rate
         (of a selective judge).
@@ -34,7 +33,7 @@ def costs_table(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
         spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
         spent["seconds"] = float(job.scores["seconds"].mean())  # of the first repeat, as its interval
         row: dict[str, Any] = {"name": name} | {f"{quantity}_per_item": spent[quantity] for quantity in QUANTITIES}
-        row["seconds_per_item_interval"] = _interval(job.scores, seed)
+        row["seconds_per_item_interval"] = _interval(job.scores)
         rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
     if len(rows) < 2:
         return pd.DataFrame()
@@ -48,10 +47,6 @@ def costs_table(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
     return table[shown].dropna(axis="columns", how="all")
 
 
-def _interval(scores: pd.DataFrame, seed: int) -> tuple[float, float] | None:
+def _interval(scores: pd.DataFrame) -> tuple[float, float] | None:
     seconds = scores["seconds"].dropna()
-    units = groups_of(scores["pair_id"].reindex(seconds.index))
-    if len(set(units or seconds.index)) < 2:
-        return None
-    found = mean_interval(seconds, seed, units)
-    return found.low, found.high
+    return mean_interval(seconds, scores["group"].reindex(seconds.index))

@@ -23,6 +23,8 @@ from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
 Status = Literal["finished", "stopped", "failed"]
+STANDINGS = ("refuted", "undecided", "supported")
+"""The worst first."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Job:
         config: The composed config as Hydra kept it, interpolations unresolved; {} if it was not composed.
         facts: Its `run.json`; {} if it did not get that far.
         metrics: Its `metrics.json`; {} without a result.
-        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `condition`, `label`,
-            `seconds` (that its judgment took; NaN where the cache had part in it).
+        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `group` (the independent unit),
+            `condition`, `label`, `seconds` (that its judgment took; NaN where the cache had part in it).
         costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
         items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
@@ -63,6 +65,20 @@ class Job:
     def rubric(self) -> Rubric:
         """The rubric it judged by, in whichever form its config gives it."""
         return _rubric(self.config)
+
+    @property
+    def standings(self) -> dict[str, str]:
+        """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
+        noted."""
+        front = f"{self.part}."
+        noted: Mapping[str, str] = self.facts.get("standing") or {}
+        own = {name.removeprefix(front): each for name, each in noted.items() if self.part and name.startswith(front)}
+        return own or {name: each for name, each in noted.items() if "." not in name}
+
+    @property
+    def standing(self) -> str | None:
+        """The worst of its standings: a judge is supported if all its verdicts say so. None if none was noted."""
+        return next((each for each in STANDINGS if each in self.standings.values()), None)
 
     @property
     def readout(self) -> str:
@@ -192,7 +208,11 @@ def _scores(folder: RunFolder, voice: tuple[str, str], payer: tuple[str, str], c
     read["seconds"] = seconds.mask(seconds.index.isin(cached))
     if labels is not None:
         read = read.join(labels["label"])
-    return read.reindex(columns=["score", "pair_id", "condition", "label", "seconds"])
+    read = read.reindex(columns=["score", "pair_id", "group", "condition", "label", "seconds"])
+    # Runs of earlier versions kept no groups; of what belonged together they knew the pairs.
+    own = pd.Series([f"item {name}" for name in read.index], read.index, dtype=object)
+    pair = "pair " + read["pair_id"].astype(object)
+    return read.assign(group=read["group"].astype(object).fillna(pair).fillna(own))
 
 
 def _items(folder: RunFolder, part: str) -> pd.DataFrame:

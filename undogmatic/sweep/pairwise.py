@@ -1,4 +1,4 @@
-"""Every two jobs of a sweep on the same items: paired tests, corrected for their number, and agreement."""
+"""Every two jobs of a sweep on the same items: how their scores differ, and how they agree."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.pairs import contrast
 from undogmatic.progress import doing
-from undogmatic.stats import agreement, paired, resampling
+from undogmatic.stats import agreement
+from undogmatic.stats.claims import claim
+from undogmatic.sweep.family import WITH_MARGIN, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 
-RESAMPLES = 1000
-NOISE = 9  # decimals; scores are kept with six, so what differs beyond is rounding
 FEWEST = 3  # items in common; correlations need as many
 
-COMPARISONS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "note"]
 AGREEMENT = [
     "left",
     "right",
@@ -32,10 +33,6 @@ AGREEMENT = [
     "upper",
     "drift",
 ]
-
-MEASURES = ("absolute_error", "pair_difference", "score")
-"""What is compared, the best evidence of quality first: the distance to human labels; by how much the score tells the
-two texts of a pair apart, in the expected direction; the score, which shows a difference but not who is right."""
 
 
 class Pair(NamedTuple):
@@ -69,107 +66,97 @@ def same_items(one: Job, other: Job) -> bool:
     return same and set(one.scores.index) == set(other.scores.index)
 
 
-def compare_pairs(found: Sequence[Pair], jobs: Mapping[str, Job], seed: int) -> pd.DataFrame:
-    """Wilcoxon's signed-rank test of every pair and measure, Holm-corrected over the pairs within each measure.
+def compare_scores(found: Sequence[Pair], jobs: Mapping[str, Job]) -> list[Comparison]:
+    """Every pair of jobs by every measure of WITH_MARGIN that their items have: the distance to human labels; by how
+    much the score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference
+    but not who is right.
 
     Args:
         found: The pairs.
-        jobs: The jobs by name, for the conditions that form an item pair.
-        seed: For the bootstrap intervals of the mean difference, which resample whole pairs of texts. Every interval
-            starts from it, so that the same scores give the same interval, whatever their jobs' places in the sweep.
-    Returns:
-        Columns COMPARISONS, a row per measure and pair. Jobs that agree on every item are no test: they have
-        note "identical" and no p-value, and do not count for the correction; see also `correct`.
+        jobs: The jobs by name, for the conditions that form an item pair, and the margin.
     """
-    rows = []
-    for measure in MEASURES:
-        own = []
-        for n, pair in enumerate(found, 1):
-            with doing(f"testing {measure} of pair {n} of {len(found)} of jobs"):
-                row = _row(pair, measure, jobs[pair.left], seed)
-            own += [] if row is None else [row]
-        values = {name: _measure(job.scores, measure, job) for name, job in jobs.items()}
-        correct([row for row in own if row["p"] is not None], twins(values))
-        rows += own
-    return pd.DataFrame(rows, columns=COMPARISONS)
+    values = {measure: {name: _measure(job, measure) for name, job in jobs.items()} for measure in WITH_MARGIN}
+    comparisons = []
+    for n, pair in enumerate(found, 1):
+        with doing(f"testing the scores of pair {n} of {len(found)} of jobs"):
+            comparisons += [row for m in WITH_MARGIN if (row := _row(pair, m, jobs, values[m])) is not None]
+    return comparisons
 
 
-def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
-    """Each job's first twin: the first job with the same values of the same items, itself where there is none."""
-    known = {name: own.round(NOISE) for name, own in values.items() if own is not None}
-    return {name: next(other for other in known if own.equals(known[other])) for name, own in known.items()}
+def score_twins(jobs: Mapping[str, Job]) -> dict[str, dict[str, str]]:
+    """Per measure of WITH_MARGIN each job's first twin."""
+    return {m: twins({name: _measure(job, m) for name, job in jobs.items()}) for m in WITH_MARGIN}
 
 
-def correct(tests: Sequence[dict[str, Any]], first: Mapping[str, str]) -> None:
-    """Set `p_holm` of tests with `left`, `right` and `p`, by Holm over the hypotheses among them.
-
-    Twins against a third job are one hypothesis: it counts once, and all its rows get one p-value (from the largest of
-    theirs, where resampling makes them differ).
-    """
-    own: dict[frozenset[str], float] = {}
-    hypotheses = [frozenset((first[row["left"]], first[row["right"]])) for row in tests]
-    for hypothesis, row in zip(hypotheses, tests, strict=True):
-        own[hypothesis] = max(row["p"], own.get(hypothesis, 0.0))
-    if own:
-        corrected = dict(zip(own, paired.holm(list(own.values())), strict=True))
-        for hypothesis, row in zip(hypotheses, tests, strict=True):
-            row["p_holm"] = float(corrected[hypothesis])
-
-
-def _row(pair: Pair, measure: str, job: Job, seed: int) -> dict[str, Any] | None:
-    """One comparison; None where the items do not have what the measure needs."""
-    row: dict[str, Any] = {"left": pair.left, "right": pair.right, "measure": measure, "p": None, "p_holm": None}
-    values = [_measure(scores, measure, job) for scores in (pair.a, pair.b)]
-    if values[0] is None or values[1] is None or len(values[0]) < FEWEST:
+def _row(
+    pair: Pair, measure: str, jobs: Mapping[str, Job], values: Mapping[str, pd.Series | None]
+) -> Comparison | None:
+    a, b = values[pair.left], values[pair.right]
+    if a is None or b is None:
         return None
-    difference = (values[0] - values[1]).dropna().round(NOISE)
-    row |= {"n": len(difference), "note": ""}
-    if not difference.any():
-        return row | {"difference": 0.0, "low": None, "high": None, "note": "identical"}
-    groups = pair.a["pair_id"].reindex(difference.index) if measure != "pair_difference" else None
-    units = groups_of(groups)
-    interval = mean_interval(difference, seed, units)
-    row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-    if units is not None:  # the texts of one pair are not independent: interval and test both take the pair as unit
-        difference = difference.groupby(units, sort=False).mean()
-    return row | {"p": paired.wilcoxon(difference).p_value, "n": len(difference)}
+    difference = (a - b.reindex(a.index)).dropna()
+    if difference.empty:
+        return None
+    job = jobs[pair.left]
+    margin = margin_between(job, jobs[pair.right])
+    reach = margin.span * (2 if measure == "pair_difference" else 1)
+    groups = _groups(job, measure).reindex(difference.index)
+    return of_means(pair.left, pair.right, measure, difference, groups, margin, reach)
 
 
-def mean_interval(values: pd.Series, seed: int, groups: Sequence[str] | None) -> paired.BootstrapInterval:
-    """Bootstrap interval of a mean, the same wherever it is asked for; `groups` are resampled whole."""
-    rng = np.random.default_rng(seed)
-    return paired.bootstrap_interval(values, resampling.MEAN, rng, n_resamples=RESAMPLES, groups=groups)
+def margin_between(one: Job, other: Job) -> Margin:
+    """What matters between two jobs: what both set for their paired experiment, else the rubric's."""
+    own = {_paired_settings(job).get("margin") for job in (one, other)}
+    value = own.pop() if len(own) == 1 else None
+    return margin_of(one.rubric, float(value) if isinstance(value, int | float) else None)
 
 
-def _measure(scores: pd.DataFrame, measure: str, job: Job) -> pd.Series | None:
+def _groups(job: Job, measure: str) -> pd.Series:
+    """The independent unit of each item, or of each pair of texts."""
+    if measure != "pair_difference":
+        return job.scores["group"]
+    paired = job.scores[job.scores["pair_id"].notna()]
+    return paired.groupby("pair_id", sort=False)["group"].first()
+
+
+def _measure(job: Job, measure: str) -> pd.Series | None:
     """The measure per item (or per pair of texts), or None where these items do not have it."""
+    scores = job.scores
     if measure == "score":
         return scores["score"]
     if measure == "absolute_error":
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
-    analysis = job.config.get("analysis", {})
-    for outer in ("suite", "ab"):  # several analyses hold each one's settings one level down, and so does the suite
-        analysis = analysis.get(outer, analysis) if isinstance(analysis, dict) else {}
-    sides = [analysis.get(key) for key in ("treatment", "baseline")] if isinstance(analysis, dict) else []
-    if (
-        not sides
-        or not all(isinstance(side, str) for side in sides)
-        or not set(sides) <= set(scores["condition"].dropna())
-    ):
+    settings = _paired_settings(job)
+    treatment, baseline = settings.get("treatment"), settings.get("baseline")
+    if not (treatment and baseline and all(isinstance(names, str | list) for names in (treatment, baseline))):
+        return None
+    sides = contrast(treatment, baseline, scores)
+    if not set(sides) <= set(scores["condition"].dropna()):
         return None
     by_pair = scores[scores["condition"].isin(sides)].pivot_table(
         index="pair_id", columns="condition", values="score", sort=False
     )
+    if not set(sides) <= set(by_pair.columns):
+        return None
     sign = 1 if job.rubric.direction == "higher_is_worse" else -1
     return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
 
 
-def groups_of(pair_ids: pd.Series | None) -> list[str] | None:
-    """A group per item: its pair, or itself where it has none; None where no two items belong together."""
-    if pair_ids is None or pair_ids.dropna().is_unique or pair_ids.nunique() < 2:
+def _paired_settings(job: Job) -> Mapping[str, Any]:
+    """The settings of its paired experiment: of several analyses, and of the suite, one level down."""
+    analysis = job.config.get("analysis", {})
+    for outer in ("suite", "ab"):
+        analysis = analysis.get(outer, analysis) if isinstance(analysis, dict) else {}
+    return analysis if isinstance(analysis, dict) else {}
+
+
+def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
+    """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of them."""
+    if groups.nunique() < 2:
         return None
-    return [f"item {item}" if pd.isna(pair) else f"pair {pair}" for item, pair in pair_ids.items()]
+    found = claim(values, 0.0, np.random.default_rng(0), groups=groups.tolist())
+    return found.low, found.high
 
 
 def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:

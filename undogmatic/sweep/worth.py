@@ -1,36 +1,38 @@
-"""The jobs of a sweep by the worth of their uncertainty: numbers per job, and paired tests over the same items."""
+"""The jobs of a sweep by the worth of their uncertainty: numbers per job, and comparisons over the same items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import special
 
+from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.progress import doing
-from undogmatic.stats import calibration, paired, resampling, review, selective
+from undogmatic.stats import calibration, resampling, review, selective
 from undogmatic.stats.letters import letter_display
+from undogmatic.sweep.family import ALPHA, BETTER, NOISE, UNKNOWN, Comparison, Limits, of_means, twins
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import NOISE, correct, mean_interval, twins
+from undogmatic.sweep.pairwise import mean_interval
 
 SECTION = "calibration"
 ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
 CLAIMS = ("ece", "coverage", "width", "interval_score", "mae")
 """Metrics of `analysis=calibration` by job: does the uncertainty find the errors, and does it hold what it says?"""
 
-MERITS = {"review_gain": -1, "aurc": 1, "ece": 1, "interval_score": 1}
-"""Tested metrics that are good by themselves, with the sign that puts the best first. A narrow interval is not, nor one
-that holds more than it claims."""
+MERITS = ("review_gain", "aurc", "ece", "interval_score")
+"""Tested metrics, good by themselves. A narrow interval is not, nor one that holds more than it claims."""
 
-ALPHA = 0.05
 FEWEST = 10
-RESAMPLES = 5000
+DRAWS = 1000
+COUNTED = 20
+"""Draws at least as far from 0 as the data, below which their share says too little."""
 BINS = 10
-COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm"]
+DESCRIBED = ["left", "right", "measure", "difference", "low", "high", "n"]
 
 Array = NDArray[np.float64]
 
@@ -40,7 +42,7 @@ def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, 
 
     Args:
         finished: Jobs by name.
-        tests: What `worth_tests` gave for them.
+        tests: What was tested between them (`family.Family.table`).
     Returns:
         Per metric m of ORDER or CLAIMS the columns m, m_interval and, for tested MERITS, m_group: two
         jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
@@ -59,12 +61,12 @@ def _numbers(jobs: Mapping[str, Job], names: Sequence[str], tests: pd.DataFrame)
         table[name] = list(values.values())
         table[f"{name}_interval"] = [None if None in pair else pair for pair in ends]
         if name in MERITS:
-            groups = _groups(values, tests[tests["measure"] == name], MERITS[name])
+            groups = _letters(values, tests[tests["measure"] == name], -BETTER[name])
             table[f"{name}_group"] = [groups.get(job) for job in jobs]
     return table.dropna(axis="columns", how="all")
 
 
-def _groups(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict[str, str]:
+def _letters(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict[str, str]:
     """Letters of the jobs that were tested; the best get the first ones. None where two of them were not compared."""
     compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
     names = sorted(set().union(*compared), key=lambda name: (np.isnan(values[name]), sign * values[name]))
@@ -74,43 +76,61 @@ def _groups(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict
     return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
 
 
-def worth_tests(finished: Mapping[str, Job], seed: int) -> pd.DataFrame:
-    """Every two jobs on the texts both judged: paired differences, Holm-corrected over the pairs of each measure.
+def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
+    """Every two jobs by MERITS on the texts that both judged and whose true score both take for the same.
 
-    review_gain, aurc and ece are numbers of a whole set of texts: their interval and p-value come from resampling the
-    texts (pairs of texts together) for both jobs at once. coverage, width, interval_score and seconds are numbers per
-    text: Wilcoxon's test of the differences. The errors themselves are compared with all scores, see `pairwise`.
+    review_gain, aurc and ece are numbers of a whole set of texts; their p-value comes from exchanging the two jobs'
+    answers, group by group, which is exact where it makes no difference whose they are. The interval score is a mean.
+    The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
+    """
+    resampled = _Resampled()
+    found = []
+    for left, right, a, b in _judged_both(finished):
+        with doing(f"testing the uncertainty of {left} against {right}"):
+            found += [each for m in _WHOLE if (each := _whole(left, right, m, a, b, resampled)) is not None]
+            difference = a["interval_score"] - b["interval_score"]
+            if difference.notna().all():
+                found.append(of_means(left, right, "interval_score", difference, a["unit"], _ANY, None))
+    return found
+
+
+def worth_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:
+    """Per measure of MERITS each job's first twin."""
+    items = {name: job.items for name, job in finished.items() if not job.items.empty}
+    needs = {name: columns for name, (columns, _) in _WHOLE.items()} | {"interval_score": ["interval_score"]}
+    return {measure: twins({name: own[columns] for name, own in items.items()}) for measure, columns in needs.items()}
+
+
+def described(finished: Mapping[str, Job]) -> pd.DataFrame:
+    """Coverage, width and seconds of every two jobs: mean difference with its interval of level 0.95, untested.
 
     Returns:
-        Columns COLUMNS, measure by measure, `difference` is left minus right; a measure that one of the two lacks has
-        no row. Jobs with the same values for every text are no test: their p-values are NaN; see also
-        `pairwise.correct`. Nor are the seconds of jobs that agree in all else: they tell of the machine. All resampling
-        starts from `seed`, so that the same values give the same numbers, whatever their jobs' places in the sweep.
+        Columns DESCRIBED, `difference` is left minus right; what one of the two lacks, or both have the same, is left
+        out.
     """
-    judged = {name: job for name, job in finished.items() if not job.items.empty}
-    items = {name: job.items.join(job.scores["seconds"]) for name, job in judged.items()}
-    copies = twins({name: job.scores[["score"]].join(job.items.drop(columns="score")) for name, job in judged.items()})
-    whole = _Resampled(seed)
-    rows: list[dict[str, Any]] = []
-    for (left, one), (right, other) in combinations(items.items(), 2):
+    rows = []
+    for left, right, a, b in _judged_both(finished):
+        for measure, name in _EACH.items():
+            difference = (a[name] - b[name]).round(NOISE)
+            if difference.isna().any() or not difference.any():
+                continue
+            low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
+            numbers = {"difference": float(difference.mean()), "low": low, "high": high, "n": a["unit"].nunique()}
+            rows.append({"left": left, "right": right, "measure": measure} | numbers)
+    table = pd.DataFrame(rows, columns=DESCRIBED)
+    places = table["measure"].map({measure: n for n, measure in enumerate(_EACH)})
+    return table.assign(place=places).sort_values("place", kind="stable")[DESCRIBED].reset_index(drop=True)
+
+
+def _judged_both(finished: Mapping[str, Job]) -> Iterator[tuple[str, str, pd.DataFrame, pd.DataFrame]]:
+    judged = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
+    for (left, one), (right, other) in combinations(judged.items(), 2):
         both = one.index.intersection(other.index)
         if finished[left].criterion != finished[right].criterion:
             continue
-        if len(both) < FEWEST or not np.allclose(one.loc[both, "truth"], other.loc[both, "truth"]):
-            continue
         a, b = one.loc[both], other.loc[both]
-        with doing(f"testing the uncertainty of {left} against {right}"):
-            tests = [*_whole(left, right, a, b, whole), *_each(a, b, seed)]
-        for found in tests:
-            if found["measure"] == "seconds" and copies[left] == copies[right]:
-                found["p"] = np.nan
-            rows.append({"left": left, "right": right, "n": len(both)} | found)
-    for measure, needs in _NEEDS.items():
-        first = copies if measure == "seconds" else twins({name: own[needs] for name, own in items.items()})
-        correct([row for row in rows if row["measure"] == measure and not np.isnan(row["p"])], first)
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    places = table["measure"].map({measure: n for n, measure in enumerate(_NEEDS)})
-    return table.assign(place=places).sort_values(["place", "p_holm"], kind="stable")[COLUMNS].reset_index(drop=True)
+        if len(both) >= FEWEST and np.allclose(a["truth"], b["truth"]):
+            yield left, right, a, b
 
 
 def caught(items: pd.DataFrame) -> tuple[Array, Array]:
@@ -121,62 +141,85 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
 
 
 class _Resampled:
-    """Measures of _WHOLE on resampled texts (pairs together); jobs on the same texts get the same resamples."""
+    """Standard errors of measures of _WHOLE need resampled texts (groups together); jobs on the same texts get the same
+    resamples."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self) -> None:
         self._known: dict[tuple[str, str, tuple[str, ...]], Array] = {}
 
     def of(self, job: str, items: pd.DataFrame, measure: str) -> Array:
-        """The measure of a job on these texts and on RESAMPLES resamples of them; shape (1 + RESAMPLES,)."""
-        texts = tuple(items.index)
-        key = (job, measure, texts)
+        """The measure of a job on these texts and on DRAWS resamples of them; shape (1 + DRAWS,)."""
+        key = (job, measure, tuple(items.index))
         if key not in self._known:
             needs, statistic = _WHOLE[measure]
             of_draws = statistic.on(items[needs].to_numpy(dtype=np.float64))
-            _, codes = np.unique(items["unit"].to_numpy(), return_inverse=True)
             # The same seed gives the same resamples to every job and measure; kept, they would fill the memory.
-            draws = resampling.Units(codes).draws(np.random.default_rng(self._seed), RESAMPLES)
+            draws = resampling.Units(_codes(items)).draws(np.random.default_rng(0), DRAWS)
             known = of_draws(np.arange(len(items))[None, :]), resampling.distribution(of_draws, draws)
             self._known[key] = np.concatenate(known)
         return self._known[key]
 
 
-def _whole(left: str, right: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled) -> Iterator[dict[str, Any]]:
-    """Differences of measures of all texts: percentile interval, two-sided p-value; none where one does not exist."""
-    for measure, (needs, _) in _WHOLE.items():
-        if a[needs].isna().any(axis=None) or b[needs].isna().any(axis=None):
-            continue
-        if measure == "ece" and a["unit"].nunique() < FEWEST_CONFIDENCES:
-            continue
-        if np.array_equal(a[needs].to_numpy(), b[needs].to_numpy()):
-            yield {"measure": measure} | _UNTESTED
-            continue
-        differences = resampled.of(left, a, measure) - resampled.of(right, b, measure)
-        estimate, several = differences[0], differences[1:][~np.isnan(differences[1:])]
-        if np.isnan(estimate) or several.size < 0.95 * RESAMPLES:
-            continue
-        low, high = np.quantile(several, [0.025, 0.975])
-        tail = min(np.sum(several <= 0), np.sum(several >= 0))
-        # Davison and Hinkley (1997), section 4.4: counting the data themselves keeps p above 0.
-        p = min(1.0, 2 * (float(tail) + 1) / (several.size + 1))
-        yield {"measure": measure, "difference": float(estimate), "low": float(low), "high": float(high), "p": p}
+def _codes(items: pd.DataFrame) -> resampling.Index:
+    return np.unique(items["unit"].to_numpy(), return_inverse=True)[1]
 
 
-def _each(a: pd.DataFrame, b: pd.DataFrame, seed: int) -> Iterator[dict[str, Any]]:
-    """Differences of numbers per text: mean with bootstrap interval, Wilcoxon's test."""
-    units = a["unit"].tolist()
-    for measure, name in _EACH.items():
-        if a[name].isna().any() or b[name].isna().any():
-            continue
-        difference = (a[name] - b[name]).round(NOISE)
-        if not difference.any():
-            yield {"measure": measure} | _UNTESTED
-            continue
-        groups = units if len(set(units)) < len(units) else None
-        interval = mean_interval(difference, seed, groups)
-        found = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-        yield {"measure": measure} | found | {"p": paired.wilcoxon(difference).p_value}
+def _whole(
+    left: str, right: str, measure: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled
+) -> Comparison | None:
+    """Difference of a measure of all texts; None where it does not exist."""
+    needs, statistic = _WHOLE[measure]
+    n = a["unit"].nunique()
+    one, other = (side[needs].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
+    if np.isnan(one).any() or np.isnan(other).any() or (measure == "ece" and n < FEWEST_CONFIDENCES) or n < 2:
+        return None
+    if np.array_equal(one, other):
+        return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
+    differences = resampled.of(left, a, measure) - resampled.of(right, b, measure)
+    estimate, several = float(differences[0]), differences[1:][~np.isnan(differences[1:])]
+    if np.isnan(estimate) or several.size < 0.95 * DRAWS:
+        return None
+    p = _exchanged(statistic, one, other, _codes(a), estimate)
+    if p is None:
+        return None
+    spread = float(several.std(ddof=1))
+
+    def limits(alpha: float) -> Limits:
+        reach = spread * float(special.stdtrit(n - 1, 1 - alpha / 2))
+        low, high = estimate - reach, estimate + reach
+        return Limits(low, high, "beyond" if low > 0 else "against" if high < 0 else "open", None)
+
+    return Comparison(left, right, measure, estimate, n, p, limits)
+
+
+def _exchanged(
+    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float
+) -> float | None:
+    """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
+
+    Where fewer than COUNTED of the draws are as far from 0, it is that of a normal distribution with their spread: a
+    correction for many comparisons asks for p-values that no number of draws can show.
+
+    References:
+        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
+    """
+    of_draws = statistic.on(np.concatenate([one, other]))
+    swapped = np.random.default_rng(0).random((DRAWS, int(codes.max()) + 1)) < 0.5
+    found = []
+    for part in np.array_split(swapped, 1 + DRAWS * len(one) // resampling.AT_ONCE):
+        rows, there = np.arange(len(one)), part[:, codes]
+        mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
+        with np.errstate(all="ignore"):
+            found.append(of_draws(mine) - of_draws(theirs))
+    drawn = np.concatenate(found)
+    drawn = drawn[~np.isnan(drawn)]
+    if drawn.size < 0.95 * DRAWS:
+        return None
+    as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
+    spread = float(np.sqrt(np.mean(drawn**2)))
+    if as_far >= COUNTED or spread == 0:
+        return (as_far + 1) / (drawn.size + 1)
+    return float(2 * special.ndtr(-abs(estimate) / spread))
 
 
 _WHOLE: dict[str, tuple[list[str], resampling.Prepared]] = {
@@ -187,6 +230,6 @@ _WHOLE: dict[str, tuple[list[str], resampling.Prepared]] = {
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""
 
-_EACH = {"coverage": "inside", "width": "width", "interval_score": "interval_score", "seconds": "seconds"}
-_NEEDS = {name: needs for name, (needs, _) in _WHOLE.items()} | {name: [column] for name, column in _EACH.items()}
-_UNTESTED = {"difference": 0.0, "low": np.nan, "high": np.nan, "p": np.nan}
+_EACH = {"coverage": "inside", "width": "width", "seconds": "seconds"}
+_ANY = Margin(0.0, "rubric", np.inf)
+"""Of measures in which no difference is known to be too small to matter."""

@@ -1,0 +1,87 @@
+"""What belongs together, and what a run says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.stats.test_copies import LONG, edited, words
+from undogmatic.analyses.independence import groups_of
+from undogmatic.analyses.units import units
+from undogmatic.records import Item
+from undogmatic.report.words import Words
+
+
+def item(id_: str, text: str | None = None, **fields: Any) -> Item:
+    return Item(id=id_, text=text or words(40, id_), **fields)
+
+
+def together(*items: Item) -> set[frozenset[str]]:
+    of = groups_of(items)
+    return {frozenset(id_ for id_ in of if of[id_] == name) for name in of.values()}
+
+
+def sets(*members: str) -> set[frozenset[str]]:
+    return {frozenset(group.split()) for group in members}
+
+
+@pytest.mark.parametrize("key", ["group", "precedent", "source"])
+def test_metadata_ties_texts(key: str) -> None:
+    items = [item(n, metadata={key: value}) for n, value in (("a", "1"), ("b", 1), ("c", None), ("d", 2))]
+    assert together(*items) == sets("a b", "c", "d")
+
+
+def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
+    items = [
+        item("a", pair="p"),
+        item("b", LONG, pair="p"),
+        item("c", LONG.upper()),
+        item("made", parent="c"),
+        item("alone"),
+        item("orphan", parent="gone"),
+        item("sibling", parent="gone"),
+    ]
+    assert together(*items) == sets("a b c made", "alone", "orphan sibling")
+    assert groups_of(items)["made"] == "pair p"
+
+
+def test_what_all_items_share_ties_nothing_and_a_source_that_some_share_does() -> None:
+    rules, sources = words(80, "rules"), [words(50, ("source", n)) for n in range(2)]
+    items = [
+        Item(id=str(n), inputs={"rules": rules, "source": sources[n // 2], "summary": words(20, n), "language": "pt"})
+        for n in range(4)
+    ]
+    assert together(*items) == sets("0 1", "2 3")
+    one_source = [Item(id=i.id, inputs={k: v for k, v in i.inputs.items() if k != "source"}) for i in items]
+    assert together(*one_source) == sets("0", "1", "2", "3")
+    assert together(*(item(n, LONG) for n in "ab")) == sets("a b")
+
+
+def said(*items: Item) -> str:
+    result = units(items)
+    english, other = (
+        " ".join(Words(language, result.texts, strict=True).say(finding) for finding in result.findings)
+        for language in ("en", "pt")
+    )
+    assert english != other
+    return english
+
+
+def test_copies_are_counted_and_named_and_minimal_pairs_are_none() -> None:
+    pairs = [item(f"{n}{side}", f"{words(40, n)} {side}", pair=str(n)) for n in range(12) for side in "xy"]
+    assert "The 24 texts form 12 independent groups." in said(*pairs)
+    assert "No text is a copy" in said(*pairs)
+    copied = [*pairs, item("z", edited(pairs[0].text, 0.1, 0))]
+    result = units(copied)
+    assert result.metrics == {"units.texts": 25, "units.groups": 12, "units.copies": 3}
+    assert "3 texts are copies or near-copies of others, e.g. 0x and z" in said(*copied)
+    (row,) = result.tables["largest"].to_dict("records")
+    assert (row["n"], row["tied_by"], row["texts"]) == (3, "copies", "0x, 0y, z")
+
+
+def test_texts_that_stand_alone_and_one_group() -> None:
+    assert "Each of the 3 texts stands for itself" in said(*map(item, "abc"))
+    assert "nothing can be said about others" in said(
+        item("a", metadata={"source": 1}), item("b", metadata={"source": 1})
+    )

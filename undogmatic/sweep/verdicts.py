@@ -1,0 +1,149 @@
+"""What a sweep shows: whether its best judge may be believed, and whether it is better than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.base import Finding
+from undogmatic.analyses.margins import Margin
+from undogmatic.sweep.family import WITH_MARGIN, Family
+from undogmatic.sweep.jobs import Job
+from undogmatic.sweep.pairwise import Pair
+from undogmatic.sweep.worth import MERITS
+
+QUALITY = ("absolute_error", "pair_difference")
+"""Measures that say which of two jobs is the better judge, the first that was tested decides; where the headline itself
+was tested, it does."""
+MOST_NAMED = 5
+
+
+def named(names: Sequence[str]) -> str:
+    """Names in a sentence, the first of many and their number."""
+    shown = "; ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown}; ... ({len(names)})"
+
+
+_Row = tuple[str, Mapping[Hashable, Any]]
+"""What is shown of one job against another, and the row of the table that says so."""
+
+
+class Sweep(NamedTuple):
+    """What a verdict is reached from: the finished jobs by name, the metric that ranks them, what was tested between
+    them, the pairs of jobs on the same items, and what matters between them (None where it is not the same for all)."""
+
+    jobs: Mapping[str, Job]
+    headline: str | None
+    family: Family
+    found: Sequence[Pair]
+    margin: Margin | None
+
+
+def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
+    """First that the best judge is not to be believed, where that is so; then what is shown of its lead. Once for each
+    criterion, where several were judged: what is high on one says nothing of another.
+
+    Args:
+        table: One row per job, best first (`SweepResult.jobs`).
+        sweep: All else.
+    """
+    finished = table[table["status"] == "finished"]
+    if "criterion" not in table or finished.empty or sweep.headline is None:
+        return _verdicts(table, sweep)
+    return [said for _, own in finished.groupby("criterion", sort=False) for said in _verdicts(own, sweep)]
+
+
+def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
+    finished = table[table["status"] == "finished"]
+    ranked = finished[finished["headline"].notna()]
+    if finished.empty:
+        return [Finding("sweep.verdict_none", {"jobs": len(table)})]
+    if sweep.headline is None or ranked.empty:
+        return [Finding("sweep.verdict_no_headline", {"jobs": len(finished)})]
+    best = ranked.iloc[0]
+    values = {"best": best["name"], "metric": sweep.headline, "n": len(ranked)}
+    values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}
+    return [*_standing(sweep.jobs[best["name"]], values), _lead(ranked, len(table), values, sweep)]
+
+
+def _standing(best: Job, values: Mapping[str, Any]) -> list[Finding]:
+    """That the best judge's own verdicts do not support it."""
+    if best.standing in (None, "supported"):
+        return []
+    analyses = [name for name, each in best.standings.items() if each == best.standing]
+    return [Finding(f"sweep.verdict_best_{best.standing}", {**values, "analyses": analyses})]
+
+
+def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep) -> Finding:
+    """Whether the first of the ranked jobs is shown to be better than every other."""
+    distinct = _distinct(ranked, sweep.found)
+    top = distinct["name"][np.isclose(distinct["headline"], values["value"], rtol=0, atol=1e-12)]
+    if len(distinct) == 1:
+        return Finding(f"sweep.verdict_{'one' if len(ranked) == 1 else 'identical'}", values | {"jobs": jobs})
+    if len(top) > 1:
+        return Finding("sweep.verdict_tied", values | {"names": named(list(top))})
+    others = [str(name) for name in distinct["name"][1:]]
+    measure, against = _against(sweep, str(values["best"]), others)
+    untested = [name for name in others if name not in against]
+    if untested:
+        return Finding("sweep.verdict_untested", values | {"names": named(untested)})
+    margin = sweep.margin.value if sweep.margin is not None and measure in WITH_MARGIN else None
+    values |= {"measure": measure, "size": sweep.family.size} | ({} if margin is None else {"margin": margin})
+    return _shown(against, values, "" if margin is None else "_margin")
+
+
+def _shown(against: Mapping[str, _Row], values: dict[str, Any], ending: str) -> Finding:
+    """The verdict over what is shown of the best job against each other one; `ending` of keys with a margin."""
+    by: dict[str, list[str]] = {}
+    for name, (shown, _) in against.items():
+        by.setdefault(shown, []).append(name)
+    values |= {"apart": len(by.get("better", ())), "equal": len(by.get("equal", ()))}
+    open_ = [*by.get("open", ()), *by.get("identical", ())]
+    if "worse" in by:
+        return Finding("sweep.verdict_mixed", values | {"names": named(by["worse"])})
+    if not open_ and "equal" in by:
+        return Finding("sweep.verdict_equal", values | {"names": named(by["equal"])})
+    if not open_:
+        return Finding(f"sweep.verdict_clear{ending}", values)
+    needed = [against[name][1]["needed"] for name in open_]
+    values |= {"names": named(open_), "units": int(max(against[name][1]["n"] for name in open_))}
+    if any(pd.isna(each) for each in needed):
+        return Finding(f"sweep.verdict_open{ending}", values)
+    return Finding("sweep.verdict_open_needed", values | {"needed": int(max(needed))})
+
+
+def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
+    """The ranked jobs without those that repeat the scores, and the headline, of one above them.
+
+    Two judges may give the same scores and differ in how well they know their errors.
+    """
+    value = ranked.set_index("name")["headline"]
+    same = {
+        frozenset((pair.left, pair.right))
+        for pair in found
+        if pair.identical and np.isclose(value.get(pair.left, np.nan), value.get(pair.right, np.nan))
+    }
+    kept: list[str] = []
+    for name in ranked["name"]:
+        if not any(frozenset((name, other)) in same for other in kept):
+            kept.append(name)
+    return ranked[ranked["name"].isin(kept)]
+
+
+def _against(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, dict[str, _Row]]:
+    """The measure that decides, and by it of each other job what is shown of `best` against it, and the whole row."""
+    table, own = sweep.family.table, str(sweep.headline).rpartition(".")[2]
+    mirrored = {"better": "worse", "worse": "better"}
+    for measure in (own,) if own in table["measure"].values and own in MERITS else QUALITY:
+        rows = table[(table["measure"] == measure) & ((table["left"] == best) | (table["right"] == best))]
+        found: dict[str, _Row] = {}
+        for row in rows.to_dict("records"):
+            other = row["right"] if row["left"] == best else row["left"]
+            shown = row["shown"] if row["left"] == best else mirrored.get(row["shown"], row["shown"])
+            found |= {other: (shown, row)} if other in others else {}
+        if found:
+            return measure, found
+    return "", {}
