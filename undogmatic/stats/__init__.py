@@ -1,6 +1,8 @@
 """Statistics as pure functions on arrays: nothing here reads a file, a config or global random state.
 
 paired        differences of matched pairs: tests, effect sizes, bootstrap intervals
+means         the interval of a mean, over independent values or groups
+claims        what an interval allows to say against a margin, and how many units would settle it
 power         what a paired design of this size can and cannot detect
 confound      how much of a difference text length could explain
 agreement     do two or more judges, or a judge and people, say the same

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
-from undogmatic.stats import checks, resampling
-from undogmatic.stats.paired import bootstrap_interval
+from undogmatic.stats import checks, means
+from undogmatic.stats.power import fewest_pairs
 
 Outcome = Literal["beyond", "against", "within", "open"]
+Reason = Literal["", "too_few", "no_spread", "interval"]
+
+MOST_UNITS = 10**6
+"""More than these are as good as no number of units."""
 
 
 class Claim(NamedTuple):
@@ -19,7 +24,12 @@ class Claim(NamedTuple):
 
     `low` to `high` is the interval of level 1 - alpha, `inner` that of level 1 - 2 alpha, by which two one-sided tests
     decide whether the mean lies within the margin. `n_units` independent units were there; `n_needed` would settle the
-    question with the wanted power if the estimate were the truth, None where no number would.
+    question with the wanted power if the estimate and the spread were the truth, None where no number would.
+
+    `reason` is empty unless the outcome is "open": "too_few" (fewer units than `fewest`), "no_spread" (nearly all
+    units have one value and no bounds say where others could lie: an end of the interval is infinite), "interval" (it
+    holds values on both sides of the margin). `method` is that of the interval (`means.Mean`), `sd` the standard
+    deviation over units that `n_needed` takes for the truth.
     """
 
     outcome: Outcome
@@ -30,18 +40,24 @@ class Claim(NamedTuple):
     margin: float
     n_units: int
     n_needed: int | None
+    reason: Reason
+    level: float
+    method: means.Method
+    sd: float
+    fewest: int
 
 
 def claim(
     values: ArrayLike,
     margin: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     *,
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
     n_resamples: int = 2000,
     groups: Sequence[object] | ArrayLike | None = None,
+    bounds: means.Bounds | None = None,
 ) -> Claim:
     """Hold the mean of `values` against a margin.
 
@@ -51,12 +67,14 @@ def claim(
     Args:
         values: Shape (n,), in score units.
         margin: 0 or more, in score units; with 0 nothing is "within".
-        rng: The source of randomness.
+        rng: Not used: the interval draws nothing.
         sign: +1 if a high value is expected, else -1.
         alpha: Level of the two-sided interval's complement, and of each of the two one-sided tests.
         power: For `n_needed`.
-        n_resamples: Bootstrap resamples.
+        n_resamples: Not used.
         groups: What belongs together, shape (n,); units are groups.
+        bounds: Lowest and highest value that could have occurred: the ends of the scale, or minus and plus its width
+            for differences. Give them: only they say anything where nearly all values are equal (`means.interval`).
     Raises:
         ValueError: If `values` holds NaN or fewer than two units, or `margin` is negative.
     References:
@@ -65,17 +83,79 @@ def claim(
     v = checks.vector(values, "values")
     if not margin >= 0:
         raise ValueError(f"`margin` is {margin}; it must be 0 or more.")
-    state = rng.bit_generator.state
-    outer = bootstrap_interval(v, resampling.MEAN, rng, 1 - alpha, n_resamples, groups=groups)
-    rng.bit_generator.state = state
-    inner = bootstrap_interval(v, resampling.MEAN, rng, 1 - 2 * alpha, n_resamples, groups=groups)
+    checks.share(power, "power")
+    fewest = fewest_pairs(alpha)
+    outer = means.interval(v, 1 - alpha, groups=groups, bounds=bounds)
+    inner = means.interval(v, 1 - 2 * alpha, groups=groups, bounds=bounds)
     near, far = (outer.low, outer.high) if sign > 0 else (-outer.high, -outer.low)
     outcome: Outcome = "open"
-    if near > margin:
+    reason: Reason = ""
+    if outer.n_units < fewest:
+        reason = "too_few"
+    elif near > margin:
         outcome = "beyond"
     elif far < -margin:
         outcome = "against"
     elif inner.low > -margin and inner.high < margin:
         outcome = "within"
-    ends = (inner.low, inner.high)
-    return Claim(outcome, outer.estimate, outer.low, outer.high, ends, margin, outer.n_units, None)
+    else:
+        reason = "no_spread" if outer.method == "unlimited" else "interval"
+    return Claim(
+        outcome,
+        outer.estimate,
+        outer.low,
+        outer.high,
+        (inner.low, inner.high),
+        margin,
+        outer.n_units,
+        _needed(outer, inner, margin, power, fewest),
+        reason,
+        1 - alpha,
+        outer.method,
+        outer.se * outer.n_units**0.5,
+        fewest,
+    )
+
+
+def _needed(outer: means.Mean, inner: means.Mean, margin: float, power: float, fewest: int) -> int | None:
+    """Units with which the claim is settled with probability `power`, if the estimate and the spread are the truth."""
+    size = abs(outer.estimate)
+    if size > margin:
+        near = outer.low if outer.estimate > 0 else -outer.high
+        sides = [(size - margin, size - near, outer)]
+    else:
+        sides = [
+            (margin + inner.estimate, inner.estimate - inner.low, inner),
+            (margin - inner.estimate, inner.high - inner.estimate, inner),
+        ]
+    if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
+        return None
+    return _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
+
+
+def _missed(n: int, room: float, reach: float, found: means.Mean) -> float:
+    """Probability that the end of the interval of n units is further than `room` from the truth.
+
+    The reach seen shrinks with the root of the units, and with the quantile of t; where all units agree, and it comes
+    from the bounds alone, with the units.
+    """
+    if found.se == 0:
+        return float(reach * found.n_units / n >= room)
+    shrink = (found.n_units / n) ** 0.5
+    tail = (1 + found.level) / 2
+    quantiles = special.stdtrit(n - 1, tail) / special.stdtrit(found.df, tail)
+    return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
+
+
+def _fewest(enough: Callable[[int], bool], at_least: int) -> int | None:
+    """The smallest number from `at_least` on that is enough, where every larger one is, too."""
+    high = at_least
+    while not enough(high):
+        high *= 2
+        if high > MOST_UNITS:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, at_least)

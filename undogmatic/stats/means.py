@@ -1,0 +1,234 @@
+"""The interval of a mean, of independent values or of values in groups: one rule for every mean that is stated.
+
+The bootstrap's BCa interval of ten values covers 92 % of normal and 87 % of exponential means where it says 95 %; that
+of Student covers 89 % of the latter. The one here (`interval`) is nowhere below 92 % at ten values and 93 % at thirty
+in the distributions of `benchmarks/coverage.py`, skewed, heavy-tailed, at the floor of the scale, or two-valued.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from undogmatic.stats import checks
+
+Array = NDArray[np.float64]
+Method = Literal["studentised", "bounded", "unlimited"]
+Bounds = tuple[float, float]
+
+FEW = 30
+"""Of values that mostly agree, so many others are enough for the studentised interval (`benchmarks/coverage.py`)."""
+SAME_SHARE = 0.01
+"""Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
+_CAUTION = 10.0
+
+
+class Mean(NamedTuple):
+    """A mean with its interval.
+
+    `method`: "studentised" from the spread and skewness of the units, "bounded" from the bounds of the scale alone, as
+    nearly all units agree, "unlimited" where nearly all agree and no bounds are known: then an end, or both, is
+    infinite. `se` and `df` are the standard error over units and its degrees of freedom; 0 where all units agree.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    method: Method
+    n_units: int
+    se: float
+    df: float
+
+
+class Sums(NamedTuple):
+    """Sum and number of values per independent unit, shape (n_units,) each."""
+
+    total: Array
+    size: Array
+
+
+def interval(
+    values: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+    bounds: Bounds | None = None,
+) -> Mean:
+    """Confidence interval of the mean of values, all weighted alike, over independent units.
+
+    Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the skewness of t by a monotone
+    cubic. The skewness of few values is too small on average, so it is multiplied by 1 + 10 / n. Groups: the standard
+    error is that of their sums (CR2, so that it is exact where the groups have one size), degrees of freedom those of
+    Satterthwaite: groups - 1 if all have one size, fewer if some are larger.
+
+    If at least half of the units have the same value and fewer than FEW another, the spread says too little: nine
+    texts at 0 do not show that the tenth is near it. With `bounds` the interval then holds for every distribution
+    within them (`bounded_limits`). Without, the end towards which others could lie is infinite unless enough others
+    are there: (1 - others / units) ** units below (1 - level) / 2, four of them at 95 %.
+
+    Linear in the values; no randomness.
+
+    Args:
+        values: Shape (n,), in score units.
+        level: Confidence level, of both ends together; each end alone errs with half of the rest.
+        groups: What belongs together, shape (n,); None takes each value for itself.
+        bounds: Lowest and highest value that could have occurred; an end that is not known is infinite.
+    Raises:
+        ValueError: If `values` holds NaN or lies outside the bounds, there are fewer than two units, or `level` is
+            outside (0, 1).
+    References:
+        Hall (1992), On the removal of skewness by transformation. doi:10.1111/j.2517-6161.1992.tb01875.x
+        Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
+        Pustejovsky and Tipton (2018), doi:10.1080/07350015.2016.1247004, for CR2 and its degrees of freedom.
+    """
+    v = checks.vector(values, "values")
+    checks.share(level, "level")
+    sums = _sums(v, groups)
+    n = sums.total.size
+    if n < 2:
+        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {n} units; at least 2 are needed.")
+    if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
+        raise ValueError(f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}.")
+    estimate = float(sums.total.sum() / sums.size.sum())
+    se, df, skewness = _spread(sums, estimate)
+    own = sums.total / sums.size
+    tolerance = checks.SAME * float(np.max(np.abs(v)))
+    if bounds is not None and np.isfinite(bounds).all():
+        tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
+    others = own[np.abs(own - np.median(own)) > tolerance]
+    low, high = studentised_limits(estimate, se, df, skewness, level)
+    method: Method = "studentised"
+    if 2 * others.size <= n and others.size < FEW:
+        if bounds is not None:
+            method, (low, high) = "bounded", bounded_limits(sums, bounds, level)
+        elif (1 - others.size / n) ** n > (1 - level) / 2:
+            method = "unlimited"
+            middle = float(np.median(own))
+            low = low if others.size and others.min() > middle else -np.inf
+            high = high if others.size and others.max() < middle else np.inf
+    elif bounds is not None:
+        low, high = max(low, bounds[0]), min(high, bounds[1])
+    return Mean(estimate, low, high, level, method, n, se, df)
+
+
+def studentised_limits(estimate: float, se: float, df: float, skewness: float, level: float) -> tuple[float, float]:
+    """The wider of Student's and Hall's limits on each side.
+
+    Args:
+        estimate: Any estimate that is a mean of independent contributions, or nearly.
+        se: Its standard error.
+        df: Degrees of freedom of the standard error.
+        skewness: Of the estimate: third central moment over the cube of the standard deviation.
+        level: Confidence level of both ends together.
+    References:
+        Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, equation 2.3.
+    """
+    if se == 0:
+        return estimate, estimate
+    reach = float(special.stdtrit(df, (1 + level) / 2))
+    bent = skewness if abs(skewness) > 1e-8 else 1e-8
+    low, high = (3 / bent * (np.cbrt(1 + bent * (side * reach - bent / 6)) - 1) for side in (1, -1))
+    return estimate - se * max(reach, float(low)), estimate - se * min(-reach, float(high))
+
+
+def bounded_limits(sums: Sums, bounds: Bounds, level: float) -> tuple[float, float]:
+    """Limits of a mean from the bounds of its values: Gaffke's, by a saddlepoint.
+
+    The upper one is the quantile of the mean under random weights (exponential, one per unit) with one unit more that
+    lies at the upper bound; of values at the two bounds only it is that of Clopper and Pearson. That it errs with at
+    most (1 - level) / 2 for every distribution within the bounds is proven for these, and a conjecture for others to
+    which no exception was found. Groups of unequal size count as Kish's effective number of groups.
+
+    Args:
+        sums: Of the units.
+        bounds: Lowest and highest value; an infinite one makes that end infinite.
+        level: Confidence level of both ends together.
+    References:
+        Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+        variable. Mathematical Methods of Statistics 14(4), 451-467.
+        Learned-Miller and Thomas (2020), A new confidence interval for the mean of a bounded random variable.
+        arXiv:1905.06208. Barndorff-Nielsen (1990), doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
+    """
+    share = sums.size / sums.size.sum()
+    shapes = share / np.sum(share**2)
+    own = sums.total / sums.size
+    quantile = float(special.ndtri((1 + level) / 2))
+    return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
+
+
+def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
+    """Where the mean under gamma weights of these shapes, with one unit of shape 1 at the bound, has its quantile.
+
+    P(mean < t) = P(sum of (x_i - t) G_i < 0), of which the saddlepoint s and t are both known once u = t + 1 / s is:
+    one equation in u, which lies above the bound.
+    """
+    width = bound - float(own @ shapes / shapes.sum())
+    if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
+        return float(bound)
+    below = np.append(bound - own, 0.0) / width
+    weights = np.append(shapes, 1.0)
+
+    def at(y: float) -> tuple[float, float]:
+        """Distance of t from the bound, in widths, and the normal deviate of P(mean < t)."""
+        room = below + np.exp(y)  # u - x_i
+        pull = weights / room
+        distance = float(pull @ below / pull.sum())
+        reach = distance + np.exp(y)  # u - t
+        root = float(2 * weights @ np.log(room / reach)) ** 0.5
+        scaled = float(weights @ ((distance - below) / room) ** 2) ** 0.5
+        return distance, root + float(np.log(scaled / root)) / root
+
+    lowest, highest = -30.0, 6.0
+    if at(lowest)[1] < quantile:
+        return float(bound)
+    y = optimize.brentq(lambda y: at(y)[1] - quantile, lowest, highest, xtol=1e-7)
+    return float(bound - width * at(float(y))[0])
+
+
+def _sums(v: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
+    if groups is None:
+        return Sums(v, np.ones(v.size))
+    codes = checks.labels(groups, "groups", v.size)
+    return Sums(np.bincount(codes, v).astype(np.float64), np.bincount(codes).astype(np.float64))
+
+
+def _spread(sums: Sums, estimate: float) -> tuple[float, float, float]:
+    """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the estimate."""
+    n = sums.total.size
+    share = sums.size / sums.size.sum()
+    rest = (sums.total - estimate * sums.size) / sums.size.sum()
+    square = float(np.sum(rest**2))
+    scale = float(np.max(np.abs(sums.total / sums.size)))
+    if np.sqrt(square) <= checks.SAME * scale:
+        return 0.0, 0.0, 0.0
+    se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
+    skewness = float(np.sum(rest**3)) / square**1.5 * (1 + _CAUTION / n)
+    return se, degrees_of_freedom(share), skewness
+
+
+def degrees_of_freedom(share: Array) -> float:
+    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups whose members go together.
+
+    Args:
+        share: Of each group in all values, shape (n_groups,), summing to 1.
+    Returns:
+        n_groups - 1 where all are of one size, fewer otherwise.
+    References:
+        Bell and McCaffrey (2002); Pustejovsky and Tipton (2018), doi:10.1080/07350015.2016.1247004
+    """
+    # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j + c. Sums of members
+    # that go together vary with the square of the size. All traces are sums over groups: no matrix is made.
+    d = 1 / (1 - share)
+    p = d * share
+    c = float(np.sum(d * share**2))
+    w = share**2
+    diagonal = d - 2 * p + c
+    trace = float(np.sum(w * diagonal))
+    plain = c - 2 * p
+    w0, w1, w2 = float(w.sum()), float(np.sum(w * p)), float(np.sum(w * p**2))
+    everywhere = c**2 * w0**2 - 4 * c * w0 * w1 + 2 * w0 * w2 + 2 * w1**2
+    square = everywhere + float(np.sum(w**2 * (diagonal**2 - plain**2)))
+    return trace**2 / square
