@@ -103,7 +103,7 @@ def examine(judged: Judged, rows: pd.DataFrame, settings: Settings, rng: np.rand
         follows = limits.order(
             score, label, rng, groups=units(rows), level=settings.level, n_resamples=settings.resamples
         )
-    gain, bias = _errors(judged, score, label, units(rows), settings, rng)
+    gain, bias = _errors(judged, score, label, units(rows), settings)
     surface = None
     if follows is not None and limits.hold(follows, settings.order).outcome == "above":
         surface = rivals.labelled_rival(
@@ -123,7 +123,7 @@ def _same(values: Array) -> float | None:
 
 
 def _errors(
-    judged: Judged, score: Array, label: Array, groups: list[str], settings: Settings, rng: np.random.Generator
+    judged: Judged, score: Array, label: Array, groups: list[str], settings: Settings
 ) -> tuple[Bounded, Bounded]:
     """Error smaller than the constant answer's, and bias, each against its margin."""
     bottom, top = judged.rubric.minimum, judged.rubric.maximum
@@ -137,7 +137,7 @@ def _errors(
             values = constant - np.abs(filled - label) if name == "gain" else filled - label
             own = [group for group, one in zip(groups, kept, strict=True) if one]
             return claim(
-                values[kept], margin, rng, alpha=1 - settings.level, n_resamples=settings.resamples, groups=own
+                values[kept], margin, alpha=1 - settings.level, groups=own, bounds=(bottom - top, top - bottom)
             )
 
         alone = held(score, given)
