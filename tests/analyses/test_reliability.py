@@ -187,7 +187,7 @@ class TestAgreement:
             (SPREAD + NOISE, "agree", "supported"),
             (WIDE + 12.5 * np.tile(NOISE, 20), "agree_roughly", "supported"),
             (SPREAD[::-1], "disagree", "refuted"),
-            (SPREAD + 13 * NOISE, "open", "undecided"),
+            (SPREAD + 15 * NOISE, "open", "undecided"),
             ([*SPREAD[:40], *["refusal"] * 20], "missing", "undecided"),
             ([50.0] * 60, "no_alpha", "undecided"),
             (["refusal"] * 55 + [1.0] * 5, "few", "undecided"),
@@ -207,7 +207,7 @@ class TestAgreement:
         near = found(SPREAD + NOISE, "near")
         assert (near["bias_outcome"], near["change_outcome"]) == ("is_none", "is_none")
         assert near["change_interval"][0] < near["change"] < near["change_interval"][1]
-        assert found(SPREAD + 12 + NOISE / 9, "shifted")["bias_outcome"] == "matters"
+        assert found(SPREAD - 14 + 4 * NOISE, "shifted")["bias_outcome"] == "matters"
         # Half the slope: 2 / 3 per unit of the mean.
         bent = found(SPREAD / 2 + NOISE / 9, "bent")
         assert (bent["change"], bent["change_outcome"]) == (pytest.approx(100 * 2 / 3, abs=0.5), "matters")

@@ -82,9 +82,8 @@ def verdict_of(found: Sequence[Repeated], margin: Margin, level: float) -> tuple
     unsaid = _unsaid(found, margin)
     if unsaid is not None:
         return unsaid, "undecided"
-    moved, worst = max(
-        ((one.judged, one) for one in found if one.judged is not None), key=lambda pair: pair[0].estimate
-    )
+    known = [(one.judged, one) for one in found if one.judged is not None]
+    moved, worst = max(known, key=lambda pair: pair[0].estimate)
     values: dict[str, Any] = {"n": worst.n, "moved": moved.estimate, "interval": (moved.low, moved.high)}
     values |= {"level": level, "margin": margin.value}
     if moved.outcome == "beyond":
