@@ -1,5 +1,6 @@
 """Paired statistics against published values, symmetries and simulated coverage."""
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from undogmatic.stats import paired, walsh
 
@@ -49,17 +51,48 @@ class TestWilcoxon:
     def test_no_difference_at_all_is_no_evidence(self, zero_method: paired.ZeroMethod) -> None:
         assert paired.wilcoxon(np.zeros(20), zero_method).p_value == 1.0
 
-    def test_method_is_exact_where_it_can_be_and_says_so(self) -> None:
+    def test_it_is_exact_up_to_fifty_pairs_and_says_so(self) -> None:
         rng = np.random.default_rng(1)
         assert paired.wilcoxon(rng.normal(size=50)).method == "exact"
         assert paired.wilcoxon(rng.normal(size=51)).method == "approx"
-        tied = np.array([1.0, 1, -2, 3, 4, 5, 6])
-        assert paired.wilcoxon(tied).method == "exact"
-        assert paired.wilcoxon(np.tile(tied, 2)).method == "approx"
-        # Dropping zeros first leaves untied differences, whose exact table applies.
-        with_zeros = np.concatenate([np.zeros(5), np.arange(1.0, 21)])
+        with_zeros = np.concatenate([np.zeros(5), rng.integers(1, 9, 50)])
         assert paired.wilcoxon(with_zeros, "wilcox").method == "exact"
         assert paired.wilcoxon(with_zeros, "pratt").method == "approx"
+
+    @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
+    @pytest.mark.parametrize("n", [1, 5, 12])
+    def test_ties_and_zeros_give_what_all_sign_patterns_give(self, zero_method: paired.ZeroMethod, n: int) -> None:
+        rng = np.random.default_rng(n)
+        for _ in range(4):
+            d = rng.integers(-2, 4, n).astype(float)
+            d[0] = 3.0
+            ranked = d[d != 0] if zero_method == "wilcox" else d
+            ranks = stats.rankdata(np.abs(ranked))[ranked != 0]
+            signs = np.array(list(itertools.product([0, 1], repeat=ranks.size)))
+            of_all, seen = signs @ ranks, float(ranks @ (ranked[ranked != 0] > 0))
+            above, below = np.mean(of_all >= seen), np.mean(of_all <= seen)
+            for alternative, expected in (
+                ("greater", above),
+                ("less", below),
+                ("two-sided", min(1, 2 * min(above, below))),
+            ):
+                assert paired.wilcoxon(d, zero_method, alternative).p_value == pytest.approx(expected)
+
+    @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+    @pytest.mark.parametrize("n", [6, 25, 50])
+    def test_without_ties_it_is_scipys_exact_test(self, alternative: paired.Alternative, n: int) -> None:
+        d = np.random.default_rng(n).normal(0.2, 1, n)
+        here, there = paired.wilcoxon(d, alternative=alternative), stats.wilcoxon(d, alternative=alternative)
+        assert here[:2] == pytest.approx((there.statistic, there.pvalue))
+
+    @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
+    def test_its_statistic_with_zeros_is_scipys(self, zero_method: paired.ZeroMethod) -> None:
+        there = stats.wilcoxon(WITH_A_ZERO, zero_method=zero_method, method="asymptotic")
+        assert paired.wilcoxon(WITH_A_ZERO, zero_method).statistic == there.statistic
+
+    def test_rounding_breaks_no_ties(self) -> None:
+        margin = np.array([1.3, 0.7, 2.3, 3.4]) - 1
+        assert paired.wilcoxon(margin) == paired.wilcoxon([3.0, -3, 13, 24])
 
     def test_exact_with_ties_counts_all_sign_patterns(self) -> None:
         # Ranks 1.5, 1.5, 3 all positive: only this pattern reaches R+ = 6, one of eight.
@@ -104,6 +137,12 @@ class TestShareInDirection:
         d = np.r_[np.ones(15), -np.ones(133)]
         wilson = paired.share_in_direction(d)
         assert (wilson.low, wilson.high) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+
+    def test_pairs_that_belong_together_count_once(self) -> None:
+        d = np.array([1.0, 2, 3, 4, -5])
+        copied = paired.share_in_direction(np.repeat(d, 6), groups=np.repeat(range(5), 6))
+        assert (copied.share, copied.n_pairs, copied.n_units) == (0.8, 30, 5)
+        assert copied.low < paired.share_in_direction(d).low < paired.share_in_direction(np.repeat(d, 6)).low
 
     def test_ties_are_not_in_the_direction(self) -> None:
         result = paired.share_in_direction([1.0, 2, 0, 0, -1])

@@ -5,20 +5,19 @@ positive means A is higher.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, resampling, walsh
+from undogmatic.stats import checks, resampling, signedrank, walsh
+from undogmatic.stats.proportion import proportion
+from undogmatic.stats.signedrank import ZeroMethod
 
 Alternative = Literal["two-sided", "greater", "less"]
-ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 
-# SciPy enumerates all 2**13 sign patterns exactly within its default number of resamples.
-_MOST_PAIRS_ENUMERATED = 13
-_MOST_PAIRS_TABULATED = 50
+MOST_PAIRS_EXACT = 50
 _MOST_WALSH_AVERAGES_MADE = 200
 
 
@@ -43,6 +42,7 @@ class ShareInDirection(NamedTuple):
     n_ties: int
     n_pairs: int
     level: float
+    n_units: int
 
 
 class BootstrapInterval(NamedTuple):
@@ -78,34 +78,39 @@ def wilcoxon(
     """Wilcoxon signed-rank test that the differences are symmetric about zero.
 
     Zeros: `pratt` ranks them and then drops their ranks, `wilcox` drops them first, `zsplit` gives half their ranks
-    to each side. The null distribution is exact up to 50 pairs without ties or zeros, and by enumeration of all signs
-    up to 13 pairs with them; otherwise the normal approximation with tie correction and without continuity correction.
-    All differences zero is no evidence at all: p = 1.
+    to each side. The null distribution is exact up to 50 pairs, with or without ties and zeros; beyond, the normal
+    approximation with tie correction and without continuity correction. Differences that agree to twelve digits are
+    tied. All differences zero is no evidence at all: p = 1.
+
+    Whether differences exceed a margin is asked of `differences - margin`, with `greater`. The test is of the centre of
+    symmetry: of skewed differences, whose mean is not their middle, it does not test the mean.
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         zero_method: What to do with differences of exactly zero.
         alternative: `greater` tests whether A is higher.
     Raises:
-        ValueError: If `differences` is empty or holds NaN.
+        ValueError: If `differences` is empty or holds NaN, or a word is none of the options.
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
     """
-    d = checks.vector(differences, "differences")
+    d = signedrank.clean(checks.vector(differences, "differences"))
     checks.option(zero_method, "zero_method", get_args(ZeroMethod))
+    checks.option(alternative, "alternative", get_args(Alternative))
     n_pairs, n_zero = d.size, int(np.sum(d == 0))
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
-    ranked = d[d != 0] if zero_method == "wilcox" else d
-    distinct = np.unique(np.abs(ranked)).size == ranked.size and not np.any(ranked == 0)
-    method: Any = "asymptotic"
-    if distinct and ranked.size <= _MOST_PAIRS_TABULATED:
-        method = "exact"
-    elif ranked.size <= _MOST_PAIRS_ENUMERATED:
-        method = stats.PermutationMethod()
-    result = stats.wilcoxon(ranked, zero_method=zero_method, alternative=alternative, method=method)
-    kind: Literal["exact", "approx"] = "approx" if method == "asymptotic" else "exact"
-    return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, kind)
+    if n_pairs - (n_zero if zero_method == "wilcox" else 0) > MOST_PAIRS_EXACT:
+        result = stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
+        return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx")
+    found = signedrank.tails(d, zero_method)
+    statistic = min(found.positive, found.negative) if alternative == "two-sided" else found.positive
+    p_value = {
+        "two-sided": min(1.0, 2 * min(found.below, found.above)),
+        "greater": found.above,
+        "less": found.below,
+    }[alternative]
+    return WilcoxonResult(statistic, p_value, n_pairs, n_zero, zero_method, "exact")
 
 
 def rank_biserial(differences: ArrayLike) -> float:
@@ -134,8 +139,10 @@ def share_in_direction(
     differences: ArrayLike,
     direction: Literal["positive", "negative"] = "positive",
     level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
 ) -> ShareInDirection:
-    """Share of pairs whose difference has the expected sign, with Wilson's score interval.
+    """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
@@ -143,6 +150,7 @@ def share_in_direction(
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         direction: The expected sign.
         level: Confidence level of the interval.
+        groups: What belongs together, shape (n_pairs,).
     Raises:
         ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or `direction` is neither.
     References:
@@ -151,16 +159,16 @@ def share_in_direction(
     d = checks.vector(differences, "differences")
     checks.share(level, "level")
     checks.option(direction, "direction", ("positive", "negative"))
-    hits = int(np.sum(d > 0 if direction == "positive" else d < 0))
-    interval = stats.binomtest(hits, d.size).proportion_ci(confidence_level=level, method="wilson")
+    found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)
     return ShareInDirection(
-        share=hits / d.size,
-        low=float(interval.low),
-        high=float(interval.high),
-        n_in_direction=hits,
+        share=found.share,
+        low=found.low,
+        high=found.high,
+        n_in_direction=found.n_true,
         n_ties=int(np.sum(d == 0)),
         n_pairs=d.size,
         level=level,
+        n_units=found.n_units,
     )
 
 
