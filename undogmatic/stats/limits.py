@@ -114,8 +114,6 @@ def area(
 ) -> Limits:
     """How often a positive item scores above a negative one, ties counting half: the area under the ROC curve.
 
-    Items of one group and side count as one, with their mean score.
-
     Args:
         positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
         groups_positive, groups_negative: What belongs together, shape (n,) each.
@@ -123,33 +121,36 @@ def area(
         level: Confidence level.
     """
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
-    a = checks.labels(groups_positive, "groups_positive", p.size)
-    b = checks.labels(groups_negative, "groups_negative", q.size)
+    a, b = list(groups_positive), list(groups_negative)
     up, down = ~np.isnan(p), ~np.isnan(q)
-    found = _area(_means(p[up], a[up]), _means(q[down], b[down]), level)
+    found, n_units = _area(p[up], q[down], _kept(a, up), _kept(b, down), level)
     worst_low, best_high = found.low, found.high
     if not (up.all() and down.all()):
         bottom, top = scale
         ends = [
-            _area(_means(np.where(up, p, own), a), _means(np.where(down, q, other), b), level)
+            _area(np.where(up, p, own), np.where(down, q, other), a, b, level)[0]
             for own, other in ((bottom, top), (top, bottom))
         ]
         worst_low, best_high = ends[0].low, ends[1].high
-    n_units = min(found.n_positive, found.n_negative)
     return Limits(found.auc, found.low, found.high, worst_low, best_high, n_units, level)
 
 
-def _area(positive: Array, negative: Array, level: float) -> ranking.Auc:
-    found = ranking.auc(positive, negative, level)
-    if 1 / math.comb(positive.size + negative.size, positive.size) > (1 - level) / 2:
+def _area(
+    positive: Array, negative: Array, groups_a: list[object], groups_b: list[object], level: float
+) -> tuple[ranking.Auc, int]:
+    m, n = len(set(groups_a)), len(set(groups_b))
+    alone = m == positive.size and n == negative.size and not set(groups_a) & set(groups_b)
+    found = ranking.auc(
+        positive, negative, level, groups_a=None if alone else groups_a, groups_b=None if alone else groups_b
+    )
+    if 1 / math.comb(m + n, m) > (1 - level) / 2:
         # So few that even a perfect order is not rare enough by chance.
-        return found._replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
-    return found
+        found = found._replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
+    return found, min(m, n)
 
 
-def _means(scores: Array, codes: NDArray[np.intp]) -> Array:
-    own = np.unique(codes, return_inverse=True)[1]
-    return np.asarray(np.bincount(own, scores) / np.bincount(own))
+def _kept(groups: list[object], kept: NDArray[np.bool_]) -> list[object]:
+    return [group for group, one in zip(groups, kept, strict=True) if one]
 
 
 def order(
