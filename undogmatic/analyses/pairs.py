@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +45,42 @@ class Pairs:
         return self.column(condition, "score", ids)
 
 
-def chosen(names: str | Sequence[str], conditions: Sequence[str]) -> str:
+Names = str | Sequence[str]
+"""A condition, or several by preference: the first that the dataset has counts."""
+
+
+def listed(names: Names | None) -> list[str]:
+    """The names one by one; none for None."""
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[str, str]:
+    """The treatment and the baseline that count: the first combination that stands together in a pair.
+
+    Of two lists of one length, the names in the same place belong together and no others do, so that sides of
+    different designs are never held against each other. Otherwise every treatment may go with every baseline. Where no
+    pair has both, the first combination that the dataset has both of; where there is none, the first of all.
+
+    Args:
+        treatments, baselines: Names by preference.
+        rows: The texts, with columns `pair_id` and `condition`.
+    """
+    first, second = listed(treatments), listed(baselines)
+    several: Iterable[tuple[str, str]] = zip(first, second, strict=False)
+    if len(first) != len(second):
+        several = itertools.product(first, second)
+    possible = list(several)
+    wanted = rows[rows["condition"].isin([*first, *second])]
+    pairs_of = {str(c): set(own.dropna()) for c, own in wanted.groupby("condition", sort=False)["pair_id"]}
+    known = [(a, b) for a, b in possible if a in pairs_of and b in pairs_of]
+    together = (sides for sides in known if pairs_of[sides[0]] & pairs_of[sides[1]])
+    return next(together, (known or possible)[0])
+
+
+def chosen(names: Names, conditions: Sequence[str]) -> str:
     """The condition that counts: of several names the first that the dataset has (the first of all if it has none)."""
-    listed = [names] if isinstance(names, str) else list(names)
-    return next((name for name in listed if name in conditions), listed[0])
+    several = listed(names)
+    return next((name for name in several if name in conditions), several[0])
 
 
 def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
@@ -65,7 +98,7 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
     alone = rows[rows["pair_id"].isna()]
     if len(alone):
         raise DataError(
-            f"{_listed(alone['item_id'])}: no `pair`, though {_are(len(alone))} "
+            f"{_named(alone['item_id'])}: no `pair`, though {_are(len(alone))} "
             f"{', '.join(alone['condition'].unique())}. Give the texts of one pair the same `pair`."
         )
     refuse_twice(rows)
@@ -75,7 +108,7 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
         missing = ids[~ids.isin(sides[condition].index)]
         if len(missing):
             raise DataError(
-                f"pair {_listed(missing)}: no text with condition {condition}; every pair needs "
+                f"pair {_named(missing)}: no text with condition {condition}; every pair needs "
                 f"{' and '.join(needed)}. Add the text or take the pair out (`run.limit` may have cut it off)."
             )
     order = pd.Index(ids)
@@ -90,7 +123,7 @@ def refuse_twice(rows: pd.DataFrame) -> None:
         raise DataError(f"pair {pair!r} has {condition} more than once; a pair has one text per condition.")
 
 
-def _listed(ids: pd.Series) -> str:
+def _named(ids: pd.Series) -> str:
     named = ", ".join(repr(str(i)) for i in ids[:_MOST_NAMED])
     return named + (f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else "")
 
