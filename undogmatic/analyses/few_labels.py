@@ -96,8 +96,8 @@ class FewLabelsAnalysis:
         inclusion = _inclusion(rows, labelled)
         effective = few_labels.effective_labels(inclusion, rows["group"].to_numpy()[labelled])
         if effective < FEWEST_EFFECTIVE:
-            values = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
-            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", values))]
+            few: dict[str, Any] = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
+            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", few))]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
         of_all = {
             calibration: few_labels.estimate_mean(
@@ -119,7 +119,12 @@ class FewLabelsAnalysis:
             found = differences[self.calibration]
             metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
             table += [_row("difference", each) for each in differences.values()]
-            values = {"treatment": sides[0], "baseline": sides[1], "n": found.n_items, "labels": found.n_labels}
+            values: dict[str, Any] = {
+                "treatment": sides[0],
+                "baseline": sides[1],
+                "n": found.n_items,
+                "labels": found.n_labels,
+            }
             values |= {"estimate": found.estimate, "interval": (found.low, found.high), "level": self.level}
             findings.append(Finding("few_labels.difference", values))
         if inclusion is None:

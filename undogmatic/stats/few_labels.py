@@ -308,7 +308,8 @@ def _parts(f: Array, index: NDArray[np.intp], y: Array, w: Array, codes: NDArray
     scaled = w * f.size / w.sum()
     from_labels[index] = scaled * (y - w @ y / w.sum())
     from_judge[index] -= scaled * (f[index] - w @ f[index] / w.sum())
-    return np.bincount(codes, from_labels), np.bincount(codes, from_judge)
+    labels, judge = np.bincount(codes, from_labels), np.bincount(codes, from_judge)
+    return labels.astype(np.float64), judge.astype(np.float64)
 
 
 def _fitted_weight(f: Array, index: NDArray[np.intp], y: Array, w: Array, codes: NDArray[np.intp]) -> float:

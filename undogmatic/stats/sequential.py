@@ -73,8 +73,7 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     mean = float(y.mean())
     low = min(max(float(possible[max(first - 1, 0)]), floor), mean)
     high = max(min(float(possible[min(last + 1, GRID - 1)]), ceiling), mean)
-    ends = (minimum + span * value for value in (mean, low, high))
-    return Anytime(*ends, level, x.size, n_total)
+    return Anytime(minimum + span * mean, minimum + span * low, minimum + span * high, level, x.size, n_total)
 
 
 def mean_so_far_of_groups(

@@ -1,19 +1,20 @@
 """Where the variance of scores comes from, and how many scores to average for a reliability: a generalisability study.
 
-Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every item has one score under
-every combination. The variance of a score is then the sum of components: of the items, which is what one wants to
-measure, of each facet (it moves all items alike), of each interaction (it moves some items more than others), and of the
-highest interaction, which one score per cell cannot tell from chance.
+Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every item has one score
+under every combination. The variance of a score is then the sum of components: of the items, which is what one wants to
+measure, of each facet (it moves all items alike), of each interaction (it moves some items more than others), and of
+the highest interaction, which one score per cell cannot tell from chance.
 
-Components are those of the random-effects analysis of variance by expected mean squares. Intervals are from leaving out
-one group of items at a time, on the scale of the logarithm where that exists: they say what other items would give. What
-other values of a facet would give (a fourth prompt), they do not know.
+Components are those of the random-effects analysis of variance by expected mean squares. Intervals are from leaving
+out one group of items at a time, on the scale of the logarithm where that exists: they say what other items would give.
+What other values of a facet would give (a fourth prompt), they do not know.
 
 References:
     Brennan (2001), Generalizability theory. doi:10.1007/978-1-4757-3456-0
     Shavelson and Webb (1991), Generalizability theory: a primer.
     Searle, Casella and McCulloch (1992), Variance components. doi:10.1002/9780470316856
-    Arvesen and Schmitz (1970), Robust procedures for variance component problems. doi:10.2307/2528855 (jackknife of logs)
+    Arvesen and Schmitz (1970), Robust procedures for variance component problems with the jackknife.
+        doi:10.2307/2528855 (logarithms)
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
 from undogmatic.stats import checks
 
@@ -59,7 +60,8 @@ class Component(NamedTuple):
 class Reliability(NamedTuple):
     """Of a mean of scores over `design` (facet -> how many of it are averaged).
 
-    `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for decisions on the order of items.
+    `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for decisions on the order of
+    items.
     """
 
     design: Mapping[str, int]
@@ -80,8 +82,8 @@ class Study:
         groups: What items belong together, shape (n_items,); None where each is its own.
         level: Confidence level.
     Raises:
-        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than FEWEST_GROUPS
-            groups, or more than MOST_FACETS facets.
+        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
+            FEWEST_GROUPS groups, or more than MOST_FACETS facets.
     """
 
     def __init__(
@@ -151,8 +153,8 @@ class Study:
 
     def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
         """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""
-        counts = dict(zip(self.facets, self.levels, strict=True)) if design is None else {f: 1 for f in self.facets}
-        counts |= design or {}
+        own = dict(zip(self.facets, self.levels, strict=True))
+        counts = own if design is None else dict.fromkeys(self.facets, 1) | dict(design)
         ends = []
         for absolute in (True, False):
             values = self._ratio(self._estimated, counts, absolute)[0], self._ratio(self._left_out, counts, absolute)
@@ -169,7 +171,7 @@ class Study:
         return max(1, math.ceil(shrinks / room - 1e-9))
 
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
-        """The design with the fewest scores per item that reaches a reliability, MOST_SCORES at most; None: none does."""
+        """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
         checks.share(target, "target")
         best: dict[str, int] | None = None
         fewest, reached = MOST_SCORES + 1, 0.0
@@ -206,7 +208,7 @@ class Study:
         return np.stack(effects, axis=1)  # type: ignore[arg-type]
 
     def _estimates(self, n: Array, squares: Array, sums: Array) -> tuple[Array, Array, Array]:
-        """Components, mean squares and degrees of freedom of several sets of items at once, shape (n_sets, n_components).
+        """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
 
         Args:
             n: Items in each, shape (n_sets,).
@@ -258,7 +260,7 @@ class Study:
     @staticmethod
     def _bounded(ratio: float) -> float:
         """The logarithm of a ratio as a reliability; NaN (no variance at all) stays."""
-        return ratio if math.isnan(ratio) else float(1 / (1 + np.exp(-np.clip(ratio, -700, 700))))
+        return float(special.expit(ratio))
 
     def _limits(self, estimate: float, left_out: Array, ceiling: float) -> tuple[float, float]:
         """A jackknife interval over groups. `ceiling` 1: of a reliability, given as the logarithm of a ratio; else of a
@@ -272,7 +274,7 @@ class Study:
             low, high = self._jackknife(math.log(estimate), np.log(left_out))
             return float(np.exp(min(low, 700))), float(np.exp(min(high, 700)))
         low, high = self._jackknife(estimate, left_out)
-        return max(low, 0.0), max(high, 0.0)
+        return float(max(low, 0.0)), float(max(high, 0.0))
 
     def _jackknife(self, estimate: float, left_out: Array) -> tuple[float, float]:
         n = left_out.size

@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import MEASURES, Pair, agree, compare_pairs, overall_alpha, pairs
+from undogmatic.sweep.sources import variance_of
 from undogmatic.sweep.worth import ALPHA, WHOLE, caught, worth_tables, worth_tests
+from undogmatic.wordings import texts_beside
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
@@ -50,6 +53,8 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
     comparisons = compare_pairs(found, finished, seed)
     agreement = agree(found, finished)
     further = worth | {"worth_tests": tests, "costs": costs_table(finished, seed)}
+    sources = variance_of(finished, choices)
+    further["variance"] = sources.table
     tables = {name: frame for name, frame in further.items() if len(frame)}
     verdicts = _verdicts(table, headline, _with_headline(comparisons, tests, headline), found)
     return SweepResult(
@@ -62,12 +67,21 @@ def compare(folder: Path, name: str, language: str, seed: int = 0) -> SweepResul
         comparisons=comparisons,
         agreement=agreement,
         verdicts=len(verdicts),
-        findings=[*verdicts, *_findings(finished, choices, found, comparisons), *_worth_findings(finished, tests)],
+        findings=[
+            *verdicts,
+            *_findings(finished, choices, found, comparisons),
+            *_worth_findings(finished, tests),
+            *sources.findings,
+        ],
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables=tables,
         failed=[(label, job.message or "") for label, job in named.items() if job.status != "finished"],
         rubric=_rubric(jobs),
-        texts=[OWN_TEXTS, *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ()))],
+        texts=[
+            OWN_TEXTS,
+            *texts_beside(VarianceAnalysis),
+            *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
+        ],
     )
 
 
