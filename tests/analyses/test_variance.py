@@ -30,8 +30,10 @@ def items(n: int) -> list[Item]:
 def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> Judged:
     """A row of repeats per item."""
     judgments = [
-        verdict(f"t{i}", score, repeat=r, cost=cost if r else None) for i, row in enumerate(scores) for r, score in enumerate(row)
-    ]  # fmt: skip
+        verdict(f"t{i}", score, repeat=r, cost=cost if r else None)
+        for i, row in enumerate(scores)
+        for r, score in enumerate(row)
+    ]
     return Judged(tabulate(items(len(scores)), judgments, len(scores[0])), rubric(), **fields)
 
 
@@ -61,7 +63,8 @@ class TestWithinARun:
         result = analyse(repeated(SHROUT.tolist()))
         m = result.metrics
         # ICC(2,1) and ICC(3,1) of Shrout and Fleiss (1979).
-        assert (m["variance.phi"], m["variance.relative"]) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.71, abs=0.005))  # fmt: skip
+        assert m["variance.phi"] == pytest.approx(0.29, abs=0.005)
+        assert m["variance.relative"] == pytest.approx(0.71, abs=0.005)
         assert m["variance.phi_of_all"] == pytest.approx(0.62, abs=0.005)
         assert (result.headline, result.standing) == ("variance.phi", None)
         assert result.tables["components"]["source"].tolist() == ["item", "repeat", "item × repeat"]
@@ -144,7 +147,8 @@ class TestScoresOfASweep:
         frame = long(np.random.default_rng(4).normal(50, 5, (8, 2, 2)), model=["a", "b"], prompt=["p", "q"])
         found = of_scores(frame[(frame["model"] == "a") | (frame["prompt"] == "p")], ["model", "prompt"])
         assert (found.study, len(found.table)) == (None, 0)
-        assert found.findings == [Finding("variance.not_crossed", {"facets": ["model", "prompt"], "there": 3, "needed": 4})]  # fmt: skip
+        values = {"facets": ["model", "prompt"], "there": 3, "needed": 4}
+        assert found.findings == [Finding("variance.not_crossed", values)]
         assert of_scores(frame, []).findings == [Finding("variance.nothing_varies")]
 
 

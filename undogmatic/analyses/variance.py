@@ -247,8 +247,8 @@ def _findings(study: Study, target: float) -> list[Finding]:
     findings.append(Finding("variance.reliability", values))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
-        own = {"facet": facet, "n": n, "order": order, "target": target}
-        findings.append(Finding("variance.needed" if n is not None else "variance.needed_none", own))
+        counts: dict[str, Any] = {"facet": facet, "n": n, "order": order, "target": target}
+        findings.append(Finding("variance.needed" if n is not None else "variance.needed_none", counts))
     design = study.cheapest(target)
     if design is None:
         findings.append(Finding("variance.cheapest_none", {"target": target}))
