@@ -31,6 +31,9 @@ SAME = 0.95
 WORTHWHILE = 4.0
 """What a further function must gain in n log(residual variance) to be taken in: twice what Akaike asks."""
 
+SURE = 12.0
+"""The same where the functions are to foretell: the best of hundreds of idle ones gains less."""
+
 FOLDS = 10
 
 
@@ -131,7 +134,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         fitted, left = part != own, part == own
         room = _room(np.unique(codes[fitted]).size)
         columns = _base(z)
-        for term in _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room):
+        for term in _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room, SURE):
             columns = np.column_stack([columns, _column(z, term)])
         weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
@@ -175,7 +178,7 @@ def _orthonormal(columns: Array) -> Array:
     return np.asarray(u[:, d > 1e-9 * d[0]])
 
 
-def _chosen(z: Array, y: Array, q: Array, room: int) -> list[_Term]:
+def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE) -> list[_Term]:
     """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to `room` columns.
 
     Steps and bends between any two scores are tried, all at once, by sums over the scores above each place.
@@ -200,7 +203,7 @@ def _chosen(z: Array, y: Array, q: Array, room: int) -> list[_Term]:
         products = np.concatenate([steps, above(rest * z) - places * steps])
         gains = np.divide(products**2, left, out=np.zeros(left.size), where=left > 1e-9 * norms)
         best, total = int(np.argmax(gains)), float(rest @ rest)
-        if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= WORTHWHILE:
+        if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
             break
         found.append(_Term(best < places.size, float(places[best % places.size])))
         column = _column(z, found[-1])
