@@ -126,20 +126,20 @@ class TestLength:
     def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self) -> None:
         rng = np.random.default_rng(31)
         for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
-            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(40)]
+            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(25)]
             assert np.mean([abs(r.raw) for r in results]) > 5
             assert np.mean([r.difference.low > 10 for r in results]) <= 0.025
 
     def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
         rng = np.random.default_rng(32)
-        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(100)]
+        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(60)]
         assert np.mean([r.difference.low <= 25 <= r.difference.high for r in results]) >= 0.9
         assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
 
     def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self) -> None:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
         rng = np.random.default_rng(33)
-        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(150)]
+        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(80)]
         assert np.mean([r.difference.high < 10 for r in results]) <= 0.025
 
     @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))

@@ -7,7 +7,7 @@ words, characters, n-grams. It is fitted anew in every run, and predicts each gr
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,7 +27,10 @@ from undogmatic.stats.confound import AtEqual, against
 Array = NDArray[np.float64]
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
 
-MOST_TEXTS = 800
+SurfaceScores = Callable[[Sequence[str]], Array]
+"""Texts to what surface judges say of them, shape (n_texts, n_judges)."""
+
+MOST_TEXTS = 600
 """Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
 the cube."""
 FEWEST_GROUPS = 6
@@ -76,6 +79,7 @@ def paired_rival(
     margin: float,
     level: float = 0.95,
     rng: np.random.Generator,
+    known: SurfaceScores | None = None,
 ) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
@@ -86,7 +90,8 @@ def paired_rival(
         sign: +1 if the treatment is expected to score higher, else -1.
         margin: Relevance margin, in score units.
         level: Confidence level.
-        rng: Draws the groups where there are more than MOST_TEXTS texts.
+        rng: Draws the groups where there are more than MOST_TEXTS texts, and deals them to folds.
+        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
     """
     first, second = pairs.sides[treatment].loc[ids], pairs.sides[baseline].loc[ids]
     kept = _drawn(first["group"].to_numpy(dtype=object), MOST_TEXTS // 2, rng)
@@ -95,8 +100,7 @@ def paired_rival(
     n, codes = len(first), pd.factorize(first["group"])[0]
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", len(ids), n, None, None, None, None, None, ())
-    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
-    similar = surface.kernels(texts, counted)
+    counted, similar = _similar(texts, known)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
     guess = crossfit.predict(between, np.ones(n), codes, rng, intercept=False)
@@ -159,6 +163,7 @@ def labelled_rival(
     *,
     level: float = 0.95,
     resamples: int = 1000,
+    known: SurfaceScores | None = None,
 ) -> LabelledRival:
     """Hold the judge's scores against a surface judge that predicts the label.
 
@@ -167,6 +172,7 @@ def labelled_rival(
         rng: For the bootstrap over groups, and the draw where there are more than MOST_TEXTS texts.
         level: Confidence level.
         resamples: Bootstrap resamples.
+        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
     """
     kept = _drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
@@ -177,7 +183,7 @@ def labelled_rival(
         return nothing._replace(outcome="no_texts")
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
-    similar = surface.kernels(read, np.array([patterns.count(text) for text in read], dtype=np.float64))
+    _, similar = _similar(read, known)
     guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
@@ -197,7 +203,7 @@ def labelled_rival(
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
         result = "beyond_surface"
-    elif beyond.high < SMALL_CORRELATION:
+    elif beyond.high < SMALL_CORRELATION < own:
         result = "surface_explains"
     elif increment.low <= 0:
         result = "surface_as_good"
@@ -313,6 +319,13 @@ def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]
     findings.append(Finding("labelled.surface_part", {"part": rest.estimate, "interval": (rest.low, rest.high)}))
     values = {"saved": saved.estimate, "interval": (saved.low, saved.high)}
     return metrics, [*findings, Finding("labelled.surface_error", values)]
+
+
+def _similar(texts: Sequence[str], known: SurfaceScores | None) -> tuple[Array, list[Array]]:
+    """Counts of a field's words, shape (n_texts, k), and the kernels of the surface with them."""
+    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
+    similar = surface.kernels(texts, counted)
+    return counted, similar if known is None else [*similar, surface.additive(known(texts))]
 
 
 def _drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[np.bool_]:
