@@ -27,7 +27,6 @@ from undogmatic.resume import output_folder
 from undogmatic.sweep import SweepCallback, read_manifest
 from undogmatic.sweep.compare import compare
 from undogmatic.sweep.jobs import read_jobs
-from undogmatic.sweep.worth import worth_tests
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
@@ -38,6 +37,7 @@ RUBRIC = {
     "maximum": 100,
     "levels": [0, 25, 50, 75, 100],
     "direction": "higher_is_worse",
+    "margin": 10,
     "wordings": {"en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}},
 }
 
@@ -161,14 +161,35 @@ class TestVerdict:
         write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
         write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
         result = result_of(tmp_path)
-        assert keys(result)[0] == "sweep.verdict_clear"
+        assert keys(result)[0].startswith("sweep.verdict_clear")
         assert result.findings[0].values["measure"] == "pair_difference"
         assert "strong leads" in said(result)
 
-    def test_a_lead_that_may_be_chance(self, tmp_path: Path) -> None:
+    def test_a_lead_that_does_not_matter(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
         write_job(tmp_path / "1", ["model=b"], scored(60, 50, seed=1), metrics=metrics(0.92))
-        assert keys(result_of(tmp_path))[0] == "sweep.verdict_unclear"
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_equal"
+        assert "shown to be as good: less than 10 " in said(result)
+
+    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
+        write_job(tmp_path / "1", ["model=b"], scored(67, 48, seed=1), metrics=metrics(0.92))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_open_needed"
+        values = result.findings[0].values
+        assert values["needed"] > values["units_n"] == PAIRS
+        # A difference is there, and it is not known to be large enough.
+        row = result.comparisons.set_index("measure").loc["pair_difference"]
+        assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
+
+    def test_without_a_margin_of_the_rubric_nothing_is_called_equal(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(60, 50, seed=n), metrics=metrics(0.9 + 0.02 * n))
+            path = tmp_path / str(n) / ".hydra" / "config.yaml"
+            config = yaml.safe_load(path.read_text())
+            path.write_text(yaml.safe_dump(config | {"rubric": {k: v for k, v in RUBRIC.items() if k != "margin"}}))
+        assert keys(result_of(tmp_path))[0] == "sweep.verdict_open_margin"
 
     def test_a_lead_that_the_errors_contradict(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=a"], scored(95, 5, labels=True), metrics=metrics(0.8))
@@ -198,14 +219,17 @@ class TestComparisons:
         write_job(tmp_path / "2", ["prompt=c"], scored(60, 40, seed=1), metrics=metrics(0.8))
         result = result_of(tmp_path)
         same = result.comparisons[(result.comparisons["left"] == "a") & (result.comparisons["right"] == "b")]
-        assert set(same["note"]) == {"identical"}
+        assert set(same["shown"]) == {"identical"}
         assert same["p"].isna().all()
         assert {"sweep.prompt_unused", "sweep.identical"} <= set(keys(result))
         assert "a = b" in said(result)
-        others = result.comparisons[result.comparisons["note"] == ""]
-        # a and b against c are one hypothesis, so there is nothing to correct for.
+        others = result.comparisons[result.comparisons["shown"] != "identical"]
+        # a and b against c are one hypothesis per measure, so the smaller p-value counts twice and no more.
         assert len(others) == 4
-        assert others["p_holm"].astype(float).tolist() == others["p"].astype(float).tolist()
+        smallest = others["p"].astype(float).min()
+        assert others["p_holm"].astype(float).min() == pytest.approx(2 * smallest)
+        (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
+        assert family.values["n"] == 2
 
     def test_a_copy_of_a_job_changes_no_other_p_value(self, tmp_path: Path) -> None:
         frames = {"a": scored(64, 50), "b": scored(60, 48, seed=1), "c": scored(55, 20, seed=2)}
@@ -230,7 +254,7 @@ class TestComparisons:
         write_job(tmp_path / "1", ["model=b"], scored(70, 50))
         rows = result_of(tmp_path).comparisons.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
-        assert rows.loc["pair_difference", "note"] == "identical"
+        assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
 
     def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
@@ -398,16 +422,17 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
         write_job(folder, [f"arm={arm}"], scored(80, 20), metrics=gain | counts, **facts)
         doubting(1, informed).to_csv(folder / "items_calibration.csv", index=False)
     result = result_of(tmp_path)
-    assert keys(result)[0] == "sweep.verdict_clear"
-    tests = result.tables["worth_tests"].set_index("measure")
+    assert keys(result)[0].startswith("sweep.verdict_clear")
+    tests = result.comparisons.set_index("measure")
     assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
     assert tests.loc["aurc", "difference"] < 0
-    # The same for every text: no hypothesis, so no p-value, and no sentence that counts it as tested.
-    assert tests.loc["coverage", "difference"] == 0 and np.isnan(tests.loc["coverage", "p"])
+    assert tests.loc["review_gain", "shown"] == "better"
+    # The same for every text: nothing to describe, and what is described has no p-value.
+    assert set(result.tables["described"]["measure"]) == {"width"}
+    assert "p" not in result.tables["described"]
     assert "ece" not in tests.index  # 12 independent pairs; a run of its own gives no ECE below 30 either
-    assert tests.loc["seconds", ["p", "p_holm"]].isna().all()
-    tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.worth_tests"]
-    assert sorted(tested) == ["aurc", "interval_score", "review_gain", "width"]
+    tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.tests"]
+    assert sorted(tested) == ["aurc", "interval_score", "review_gain"]
     order = result.tables["worth_order"].set_index("name")
     assert order["review_gain_group"].to_dict() == {"knowing": "a", "guessing": "b"}
     costs = result.tables["costs"].set_index("name")
@@ -451,13 +476,16 @@ def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
 def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
     doubts = {"first": 1, "copy": 1, "other": 2}
     for number, (arm, seed) in enumerate(doubts.items()):
-        facts = {"headline": "calibration.review_gain", "metrics": {"calibration.review_gain": 0.0}}
+        facts = {
+            "headline": "calibration.review_gain",
+            "metrics": {"calibration.review_gain": 0.0, "calibration.judged": 24},
+        }
         write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
         doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
-    jobs = {job.overrides["arm"]: job for job in read_jobs(tmp_path)}
-    tests = worth_tests(jobs, 0).set_index(["measure", "left", "right"])
-    for measure in ("review_gain", "aurc", "width"):
+    result = result_of(tmp_path)
+    tests = result.comparisons.set_index(["measure", "left", "right"]).sort_index()
+    for measure in ("review_gain", "aurc", "interval_score"):
         assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
-        assert tests.loc[(measure, "first", "other"), "p_holm"] == max(
-            tests.loc[(measure, name, "other"), "p"] for name in ("first", "copy")
-        )
+        assert tests.loc[(measure, "first", "other"), "p_holm"] == tests.loc[(measure, "copy", "other"), "p_holm"]
+    (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
+    assert family.values["n"] == 3

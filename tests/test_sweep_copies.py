@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.test_sweep import doubting, keys, metrics, result_of, scored, write_job
 from undogmatic.outcome import SweepResult
+from undogmatic.sweep.family import ALPHA, BETTER, COLUMNS
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.worth import ALPHA, COLUMNS, MERITS, worth_tables
+from undogmatic.sweep.worth import worth_tables
 
 ARMS = list("ABCDEF")
 PAIRS = list(combinations(ARMS, 2))
@@ -36,24 +37,21 @@ def swept(folder: Path, arms: str) -> SweepResult:
 def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path: Path) -> None:
     plain, copied = swept(tmp_path / "plain", "abc"), swept(tmp_path / "copied", "abacc")
     of = {"a, 0": "a", "b, 1": "b", "c, 2": "c", "a, 2": "a", "c, 3": "c", "c, 4": "c"}
-    for tables in ([r.comparisons for r in (plain, copied)], [r.tables["worth_tests"] for r in (plain, copied)]):
-        expected, found = (_by_pair(table, of) for table in tables)
-        assert expected and found.keys() >= expected.keys()
-        for key, several in found.items():
-            assert len(set(several)) == 1, key
-            assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
+    expected, found = (_by_pair(result.comparisons, of) for result in (plain, copied))
+    assert {measure for measure, *_ in expected} == {*BETTER} - {"ece"}
+    assert found.keys() == expected.keys()
+    for key, several in found.items():
+        assert len(set(several)) == 1, key
+        assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
     assert plain.findings[keys(plain).index("sweep.alpha")].values == (
         copied.findings[keys(copied).index("sweep.alpha")].values
     )
 
 
 def _by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
-    """Measure and two arms -> difference, interval and p-values of each row, as first minus second in order of name.
-
-    Seconds are left to a test of their own: copies differ in them.
-    """
+    """Measure and two arms -> difference, interval and p-values of each row, as first minus second in order of name."""
     found: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
-    for row in table[table["measure"] != "seconds"].itertuples():
+    for row in table.itertuples():
         one, other = of[row.left], of[row.right]
         if one == other:
             continue
@@ -62,14 +60,6 @@ def _by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, st
         rounded = tuple(round(float("nan") if v is None else float(v), 9) for v in numbers)
         found.setdefault((row.measure, min(one, other), max(one, other)), []).append(rounded)
     return {key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows] for key, rows in found.items()}
-
-
-def test_seconds_of_copies_are_no_hypothesis(tmp_path: Path) -> None:
-    tests = swept(tmp_path, "aab").tables["worth_tests"].set_index(["measure", "left", "right"])
-    assert np.isnan(tests.loc[("seconds", "a, 0", "a, 1"), "p"])
-    two = tests.loc["seconds"]["p"].dropna()
-    assert len(two) == 2
-    assert tests.loc["seconds"]["p_holm"].dropna().tolist() == [two.max()] * 2  # one hypothesis, nothing to correct
 
 
 def test_copies_of_one_job_have_no_overall_agreement(tmp_path: Path) -> None:
@@ -94,7 +84,7 @@ def _groups(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str]
     """The letters of review gain, the best first in `order`."""
     rows = [dict.fromkeys(COLUMNS, 0.0) | {"left": a, "right": b, "p_holm": v} for (a, b), v in p.items()]
     tests = pd.DataFrame(rows).assign(measure="review_gain")
-    assert MERITS["review_gain"] == -1
+    assert BETTER["review_gain"] == 1
     jobs = {}
     for place, name in enumerate(order):
         told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}

@@ -133,8 +133,8 @@ class SweepResult:
         folder: Its output folder; the jobs' folders lie in it.
         jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
             "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
-            worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where there is
-            none), then further metrics under their own names.
+            worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where
+            there is none), then further metrics under their own names.
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
         comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,

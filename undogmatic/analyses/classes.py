@@ -63,7 +63,7 @@ def surface(
     if rival.outcome != "beyond_surface":
         return rival
     similar = stats_surface.kernels(texts, np.array([patterns.count(text) for text in texts], dtype=np.float64))
-    guess = crossfit.predict(similar, own, pd.factorize(np.asarray(groups, dtype=object))[0])
+    guess = crossfit.predict(similar, own, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
     try:
         gain = paired.bootstrap_interval(np.column_stack([scores, guess, own]), _gain, rng, level, 1000, groups=groups)
     except ValueError:

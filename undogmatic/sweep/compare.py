@@ -18,9 +18,9 @@ from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_between, overall_alpha, pairs, score_twins
+from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, overall_alpha, pairs, score_twins
 from undogmatic.sweep.sources import variance_of
-from undogmatic.sweep.verdicts import Sweep, named, verdicts
+from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
 from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
 from undogmatic.wordings import texts_beside
 
@@ -29,6 +29,8 @@ COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
+MOST_AGREED = 12
+"""Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
 MOST_CURVES = 7
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
@@ -49,17 +51,20 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
     headline = _headline(list(finished.values()))
     found = list(pairs(finished))
+    margin = margin_of_jobs(finished) if finished else None
     family = corrected(
-        [*compare_scores(found, finished), *compare_worth(finished)], score_twins(finished) | worth_twins(finished)
+        [*compare_scores(found, finished, margin), *compare_worth(finished)],
+        score_twins(finished) | worth_twins(finished),
     )
     worth = worth_tables(finished, family.table)
     table = _leaderboard(by_name, choices, headline, further=not worth)
-    agreement = agree(found, finished)
+    best = set(table["name"].head(MOST_AGREED))
+    agreement = agree([pair for pair in found if {pair.left, pair.right} <= best], finished)
     further = worth | {"described": described(finished), "costs": costs_table(finished)}
     sources = variance_of(finished, choices)
     further["variance"] = sources.table
-    margin = _margin(finished)
-    said = verdicts(table, Sweep(finished, headline, family, found, margin))
+    sweep = Sweep(finished, headline, family, found, margin)
+    said = verdicts(table, sweep)
     return SweepResult(
         name=name,
         folder=folder,
@@ -72,7 +77,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         verdicts=len(said),
         findings=[
             *said,
-            *_of_the_best(table, finished, headline),
+            *_of_the_best(table, sweep),
             *_findings(finished, choices, found),
             *_tests(family, margin),
             *_worth_findings(finished),
@@ -88,13 +93,6 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
         ],
     )
-
-
-def _margin(finished: Mapping[str, Job]) -> Margin | None:
-    """What matters between the jobs, None where it is not the same for all."""
-    jobs = list(finished.values())
-    margins = {margin_between(jobs[0], job) for job in jobs}
-    return margins.pop() if len(margins) == 1 else None
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -169,15 +167,22 @@ def _leaderboard(
     return table if len(places) > 1 else table.drop(columns="criterion", errors="ignore")
 
 
-def _of_the_best(table: pd.DataFrame, finished: Mapping[str, Job], headline: str | None) -> list[Finding]:
-    """That the best was chosen by what it is praised for, and which judges their own verdicts support."""
+def _of_the_best(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
+    """That the best was chosen by what it is praised for, how the others stand to it, and whom their own verdicts
+    support."""
     ranked = table[(table["status"] == "finished") & table["headline"].notna()]
-    if headline is None or len(ranked) < 2 or "criterion" in table:
+    if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return []
-    best = str(ranked["name"].iloc[0])
-    found = [Finding("sweep.winner", {"best": best, "metric": headline, "n": len(ranked)})]
-    supported = [name for name in ranked["name"] if finished[name].standing == "supported"]
-    if finished[best].standing not in (None, "supported"):
+    best, *others = map(str, ranked["name"])
+    found = [Finding("sweep.winner", {"best": best, "metric": sweep.headline, "n": len(ranked)})]
+    measure, against = against_others(sweep, best, others)
+    if len(against) > 1:
+        shown = Counter(said for said, _ in against.values())
+        counts = {said: shown[said] for said in ("better", "equal", "worse")}
+        counts |= {"n": len(against), "open": len(against) - sum(counts.values())}
+        found.append(Finding("sweep.others", {"best": best, "measure": measure, **counts}))
+    supported = [name for name in (best, *others) if sweep.jobs[name].standing == "supported"]
+    if sweep.jobs[best].standing not in (None, "supported"):
         key = "sweep.others_supported" if supported else "sweep.none_supported"
         found.append(Finding(key, {"names": named(supported), "n": len(supported), "total": len(ranked)}))
     return found
@@ -240,6 +245,8 @@ def _whole(value: float | None) -> int | None:
 
 def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequence[Pair]) -> list[Finding]:
     findings = []
+    if len(finished) > MOST_AGREED:
+        findings.append(Finding("sweep.many", {"n": len(finished), "most": MOST_AGREED}))
     blind = [label for label, job in finished.items() if not job.facts.get("uses_prompt", True)]
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
         readouts = ", ".join(dict.fromkeys(finished[label].readout for label in blind))
@@ -283,7 +290,7 @@ def _figures(
     if len(agreement) >= FEWEST_FOR_HEATMAP:
         figures.append(FigureData("agreement", "heatmap", _matrix(agreement)))
     if len(found) == 1 and not found[0].identical:
-        a, b = (side["score"].to_numpy(dtype=np.float64) for side in (found[0].a, found[0].b))
+        a, b = found[0].a, found[0].b
         limits = agreement.iloc[0]
         data = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "x_label": "mean_of_two"}
         data |= {key: float(limits[key]) for key in ("bias", "lower", "upper")} | {"y_label": "difference"}

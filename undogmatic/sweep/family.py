@@ -7,10 +7,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from undogmatic.analyses.margins import Margin
 from undogmatic.stats import paired
 from undogmatic.stats.claims import Outcome, claim
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
@@ -73,28 +77,28 @@ class Family(NamedTuple):
 
 
 def of_means(
-    left: str, right: str, measure: str, values: pd.Series, groups: pd.Series, margin: Margin, reach: float | None
+    left: str, right: str, measure: str, values: Array, groups: Index, margin: Margin, reach: float | None = None
 ) -> Comparison:
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
     Args:
         left, right, measure: What is compared.
-        values: Left minus right, NaN left out.
-        groups: The independent unit of each value; test and interval take groups as units.
+        values: Left minus right, shape (n,).
+        groups: The independent unit of each value, any whole numbers; test and interval take groups as units.
         margin: What matters, in the units of the values.
-        reach: Largest difference possible, None if there is none.
+        reach: Largest difference possible, None if there is none or it is not known.
     """
-    of_groups = values.groupby(groups.to_numpy(), sort=False).mean().round(NOISE)
-    n = len(of_groups)
+    codes = np.unique(groups, return_inverse=True)[1]
+    n = int(codes.max()) + 1
     if not values.round(NOISE).any():
         return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-    p = paired.wilcoxon(of_groups).p_value
+    p = paired.wilcoxon((np.bincount(codes, values) / np.bincount(codes)).round(NOISE)).p_value
 
     def limits(alpha: float) -> Limits:
         if n < 2:
             return UNKNOWN
-        bounds = {} if reach is None else {"bounds": (-reach, reach)}
-        found = claim(values, margin.value, np.random.default_rng(0), alpha=alpha, groups=groups.tolist(), **bounds)
+        bounds = None if reach is None or np.abs(values).max() > reach else (-reach, reach)
+        found = claim(values, margin.value, alpha=alpha, groups=codes, bounds=bounds)
         allowed = margin.equivalence if found.outcome == "within" else margin.superiority
         return Limits(found.low, found.high, found.outcome if allowed else "open", found.n_needed if allowed else None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,7 +62,7 @@ class Job:
     criterion: str = OVERALL
     part: str = ""
 
-    @property
+    @cached_property
     def rubric(self) -> Rubric:
         """The rubric it judged by, in whichever form its config gives it."""
         return _rubric(self.config)

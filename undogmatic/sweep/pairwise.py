@@ -12,9 +12,8 @@ import pandas as pd
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
 from undogmatic.progress import doing
-from undogmatic.stats import agreement
-from undogmatic.stats.claims import claim
-from undogmatic.sweep.family import WITH_MARGIN, Comparison, of_means, twins
+from undogmatic.stats import agreement, means
+from undogmatic.sweep.family import WITH_MARGIN, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 
 FEWEST = 3  # items in common; correlations need as many
@@ -36,17 +35,17 @@ AGREEMENT = [
 
 
 class Pair(NamedTuple):
-    """Two jobs on the same items: rows of both in the same order, failures of either left out."""
+    """Two jobs on the same items: the scores of both in the same order, failures of either left out."""
 
     left: str
     right: str
-    a: pd.DataFrame
-    b: pd.DataFrame
+    a: Array
+    b: Array
 
     @property
     def identical(self) -> bool:
         """Whether both gave every item the same score."""
-        return bool((self.a["score"].to_numpy() == self.b["score"].to_numpy()).all())
+        return bool((self.a == self.b).all())
 
 
 def pairs(jobs: Mapping[str, Job]) -> Iterator[Pair]:
@@ -54,32 +53,47 @@ def pairs(jobs: Mapping[str, Job]) -> Iterator[Pair]:
     common."""
     for (left, one), (right, other) in combinations(jobs.items(), 2):
         if same_items(one, other):
-            both = one.scores["score"].notna() & other.scores["score"].reindex(one.scores.index).notna()
-            ids = one.scores.index[both]
-            if len(ids) >= FEWEST:
-                yield Pair(left, right, one.scores.loc[ids], other.scores.loc[ids])
+            a = one.scores["score"].to_numpy(dtype=np.float64)
+            b = other.scores["score"].reindex(one.scores.index).to_numpy(dtype=np.float64)
+            both = ~np.isnan(a) & ~np.isnan(b)
+            if both.sum() >= FEWEST:
+                yield Pair(left, right, a[both], b[both])
 
 
 def same_items(one: Job, other: Job) -> bool:
-    """Whether two jobs judged the same items, texts included, for the same criterion."""
+    """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
     same = one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and one.criterion == other.criterion
-    return same and set(one.scores.index) == set(other.scores.index)
+    ends = [(job.rubric.minimum, job.rubric.maximum) for job in (one, other)]
+    return same and ends[0] == ends[1] and set(one.scores.index) == set(other.scores.index)
 
 
-def compare_scores(found: Sequence[Pair], jobs: Mapping[str, Job]) -> list[Comparison]:
+def compare_scores(found: Sequence[Pair], jobs: Mapping[str, Job], margin: Margin | None) -> list[Comparison]:
     """Every pair of jobs by every measure of WITH_MARGIN that their items have: the distance to human labels; by how
     much the score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference
     but not who is right.
 
     Args:
         found: The pairs.
-        jobs: The jobs by name, for the conditions that form an item pair, and the margin.
+        jobs: The jobs by name, for the conditions that form an item pair.
+        margin: What matters between them, None without jobs.
     """
-    values = {measure: {name: _measure(job, measure) for name, job in jobs.items()} for measure in WITH_MARGIN}
-    comparisons = []
-    for n, pair in enumerate(found, 1):
-        with doing(f"testing the scores of pair {n} of {len(found)} of jobs"):
-            comparisons += [row for m in WITH_MARGIN if (row := _row(pair, m, jobs, values[m])) is not None]
+    comparisons: list[Comparison] = []
+    if margin is None:
+        return comparisons
+    for measure in WITH_MARGIN:
+        values = {name: _measure(job, measure) for name, job in jobs.items()}
+        groups = {name: _groups(job, measure) for name, job in jobs.items()}
+        reach = margin.span * (2 if measure == "pair_difference" else 1)
+        with doing(f"testing {measure} of every two jobs"):
+            for left, right, *_ in found:
+                a, b = values[left], values[right]
+                if a is None or b is None:
+                    continue
+                difference = a.to_numpy(dtype=np.float64) - b.reindex(a.index).to_numpy(dtype=np.float64)
+                there = ~np.isnan(difference)
+                if there.any():
+                    own = groups[left].reindex(a.index).to_numpy()[there]
+                    comparisons.append(of_means(left, right, measure, difference[there], own, margin, reach))
     return comparisons
 
 
@@ -88,35 +102,21 @@ def score_twins(jobs: Mapping[str, Job]) -> dict[str, dict[str, str]]:
     return {m: twins({name: _measure(job, m) for name, job in jobs.items()}) for m in WITH_MARGIN}
 
 
-def _row(
-    pair: Pair, measure: str, jobs: Mapping[str, Job], values: Mapping[str, pd.Series | None]
-) -> Comparison | None:
-    a, b = values[pair.left], values[pair.right]
-    if a is None or b is None:
-        return None
-    difference = (a - b.reindex(a.index)).dropna()
-    if difference.empty:
-        return None
-    job = jobs[pair.left]
-    margin = margin_between(job, jobs[pair.right])
-    reach = margin.span * (2 if measure == "pair_difference" else 1)
-    groups = _groups(job, measure).reindex(difference.index)
-    return of_means(pair.left, pair.right, measure, difference, groups, margin, reach)
-
-
-def margin_between(one: Job, other: Job) -> Margin:
-    """What matters between two jobs: what both set for their paired experiment, else the rubric's."""
-    own = {_paired_settings(job).get("margin") for job in (one, other)}
+def margin_of_jobs(jobs: Mapping[str, Job]) -> Margin:
+    """What matters between jobs: the margin that all of them set for their paired experiment, else the rubric's."""
+    rubric = next(iter(jobs.values())).rubric
+    own = {_paired_settings(job).get("margin") for job in jobs.values()}
     value = own.pop() if len(own) == 1 else None
-    return margin_of(one.rubric, float(value) if isinstance(value, int | float) else None)
+    return margin_of(rubric, float(value) if isinstance(value, int | float) else None)
 
 
 def _groups(job: Job, measure: str) -> pd.Series:
-    """The independent unit of each item, or of each pair of texts."""
+    """The number of the independent unit of each item, or of each pair of texts."""
+    codes = pd.Series(pd.factorize(job.scores["group"])[0], job.scores.index)
     if measure != "pair_difference":
-        return job.scores["group"]
-    paired = job.scores[job.scores["pair_id"].notna()]
-    return paired.groupby("pair_id", sort=False)["group"].first()
+        return codes
+    pair = job.scores["pair_id"]
+    return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
 
 
 def _measure(job: Job, measure: str) -> pd.Series | None:
@@ -155,7 +155,7 @@ def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] |
     """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of them."""
     if groups.nunique() < 2:
         return None
-    found = claim(values, 0.0, np.random.default_rng(0), groups=groups.tolist())
+    found = means.interval(values, groups=groups.tolist())
     return found.low, found.high
 
 
@@ -167,7 +167,7 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     """
     rows = []
     for pair in found:
-        a, b = pair.a["score"].to_numpy(dtype=np.float64), pair.b["score"].to_numpy(dtype=np.float64)
+        a, b = pair.a, pair.b
         levels = jobs[pair.left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)

@@ -27,13 +27,17 @@ def named(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_NAMED else f"{shown}; ... ({len(names)})"
 
 
-_Row = tuple[str, Mapping[Hashable, Any]]
+Against = tuple[str, Mapping[Hashable, Any]]
 """What is shown of one job against another, and the row of the table that says so."""
+
+
+def _names(names: Sequence[str]) -> dict[str, Any]:
+    return {"names": named(names), "names_n": len(names)}
 
 
 class Sweep(NamedTuple):
     """What a verdict is reached from: the finished jobs by name, the metric that ranks them, what was tested between
-    them, the pairs of jobs on the same items, and what matters between them (None where it is not the same for all)."""
+    them, the pairs of jobs on the same items, and what matters between them (None without any)."""
 
     jobs: Mapping[str, Job]
     headline: str | None
@@ -86,7 +90,7 @@ def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep)
     if len(top) > 1:
         return Finding("sweep.verdict_tied", values | {"names": named(list(top))})
     others = [str(name) for name in distinct["name"][1:]]
-    measure, against = _against(sweep, str(values["best"]), others)
+    measure, against = against_others(sweep, str(values["best"]), others)
     untested = [name for name in others if name not in against]
     if untested:
         return Finding("sweep.verdict_untested", values | {"names": named(untested)})
@@ -95,21 +99,20 @@ def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep)
     return _shown(against, values, "" if margin is None else "_margin")
 
 
-def _shown(against: Mapping[str, _Row], values: dict[str, Any], ending: str) -> Finding:
+def _shown(against: Mapping[str, Against], values: dict[str, Any], ending: str) -> Finding:
     """The verdict over what is shown of the best job against each other one; `ending` of keys with a margin."""
     by: dict[str, list[str]] = {}
     for name, (shown, _) in against.items():
         by.setdefault(shown, []).append(name)
-    values |= {"apart": len(by.get("better", ())), "equal": len(by.get("equal", ()))}
     open_ = [*by.get("open", ()), *by.get("identical", ())]
     if "worse" in by:
-        return Finding("sweep.verdict_mixed", values | {"names": named(by["worse"])})
+        return Finding("sweep.verdict_mixed", values | _names(by["worse"]))
     if not open_ and "equal" in by:
-        return Finding("sweep.verdict_equal", values | {"names": named(by["equal"])})
+        return Finding("sweep.verdict_equal", values | _names(by["equal"]))
     if not open_:
         return Finding(f"sweep.verdict_clear{ending}", values)
     needed = [against[name][1]["needed"] for name in open_]
-    values |= {"names": named(open_), "units": int(max(against[name][1]["n"] for name in open_))}
+    values |= {"names": named(open_), "units_n": int(max(against[name][1]["n"] for name in open_))}
     if any(pd.isna(each) for each in needed):
         return Finding(f"sweep.verdict_open{ending}", values)
     return Finding("sweep.verdict_open_needed", values | {"needed": int(max(needed))})
@@ -133,13 +136,13 @@ def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
     return ranked[ranked["name"].isin(kept)]
 
 
-def _against(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, dict[str, _Row]]:
+def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, dict[str, Against]]:
     """The measure that decides, and by it of each other job what is shown of `best` against it, and the whole row."""
     table, own = sweep.family.table, str(sweep.headline).rpartition(".")[2]
     mirrored = {"better": "worse", "worse": "better"}
     for measure in (own,) if own in table["measure"].values and own in MERITS else QUALITY:
         rows = table[(table["measure"] == measure) & ((table["left"] == best) | (table["right"] == best))]
-        found: dict[str, _Row] = {}
+        found: dict[str, Against] = {}
         for row in rows.to_dict("records"):
             other = row["right"] if row["left"] == best else row["left"]
             shown = row["shown"] if row["left"] == best else mirrored.get(row["shown"], row["shown"])

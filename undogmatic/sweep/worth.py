@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import special
 
 from undogmatic.analyses.margins import Margin
@@ -15,7 +15,7 @@ from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.progress import doing
 from undogmatic.stats import calibration, resampling, review, selective
 from undogmatic.stats.letters import letter_display
-from undogmatic.sweep.family import ALPHA, BETTER, NOISE, UNKNOWN, Comparison, Limits, of_means, twins
+from undogmatic.sweep.family import ALPHA, BETTER, NOISE, UNKNOWN, Array, Comparison, Limits, of_means, twins
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import mean_interval
 
@@ -29,12 +29,12 @@ MERITS = ("review_gain", "aurc", "ece", "interval_score")
 
 FEWEST = 10
 DRAWS = 1000
+FEWEST_DRAWS, DRAWS_OF_ALL = 100, 66_000
+"""For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
 COUNTED = 20
 """Draws at least as far from 0 as the data, below which their share says too little."""
 BINS = 10
 DESCRIBED = ["left", "right", "measure", "difference", "low", "high", "n"]
-
-Array = NDArray[np.float64]
 
 
 def worth_tables(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -68,6 +68,7 @@ def _numbers(jobs: Mapping[str, Job], names: Sequence[str], tests: pd.DataFrame)
 
 def _letters(values: Mapping[str, float], tests: pd.DataFrame, sign: int) -> dict[str, str]:
     """Letters of the jobs that were tested; the best get the first ones. None where two of them were not compared."""
+    tests = tests[tests["left"].isin(values) & tests["right"].isin(values)]
     compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
     names = sorted(set().union(*compared), key=lambda name: (np.isnan(values[name]), sign * values[name]))
     if len(compared) < len(names) * (len(names) - 1) // 2:
@@ -84,13 +85,16 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
     The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
     """
     resampled = _Resampled()
+    n_pairs = len(finished) * (len(finished) - 1) // 2
+    draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
     found = []
-    for left, right, a, b in _judged_both(finished):
-        with doing(f"testing the uncertainty of {left} against {right}"):
-            found += [each for m in _WHOLE if (each := _whole(left, right, m, a, b, resampled)) is not None]
-            difference = a["interval_score"] - b["interval_score"]
-            if difference.notna().all():
-                found.append(of_means(left, right, "interval_score", difference, a["unit"], _ANY, None))
+    with doing("testing the uncertainty of every two jobs"):
+        for both in _judged_both(finished):
+            found += [each for measure in _WHOLE if (each := _whole(both, measure, resampled, draws)) is not None]
+            difference = (both.a["interval_score"] - both.b["interval_score"]).to_numpy()
+            if not np.isnan(difference).any():
+                units = both.a["unit"].to_numpy()
+                found.append(of_means(both.left, both.right, "interval_score", difference, units, _ANY))
     return found
 
 
@@ -109,7 +113,7 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
         out.
     """
     rows = []
-    for left, right, a, b in _judged_both(finished):
+    for left, right, a, b, _ in _judged_both(finished):
         for measure, name in _EACH.items():
             difference = (a[name] - b[name]).round(NOISE)
             if difference.isna().any() or not difference.any():
@@ -122,15 +126,30 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
     return table.assign(place=places).sort_values("place", kind="stable")[DESCRIBED].reset_index(drop=True)
 
 
-def _judged_both(finished: Mapping[str, Job]) -> Iterator[tuple[str, str, pd.DataFrame, pd.DataFrame]]:
+class _Both(NamedTuple):
+    """What two jobs say of the same texts, in one order, `unit` as a number; `texts` is None where these are all that
+    both judged."""
+
+    left: str
+    right: str
+    a: pd.DataFrame
+    b: pd.DataFrame
+    texts: tuple[str, ...] | None
+
+
+def _judged_both(finished: Mapping[str, Job]) -> Iterator[_Both]:
     judged = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
+    units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
+    judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
     for (left, one), (right, other) in combinations(judged.items(), 2):
-        both = one.index.intersection(other.index)
         if finished[left].criterion != finished[right].criterion:
             continue
-        a, b = one.loc[both], other.loc[both]
-        if len(both) >= FEWEST and np.allclose(a["truth"], b["truth"]):
-            yield left, right, a, b
+        a, b, texts = one, other, None
+        if not one.index.equals(other.index):
+            both = one.index.intersection(other.index)
+            a, b, texts = one.loc[both], other.loc[both], tuple(both)
+        if len(a) >= FEWEST and np.allclose(a["truth"], b["truth"]):
+            yield _Both(left, right, a, b, texts)
 
 
 def caught(items: pd.DataFrame) -> tuple[Array, Array]:
@@ -145,11 +164,11 @@ class _Resampled:
     resamples."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, tuple[str, ...]], Array] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...] | None], Array] = {}
 
-    def of(self, job: str, items: pd.DataFrame, measure: str) -> Array:
+    def of(self, job: str, items: pd.DataFrame, texts: tuple[str, ...] | None, measure: str) -> Array:
         """The measure of a job on these texts and on DRAWS resamples of them; shape (1 + DRAWS,)."""
-        key = (job, measure, tuple(items.index))
+        key = (job, measure, texts)
         if key not in self._known:
             needs, statistic = _WHOLE[measure]
             of_draws = statistic.on(items[needs].to_numpy(dtype=np.float64))
@@ -164,10 +183,9 @@ def _codes(items: pd.DataFrame) -> resampling.Index:
     return np.unique(items["unit"].to_numpy(), return_inverse=True)[1]
 
 
-def _whole(
-    left: str, right: str, measure: str, a: pd.DataFrame, b: pd.DataFrame, resampled: _Resampled
-) -> Comparison | None:
+def _whole(both: _Both, measure: str, resampled: _Resampled, draws: int) -> Comparison | None:
     """Difference of a measure of all texts; None where it does not exist."""
+    left, right, a, b, texts = both
     needs, statistic = _WHOLE[measure]
     n = a["unit"].nunique()
     one, other = (side[needs].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
@@ -175,11 +193,11 @@ def _whole(
         return None
     if np.array_equal(one, other):
         return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-    differences = resampled.of(left, a, measure) - resampled.of(right, b, measure)
+    differences = resampled.of(left, a, texts, measure) - resampled.of(right, b, texts, measure)
     estimate, several = float(differences[0]), differences[1:][~np.isnan(differences[1:])]
     if np.isnan(estimate) or several.size < 0.95 * DRAWS:
         return None
-    p = _exchanged(statistic, one, other, _codes(a), estimate)
+    p = _exchanged(statistic, one, other, _codes(a), estimate, draws)
     if p is None:
         return None
     spread = float(several.std(ddof=1))
@@ -193,7 +211,7 @@ def _whole(
 
 
 def _exchanged(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float
+    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 
@@ -204,16 +222,16 @@ def _exchanged(
         Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
     """
     of_draws = statistic.on(np.concatenate([one, other]))
-    swapped = np.random.default_rng(0).random((DRAWS, int(codes.max()) + 1)) < 0.5
+    swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     found = []
-    for part in np.array_split(swapped, 1 + DRAWS * len(one) // resampling.AT_ONCE):
+    for part in np.array_split(swapped, 1 + draws * len(one) // resampling.AT_ONCE):
         rows, there = np.arange(len(one)), part[:, codes]
         mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
         with np.errstate(all="ignore"):
             found.append(of_draws(mine) - of_draws(theirs))
     drawn = np.concatenate(found)
     drawn = drawn[~np.isnan(drawn)]
-    if drawn.size < 0.95 * DRAWS:
+    if drawn.size < 0.95 * draws:
         return None
     as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
     spread = float(np.sqrt(np.mean(drawn**2)))
