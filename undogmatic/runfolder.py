@@ -27,8 +27,7 @@ MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
-WHOLE = (MANIFEST, JOURNAL, COMPOSED)
-"""What every run leaves, also one that was stopped."""
+WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score label confidence calls seconds truth right inside width interval_score".split())
