@@ -22,17 +22,21 @@ from undogmatic.api import compose_config
 from undogmatic.config import build, settings
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.datasets.labels import PAIR_GOLD, development_items
-from undogmatic.fit.probe import fold_codes, held_out, held_out_raw, read_features
+from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_features
 from undogmatic.models.base import Model
 from undogmatic.models.patterns import count, share
 from undogmatic.models.tfidf import TfidfModel, tfidf_ridge
-from undogmatic.readouts.probe import fitting_probe, shipped_probe
+from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe
 from undogmatic.records import Item, Rubric
+from undogmatic.stats import means
+from undogmatic.stats.calibration import calibration_error
 from undogmatic.stats.paired import bootstrap_interval, share_in_direction
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
 
 SEED = 0
 RESAMPLES = 1000
+TOLERANCE = 12.5
+"""Score units within which a score counts as right: half a step between the rubric's levels."""
 NAKED = ("authority_only", "gold:naked")
 EXPLAINED = ("explained_only", "gold:explained")
 HYBRID = ("explained_cited", "gold:cited")
@@ -53,6 +57,7 @@ class Scored(NamedTuple):
     scores: np.ndarray
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    confidence: np.ndarray | None = None
 
 
 def development() -> tuple[list[Item], list[Scored]]:
@@ -62,30 +67,49 @@ def development() -> tuple[list[Item], list[Scored]]:
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, features, _ = _read(items)
-    found = held_out(held_out_raw(features, labels, folds), labels, folds, (rubric.minimum, rubric.maximum))
-    lexical = np.empty(len(items))
-    for fold in np.unique(folds):
-        inside = folds == fold
-        known = [(item.text, float(labels[k])) for k, item in enumerate(items) if not inside[k]]
-        pipeline = tfidf_ridge(1.0).fit([text for text, _ in known], [label for _, label in known])
-        lexical[inside] = pipeline.predict([item.text for k, item in enumerate(items) if inside[k]])
-    return items, [Scored("probe", *found), Scored("tfidf", np.clip(lexical, 0, 100)), _patterns(items)]
+    ends = (rubric.minimum, rubric.maximum)
+    found = held_out(held_out_raw(features, labels, folds), labels, folds, ends)
+    mapped = [held_out(raw, labels, folds, ends).scores for raw in (_lexical(items, labels, folds), _patterns(items))]
+    return items, [Scored("probe", *found), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
 def test() -> tuple[list[Item], list[Scored]]:
     """Scores of every test text by what ships."""
     items = [
         item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)])
-        for item in CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="test").load()
+        for item in CuratedDataset(
+            parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="test"
+        ).load()
     ]
     rubric, features, model = _read(items)
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
     print(
         f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts ({probe.about.labels[:12]})"
     )
-    found = np.array([probe.estimate(row, rubric.minimum, rubric.maximum)[:3] for row in features]).T
-    lexical = 100 * np.clip(TfidfModel().pipeline().predict([item.text for item in items]), 0, 1)
-    return items, [Scored("probe", *found), Scored("tfidf", lexical), _patterns(items)]
+    found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
+    sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
+    confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
+    lexical = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
+    known = development_items()
+    labels = np.array([item.label for item in known], dtype=np.float64)
+    # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
+    maps = [calibrate(raw, labels) for raw in (_lexical(known, labels, fold_codes(known)[0]), _patterns(known))]
+    mapped = [
+        np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((lexical, _patterns(items)), maps, strict=True)
+    ]
+    probed = Scored("probe", *np.array([one[:3] for one in found]).T, confidence)
+    return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
+
+
+def _lexical(items: Sequence[Item], labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """What TF-IDF with ridge says of each text, fitted on the texts of the other folds."""
+    found = np.empty(len(items))
+    for fold in np.unique(folds):
+        inside = folds == fold
+        known = [(item.text, float(labels[k])) for k, item in enumerate(items) if not inside[k]]
+        pipeline = tfidf_ridge(1.0).fit([text for text, _ in known], [label for _, label in known])
+        found[inside] = pipeline.predict([item.text for k, item in enumerate(items) if inside[k]])
+    return found
 
 
 def _read(items: Sequence[Item]) -> tuple[Rubric, np.ndarray, Model]:
@@ -97,29 +121,33 @@ def _read(items: Sequence[Item]) -> tuple[Rubric, np.ndarray, Model]:
     return rubric, asyncio.run(read_features(model, texts, views, build(chosen.engine, "engine"))), model
 
 
-def _patterns(items: Sequence[Item]) -> Scored:
-    return Scored("patterns", np.array([100 * share(count(item.text)) for item in items]))
+def _patterns(items: Sequence[Item]) -> np.ndarray:
+    return np.array([100 * share(count(item.text)) for item in items])
 
 
 def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
     """Figure -> "value [low, high]"."""
     scores, labels = judge.scores, np.array([item.label for item in items], dtype=np.float64)
     condition = np.array([str(item.condition) for item in items])
-    own = np.array([item.metadata["part"] != "pairs" for item in items])
+    own = np.array([item.metadata["part"] not in ("pairs", "theses") for item in items])
     explained = scores[np.isin(condition, EXPLAINED)]
 
     def rng() -> np.random.Generator:
         return np.random.default_rng(SEED)
 
     by_pair = {(item.pair, item.condition): score for item, score in zip(items, scores, strict=True)}
-    pairs = [by_pair[p, "authority_only"] - by_pair[p, "explained_only"] for p, c in by_pair if c == "authority_only"]
-    direction = share_in_direction(pairs)
+    found: dict[str, str] = {}
+    for high, low in (("imitation", "explanation"), ("authority_only", "explained_only")):
+        pairs = [by_pair[pair, high] - by_pair[pair, low] for pair, condition in by_pair if condition == high]
+        direction, mean = share_in_direction(pairs), means.interval(pairs)
+        named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(pairs)})"
+        found[named] = _text(direction.share, direction.low, direction.high, 3)
+        found[f"mean difference of these, {high.replace('_', ' ')}"] = _text(mean.estimate, mean.low, mean.high, 1)
     area = auc(scores[np.isin(condition, NAKED)], explained)
     rank = spearman_interval(scores[own], labels[own], rng(), n_resamples=RESAMPLES)
     error = mean_absolute_error(labels[own], scores[own], rng(), n_resamples=RESAMPLES)
     hybrid = auc(scores[np.isin(condition, NAKED)], scores[np.isin(condition, HYBRID)])
-    found = {
-        f"pairs in the expected direction (n={len(pairs)})": _text(direction.share, direction.low, direction.high, 3),
+    found |= {
         "AUC naked against explained": _text(area.auc, area.low, area.high, 3),
         "AUC naked against hybrid": _text(hybrid.auc, hybrid.low, hybrid.high, 3),
         f"Spearman with the label (n={own.sum()})": _text(rank.estimate, rank.low, rank.high, 3),
@@ -129,6 +157,13 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
         inside = ((judge.low <= labels) & (labels <= judge.high))[own]
         covered = bootstrap_interval(inside.astype(float), _mean, rng(), n_resamples=RESAMPLES)
         found["coverage of the 90 % interval"] = _text(covered.estimate, covered.low, covered.high, 3)
+        width = bootstrap_interval((judge.high - judge.low)[own], _mean, rng(), n_resamples=RESAMPLES)
+        found["mean width of the 90 % interval"] = _text(width.estimate, width.low, width.high, 1)
+    if judge.confidence is not None:
+        right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
+        both = np.column_stack([judge.confidence[own], right])
+        gap = bootstrap_interval(both, calibration_error(10), rng(), n_resamples=RESAMPLES)
+        found["calibration error (ECE) of the confidence"] = _text(gap.estimate, gap.low, gap.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)

@@ -1,9 +1,9 @@
 """What can be counted in a text without reading what it argues, and how alike two texts are in that alone.
 
 Counts are of characters, words, sentences, capitals, digits and punctuation; words of a field (citations, say) are
-counted by whoever knows the field, and come in as `extra`. Five kernels make a judge of them (`stats.crossfit`): curved
-functions of single counts, added up; products of two counts; where in the text things stand and how long its words are;
-how often each character occurs; TF-IDF of character n-grams.
+counted by whoever knows the field, and come in as `extra`. Six kernels make a judge of them (`stats.crossfit`): curved
+functions of single counts, added up; products of two counts; steps in several counts together, as a forest has them;
+where in the text things stand and how long its words are; how often each character occurs; TF-IDF of character n-grams.
 """
 
 import re
@@ -31,6 +31,7 @@ _KNOTS = 8
 _FARTHEST = 4.0
 _CHARACTERS = (2, 5)
 _LONG_WORD = 12
+_REACH = 0.4
 
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
@@ -40,12 +41,12 @@ def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
-    """Similarities of the texts in their surface, five of shape (n_texts, n_texts). Time grows with the square."""
+    """Similarities of the texts in their surface, six of shape (n_texts, n_texts). Time grows with the square."""
     x = counts(texts, extra)
     scaled = np.clip(_standard(x), -_FARTHEST, _FARTHEST)
     products = (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2
     places = np.array([_places(text) for text in texts], dtype=np.float64)
-    return [additive(x), products, additive(places), _characters(texts), _tfidf(texts)]
+    return [additive(x), products, _steps(x), additive(places), _characters(texts), _tfidf(texts)]
 
 
 def additive(x: Array) -> Array:
@@ -62,6 +63,15 @@ def additive(x: Array) -> Array:
         columns += [column, *(np.maximum(0, column - knot) for knot in knots if knot < column.max())]
     bent = _standard(np.column_stack(columns))
     return np.asarray(bent @ bent.T)
+
+
+def _steps(x: Array) -> Array:
+    """Laplace's kernel of the ranks of the counts, which a forest's shares of common leaves tend to."""
+    from scipy.spatial.distance import cdist
+    from scipy.stats import rankdata
+
+    ranks = rankdata(x, axis=0) / max(1, len(x))
+    return np.asarray(np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * _REACH)))
 
 
 def contrast(kernel: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
