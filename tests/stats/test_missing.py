@@ -56,15 +56,15 @@ class TestRobustDifference:
 
     def test_it_covers_where_the_mean_of_complete_pairs_is_biased(self) -> None:
         covered, estimates, plain = [], [], []
-        for seed in range(60):
+        for seed in range(16):
             a, b, of_a, of_b = self.draw(seed)
             found = missing.robust_difference(a, b, (of_a, of_b), np.random.default_rng(seed))
             assert found is not None
             covered.append(found.low <= 20 <= found.high)
             estimates.append(found.estimate)
             plain.append(np.nanmean(a - b))
-        assert np.mean(covered) >= 0.88  # 95 % less three standard errors of 60 trials
-        assert abs(np.mean(estimates) - 20) < 1 < 20 - np.mean(plain)
+        assert np.mean(covered) >= 0.78  # 95 % less three standard errors of 16 trials
+        assert abs(np.mean(estimates) - 20) < 2 < 20 - np.mean(plain)
 
     def test_copies_do_not_narrow_it(self) -> None:
         a, b, of_a, of_b = self.draw(1)

@@ -177,7 +177,8 @@ class AbAnalysis:
         numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
         if ruling.standing != "undecided":
             filled = least if ruling.standing == "supported" else most
-            ruling = withheld(ruling, decide(examine(filled, sides, settings, rng).evidence, self.alpha))
+            at_worst = examine(filled, sides, settings, rng, for_report=False).evidence
+            ruling = withheld(ruling, decide(at_worst, self.alpha))
         return ruling, numbers, said
 
     def _setting(

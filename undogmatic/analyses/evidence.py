@@ -35,9 +35,9 @@ class Lengths(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """Comparisons, None where no pair has both conditions; lengths and rival, None for fewer than two groups; the rival
-    of treatment against hybrid, None where their difference is not beyond the margin; and all of it as the rules see
-    it.
+    """Comparisons, None where no pair has both conditions; lengths and rival, None for fewer than two groups or where
+    they were not asked for; the rival of treatment against hybrid, None where their difference is not beyond the
+    margin; and all of it as the rules see it.
     """
 
     main: Comparison | None
@@ -49,8 +49,17 @@ class Examined(NamedTuple):
     evidence: Evidence
 
 
-def examine(pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Generator) -> Examined:
-    """Gather the evidence on the scores that these pairs have."""
+def examine(
+    pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Generator, *, for_report: bool = True
+) -> Examined:
+    """Gather the evidence on the scores that these pairs have.
+
+    Args:
+        pairs, sides, settings: What is compared, and how.
+        rng: For rivals and lengths.
+        for_report: Look at rivals and lengths whatever the difference is; else only where the rules ask for them, which
+            is where it is beyond the margin.
+    """
     treatment, baseline, hybrid = sides
     main = compare(pairs, treatment, baseline, settings)
     over = None if hybrid is None else compare(pairs, treatment, hybrid, settings)
@@ -59,14 +68,14 @@ def examine(pairs: Pairs, sides: Sides, settings: Settings, rng: np.random.Gener
     lengths, rival, third, rival_of_hybrid = None, None, None, None
     sign, margin = settings.sign, settings.margin.value
     shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha, "rng": rng}
-    if main is not None and main.n_groups > 1:
+    if main is not None and main.claim is not None and (for_report or main.claim.outcome == "beyond"):
         checks = [length.check_length(pairs, treatment, baseline, ids, unit=unit, **shared) for unit in length.UNITS]
         matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, **shared)
         lengths = Lengths(checks, matched, length.control(checks[0], matched, sign, margin))
         rival = rivals.paired_rival(pairs, treatment, baseline, ids, **shared)
     if hybrid is not None:
         above, below = (None if one is None else one.claim for one in (over, under))
-        if above is not None and above.outcome == "beyond":
+        if rival is not None and above is not None and above.outcome == "beyond":
             both = pairs.complete(treatment, hybrid)
             rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, both, **shared)
         outcome = None if rival_of_hybrid is None else rival_of_hybrid.outcome

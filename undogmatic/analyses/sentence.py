@@ -81,7 +81,8 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
     if ruling.key == "surface_as_good":
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":
-        size |= share | {"share_interval": (main.share.low, main.share.high), "p": main.test.p_value}
+        ends = main.share.low, main.share.high
+        size |= share | {"share_interval": ends, "share_level": settings.level, "p": main.test.p_value}
     elif ruling.key in ("reads_citation", "citation_first", "hybrid_open", "hybrid_few", "hybrid_surface"):
         size |= _hybrid(ruling.key, found, sides, settings)
     return size | {"alone": 0 if ruling.others else 1, "also": [f"also_{other}" for other in ruling.others]}
