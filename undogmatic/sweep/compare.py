@@ -49,10 +49,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     headline = _headline(list(finished.values()))
     found = list(pairs(finished))
     margin = margin_of_jobs(finished) if finished else None
-    family = corrected(
-        [*compare_scores(found, finished, margin), *compare_worth(finished)],
-        score_twins(finished) | worth_twins(finished),
-    )
+    family = tested(finished, found, margin)
     worth = worth_tables(finished, family.table)
     table = _leaderboard(by_name, choices, headline, further=not worth)
     best = set(table["name"].head(MOST_AGREED))
