@@ -17,6 +17,8 @@ import pandas as pd
 
 from undogmatic import files
 from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
+from undogmatic.analyses.interim import so_far
+from undogmatic.analyses.runs import settings as run_settings
 from undogmatic.analyses.units import units
 from undogmatic.claim import held
 from undogmatic.config import build, settings
@@ -60,7 +62,9 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     tracker.check()
     with held(folder), Manifest.open(folder, parts.identity, items_digest(items), name, again) as manifest:
         judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
-        table = Judged(judged.frame, parts.rubric, name, digest=manifest.dataset_digest)
+        table = Judged(
+            judged.frame, parts.rubric, name, digest=manifest.dataset_digest, settings=run_settings(said, config)
+        )
         results = [*analyse(analysis, table, np.random.default_rng(chosen.seed)), units(judged.items)]
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, started)
@@ -128,12 +132,24 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
             keep_scores(folder, found, frame)
         if isinstance(error, RunStopped):
-            raise type(error)(f"{error}\n{progress.reached}. Continue: run.resume={folder}") from None
+            said = f"{error}\n{progress.reached}. {_so_far(frame, parts)}Continue: run.resume={folder}"
+            raise type(error)(said) from None
         raise
     found, judgments, frame = reached()
     keep_scores(folder, found, frame)
     _some_verdict(judgments)
     return _Judgments(found, judgments, frame, journals.costs(judgments), progress)
+
+
+def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
+    mean = so_far(frame, parts.rubric)
+    if mean is None:
+        return ""
+    return (
+        f"If the order of the texts has nothing to do with their scores, the mean of all {mean.n_total} would be "
+        f"{mean.estimate:.1f} [{mean.low:.1f}, {mean.high:.1f}] by these {mean.n} ({mean.level:.0%}, whenever one "
+        "stops). "
+    )
 
 
 def _some_verdict(judgments: Sequence[Judgment]) -> None:

@@ -27,13 +27,11 @@ MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
-WHOLE = (MANIFEST, JOURNAL, COMPOSED)
-"""What every run leaves, also one that was stopped."""
+WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score label confidence calls seconds truth right inside width interval_score".split())
-_WORDS_OF_SCORES = ("uncertainty", "error")
-"""In scores.csv a level and the reason of a failure; numbers in the tables of analyses."""
+_WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
 
@@ -267,7 +265,7 @@ class RunFolder:
         import numpy as np
         import pandas as pd
 
-        numbers = _NUMBERS if name in _NEEDED else (*_NUMBERS, *_WORDS_OF_SCORES)
+        numbers = (*_NUMBERS, *(() if name in _NEEDED else _WORDS_OF_SCORES))
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         try:
             text = StringIO(read_text(self.path / name, TABLE_BYTES))

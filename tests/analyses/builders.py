@@ -30,7 +30,9 @@ def _node(name: str) -> dict[str, Any]:
     return compose_config([f"analysis={name}"])["analysis"]  # type: ignore[no-any-return]
 
 
-def rubric(direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse") -> Rubric:
+def rubric(
+    direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse", margin: float | None = None
+) -> Rubric:
     """A 0-100 rubric of five levels."""
     return Rubric(
         name="shame",
@@ -38,6 +40,7 @@ def rubric(direction: Literal["higher_is_worse", "higher_is_better"] = "higher_i
         maximum=100,
         levels=(0, 25, 50, 75, 100),
         direction=direction,
+        margin=margin,
         wordings={"en": WORDING},
     )
 
@@ -52,7 +55,8 @@ def verdict(item: str, score: Score, repeat: int = 0, cost: Cost | None = None, 
 def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> Judged:
     """A run of one repeat: one score per item."""
     judgments = [verdict(item.id, score) for item, score in zip(items, scores, strict=True)]
-    return Judged(tabulate(items, judgments, 1), rubric(fields.pop("direction", "higher_is_worse")), **fields)
+    scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
+    return Judged(tabulate(items, judgments, 1), scale, **fields)
 
 
 def made_up(words: int, seed: str) -> str:
@@ -65,11 +69,13 @@ def paired_run(
     sides: Mapping[str, Sequence[Score | None]],
     lengths: Mapping[str, Sequence[int]] | None = None,
     metadata: Mapping[str, Sequence[Any]] | None = None,
+    texts: Mapping[str, Sequence[str]] | None = None,
     **fields: Any,
 ) -> Judged:
     """Pairs p0, p1, ... with one score per side; None leaves the text out of the dataset.
 
-    `lengths` gives words per text (two characters each); without it, lengths vary alike on all sides.
+    `lengths` gives words per text (two characters each); without it, lengths vary alike on all sides. `texts` are the
+    texts themselves.
     """
     items, scores = [], []
     for condition, side in sides.items():
@@ -78,7 +84,7 @@ def paired_run(
                 continue
             words = lengths[condition][n] if lengths is not None else 5 + (3 * n + len(condition)) % 7
             extra = {key: values[n] for key, values in (metadata or {}).items()}
-            text = made_up(words, f"{condition} {n}")
+            text = made_up(words, f"{condition} {n}") if texts is None else texts[condition][n]
             items.append(Item(id=f"p{n}:{condition}", text=text, pair=f"p{n}", condition=condition, metadata=extra))
             scores.append(score)
     return run(items, scores, **fields)

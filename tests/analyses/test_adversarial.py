@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.rivals import LabelledRival
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 EXPLAINED = [10.0, 20, 30, 40]
@@ -67,18 +69,75 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
     assert threshold["b"].values["threshold"] == pytest.approx(100 - threshold["a"].values["threshold"])
 
 
-def test_verdicts_of_judges_of_known_behaviour(said: Said) -> None:
-    draw = np.random.default_rng(1)
-    explained, naked = list(draw.uniform(5, 30, 20)), list(draw.uniform(80, 100, 20))
+DRAW = np.random.default_rng(1)
+HONEST, NAKED, KIND = (list(DRAW.uniform(low, high, 20)) for low, high in ((5, 30), (80, 100), (33, 48)))
 
-    def groups(attack: list[float]) -> dict[str, list[float]]:
-        return {"explained_only": explained, "authority_only": naked, "attack:a": attack, "attack:b": naked}
 
-    assert "adversarial.verdict_withstood" in said(analyse(groups(naked)))
-    fooled = said(analyse(groups(explained)))["adversarial.verdict_vulnerable"]
-    assert fooled.values == {"attacks": ["attack:a"], "n": 1, "total": 2}
-    kind = said(analyse(groups(list(draw.uniform(33, 48, 20)))))["adversarial.verdict_lenient"]
-    assert kind.values["attacks"] == ["attack:a"]
+def groups(attack: list[Any]) -> dict[str, list[Any]]:
+    return {"explained_only": HONEST, "authority_only": NAKED, "attack:a": attack, "attack:b": NAKED}
+
+
+@pytest.mark.parametrize(
+    ("attack", "key", "standing"),
+    [
+        (NAKED, "withstood", "supported"),
+        (HONEST, "succeeds", "refuted"),
+        (KIND, "succeeds", "refuted"),  # told apart, but all on the good side
+        (NAKED[:11] + KIND[:9], "open", "undecided"),
+        (NAKED[:10] + KIND[:10], "open_endless", "undecided"),
+        (NAKED[:15] + ["refusal"] * 5, "missing", "undecided"),
+        ([*NAKED[:19], "refusal"], "withstood", "supported"),
+    ],
+)
+def test_verdicts_of_judges_of_known_behaviour(attack: list[Any], key: str, standing: str, said: Said) -> None:
+    result = analyse(groups(attack))
+    found = said(result)[f"adversarial.verdict_{key}"]
+    assert result.standing == standing
+    if standing != "supported":
+        assert found.values["attacks"] == ["attack:a"]
+
+
+def test_each_of_many_attacks_has_a_wider_interval(said: Said) -> None:
+    one = analyse({"explained_only": HONEST, "attack:a": NAKED})
+    many = analyse({"explained_only": HONEST, **{f"attack:{n}": NAKED for n in "abcde"}})
+    assert said(many)["adversarial.family"].values == {"attacks": 5, "level": 0.95, "each": pytest.approx(0.99)}
+    # Clopper and Pearson's upper limit of 0 of 20: 1 - (alpha / 2) ** (1 / 20).
+    for result, alpha in ((one, 0.05), (many, 0.01)):
+        assert result.tables["attacks"]["success_high"][0] == pytest.approx(1 - (alpha / 2) ** (1 / 20))
+
+
+def test_four_texts_of_an_attack_decide_nothing(said: Said) -> None:
+    result = analyse({"explained_only": HONEST, "attack:a": NAKED[:4]})
+    found = said(result)["adversarial.verdict_open"].values
+    assert (found["attacks"], result.standing) == (["attack:a"], "undecided")
+    assert 4 < found["needed"] < 20
+
+
+def test_what_withstands_by_the_surface_is_not_believed(said: Said) -> None:
+    judged = grouped_run(groups(NAKED))
+    frame = judged.frame
+    attack = frame["condition"].str.startswith("attack:")
+    frame["text"] = ["TRIBUNAL! " * 9 + str(n) if one else f"porque {n}" for n, one in enumerate(attack)]
+    (result,) = configured("adversarial")(judged, np.random.default_rng(0))
+    assert {"adversarial.verdict_surface_as_good", "adversarial.surface"} <= set(said(result))
+    assert result.standing == "undecided"
+    frame["text"] = "a"
+    (result,) = configured("adversarial")(judged, np.random.default_rng(0))
+    assert "adversarial.verdict_no_texts" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "key", "standing"),
+    [("surface_explains", "surface_explains", "refuted"), ("open", "surface_open", "undecided")],
+)
+def test_what_the_surface_leaves_open(
+    outcome: str, key: str, standing: str, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rival = LabelledRival(outcome, 60, 60, None, None, None, None)  # type: ignore[arg-type]
+    monkeypatch.setattr("undogmatic.analyses.adversarial.surface", lambda *_: rival)
+    result = analyse(groups(NAKED))
+    assert f"adversarial.verdict_{key}" in said(result)
+    assert result.standing == standing
 
 
 def test_failures_and_groups_nobody_judged(said: Said) -> None:
@@ -89,7 +148,7 @@ def test_failures_and_groups_nobody_judged(said: Said) -> None:
     assert "adversarial.no_treatment" in found
     assert "adversarial.shift.padding" not in result.metrics
     nothing = analyse({"explained_only": ["refusal"], "attack:a": [90.0]})  # type: ignore[list-item]
-    assert "adversarial.nothing_judged" in said(nothing)
+    assert "adversarial.verdict_nothing_judged" in said(nothing)
     assert nothing.headline is None
 
 

@@ -71,7 +71,8 @@ def test_perfect_uncertainty_reaches_the_oracle(rng: np.random.Generator, said: 
     assert found["calibration.verdict_worth"].values["measure"] == "width"
     lines = next(f.data["lines"] for f in result.figures if f.name == "review")
     assert lines["guided"]["y"] == pytest.approx(lines["perfect"]["y"])
-    assert result.headline == "calibration.review_gain"
+    assert result.headline == "calibration.review_gain" and result.standing == "supported"
+    assert m["calibration.beyond_score_low"] > 0.5
 
 
 def test_random_uncertainty_stays_on_the_diagonal(rng: np.random.Generator, said: Said) -> None:
@@ -79,7 +80,7 @@ def test_random_uncertainty_stays_on_the_diagonal(rng: np.random.Generator, said
     m = result.metrics
     assert m["calibration.review_gain"] == pytest.approx(0, abs=0.1)
     assert m["calibration.aurc"] == pytest.approx(m["calibration.mae"], rel=0.06)
-    assert "calibration.verdict_unclear" in said(result)
+    assert "calibration.verdict_unclear" in said(result) and result.standing == "undecided"
     table = result.tables["review"]
     assert table["guided_share"].to_numpy() == pytest.approx(table["budget_share"].to_numpy(), abs=0.05)
 
@@ -123,7 +124,7 @@ def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, sai
     assert result.metrics["calibration.mean_confidence"] - result.metrics["calibration.share_right"] == pytest.approx(
         0.15, abs=0.02
     )
-    assert "calibration.ece" in said(result) and any(f.kind == "reliability" for f in result.figures)
+    assert "calibration.ece_off" in said(result) and any(f.kind == "reliability" for f in result.figures)
 
 
 def test_the_tolerance_is_half_a_step_unless_given(rng: np.random.Generator) -> None:
@@ -182,7 +183,9 @@ def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, 
 def test_an_estimated_accuracy_is_held_against_the_truth(
     estimate: float, word: str, rng: np.random.Generator, said: Said
 ) -> None:
-    result = analysed(simulated(lambda s, e, d: {"details": {"estimated_accuracy": estimate}}), rng)
+    result = analysed(
+        simulated(lambda s, e, d: {"details": {"estimated_accuracy": estimate}}), rng, coverage_margin=0.1
+    )
     assert f"calibration.estimate_{word}" in said(result)
     right = result.metrics["calibration.share_right"]
     assert result.metrics["calibration.estimated_accuracy_gap"] == pytest.approx(estimate / 100 - right)
@@ -222,3 +225,56 @@ def test_failed_judgments_are_counted_and_left_out(rng: np.random.Generator, sai
     result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
     assert (result.metrics["calibration.judged"], result.metrics["calibration.failed"]) == (40, 5)
     assert said(result)["analyses.failed"].values["n"] == 5
+
+
+def test_a_doubt_that_follows_from_the_score_is_named_so(rng: np.random.Generator, said: Said) -> None:
+    """A judge of random scores, surest in the middle: its doubt orders the errors of any random judge."""
+    items, judgments, draw = [], [], np.random.default_rng(0)
+    for k in range(100):
+        score = float(draw.uniform(0, 100))
+        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), label=float(draw.uniform(0, 100))))
+        judgments.append(verdict(f"i{k}", score, doubt=abs(score - 50)))
+    result = analysed(Judged(tabulate(items, judgments, 1), rubric()), rng)
+    assert result.metrics["calibration.review_gain_low"] > 0
+    assert {"calibration.verdict_function", "calibration.beyond_function"} <= said(result).keys()
+    assert result.standing == "refuted"
+    assert result.metrics["calibration.gain_of_score"] > 0.1
+    assert result.items is not None and result.items["expected_error"].notna().all()
+
+
+def test_few_texts_do_not_tell_a_doubt_from_the_score(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(perfect, n=20), rng)
+    assert result.metrics["calibration.review_gain_low"] > 0
+    assert "calibration.verdict_few" in said(result) and result.standing == "undecided"
+
+
+def test_every_measure_gets_its_worth_beyond_the_score_corrected_for_their_number(rng: np.random.Generator) -> None:
+    def several(score: float, error: float, draw: float) -> dict[str, Any]:
+        return {"doubt": error + 8 * draw, "confidence": 100 * draw, "interval": (score - draw, score + draw)}
+
+    alone = analysed(simulated(lambda s, e, d: {"doubt": e + 8 * d}, n=80), rng).tables["measures"].iloc[0]
+    table = analysed(simulated(several, n=80), rng).tables["measures"].set_index("measure")
+    assert (table["gain_of_score"] == table["gain_of_score"].iloc[0]).all()
+    # Width and confidence order the texts in opposite ways, so there are three questions.
+    width = table.loc["procedure", "beyond_high"] - table.loc["procedure", "beyond_low"]
+    assert width > 1.1 * (alone["beyond_high"] - alone["beyond_low"])
+    assert table.loc["procedure", "beyond_low"] > 0 > table.loc["width", "beyond_low"]
+
+
+def test_failed_judgments_are_not_reviewed_for_free(rng: np.random.Generator, said: Said) -> None:
+    judged = simulated(lambda s, e, d: {"doubt": e + 8 * d}, n=60)
+    assert analysed(judged, rng).standing == "supported"
+    items = [Item(id=f"x{k}", text=made_up(9, f"x{k}"), label=50.0, condition="c") for k in range(12)]
+    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
+    result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
+    assert result.metrics["calibration.worst_gain"] < 0 < result.metrics["calibration.review_gain_low"]
+    assert {"calibration.verdict_failed", "calibration.if_failed"} <= said(result).keys()
+    assert result.standing == "undecided"
+
+
+def test_small_numbers_leave_coverage_and_confidence_open(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(lambda s, e, d: {"interval": (s - 13, s + 13), "confidence": 88.0}, n=40, seed=4), rng)
+    found = said(result)
+    assert found["calibration.coverage_open"].values["needed"] == pytest.approx(309, abs=2)
+    assert "calibration.ece_open" in found
+    assert result.metrics["calibration.ece_if_perfect"] > 0

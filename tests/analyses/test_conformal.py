@@ -114,3 +114,18 @@ def test_what_a_user_can_get_wrong(rng: np.random.Generator) -> None:
         ConformalAnalysis().check(unlabelled)
     with pytest.raises(ConfigError, match="give one of them"):
         ConformalAnalysis(reference="x", condition_labels={"a": 5.0}).check(judged)
+
+
+def test_a_small_part_to_verify_leaves_the_promise_open(rng: np.random.Generator, said: Said) -> None:
+    (small,) = ConformalAnalysis(by=None)(simulated(100, {"a": 5.0}), rng)
+    assert said(small)["conformal.verdict_open"].values["needed"] > 200 and small.standing == "undecided"
+    (large,) = ConformalAnalysis(by=None)(simulated(2000, {"a": 5.0}), rng)
+    assert "conformal.verdict_holds" in said(large) and large.standing == "supported"
+
+
+def test_texts_that_belong_together_widen_the_band_of_a_valid_fit(rng: np.random.Generator) -> None:
+    (single,) = ConformalAnalysis(by=None)(simulated(400, {"a": 5.0}), rng)
+    (double,) = ConformalAnalysis(by=None)(simulated(400, {"a": 5.0}, paired=True), rng)
+    bands = [result.tables["coverage"].iloc[0] for result in (single, double)]
+    widths = [band["band_high"] - band["band_low"] for band in bands]
+    assert widths[1] > 1.25 * widths[0]

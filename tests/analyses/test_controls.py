@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.rivals import LabelledRival
 from undogmatic.errors import ConfigError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
@@ -38,12 +40,63 @@ def test_shares_and_separation_by_hand(said: Said) -> None:
     assert said(result)["controls.band"].values["interval"][1] <= 1
 
 
-def test_verdicts(said: Said) -> None:
-    assert "controls.verdict_in_band" in said(analyse(GOOD))
-    squeezed = {"humble": [30.0] * 8, "neutral": [32.0] * 8, "hubristic": [60.0] * 8}
-    assert said(analyse(squeezed))["controls.verdict_separated"].values["conditions"] == list(squeezed)
-    blind = {"humble": [10.0, 90] * 4, "neutral": [10.0] * 8, "hubristic": [90.0, 10] * 4}
-    assert said(analyse(blind))["controls.verdict_not_separated"].values["conditions"] == ["humble"]
+MANY = {"humble": [5.0] * 20, "neutral": [10.0] * 20, "hubristic": [90.0] * 20}
+
+
+@pytest.mark.parametrize(
+    ("changed", "key", "standing"),
+    [
+        ({}, "hold", "supported"),
+        ({"humble": [30.0] * 20, "neutral": [32.0] * 20, "hubristic": [60.0] * 20}, "outside", "refuted"),
+        ({"humble": [95.0] * 20}, "reversed", "refuted"),
+        ({"humble": [10.0, 90] * 10, "hubristic": [90.0, 10] * 10}, "open_endless", "undecided"),
+        ({"neutral": [10.0] * 12 + [30.0] * 8}, "open", "undecided"),
+        ({"neutral": [10.0] * 14 + ["refusal"] * 6}, "missing", "undecided"),
+        ({"neutral": [10.0] * 19 + ["refusal"]}, "hold", "supported"),
+    ],
+)
+def test_verdicts(changed: dict[str, list[Any]], key: str, standing: str, said: Said) -> None:
+    result = analyse(MANY | changed)
+    assert f"controls.verdict_{key}" in said(result)
+    assert result.standing == standing
+
+
+def test_what_is_named_of_the_classes(said: Said) -> None:
+    few = said(analyse({c: scores[:4] for c, scores in MANY.items()}))["controls.verdict_open"].values
+    assert few["apart"] == ["humble", "neutral"]
+    assert few["inside"] == ["humble", "neutral", "hubristic"]
+    assert 4 < few["needed"] < 20
+    found = said(analyse(MANY))
+    # Three classes: each interval has level 1 - 0.05 / 3; Clopper and Pearson's lower limit of 20 of 20.
+    assert found["controls.family"].values["each"] == pytest.approx(1 - 0.05 / 3)
+    assert found["controls.verdict_hold"].values["weakest"] == pytest.approx((0.05 / 6) ** (1 / 20))
+    (result,) = configured("controls", share=0.9)(grouped_run(MANY), np.random.default_rng(0))
+    assert said(result)["controls.verdict_open"].values["apart"] == ["no_class"]
+
+
+def test_classes_that_a_word_counter_tells_apart(said: Said) -> None:
+    judged = grouped_run(MANY)
+    worst = judged.frame["condition"] == "hubristic"
+    judged.frame["text"] = ["TRIBUNAL! " * 9 + str(n) if one else f"porque {n}" for n, one in enumerate(worst)]
+    (result,) = configured("controls")(judged, np.random.default_rng(0))
+    assert "controls.verdict_surface_as_good" in said(result)
+    judged.frame["text"] = "a"
+    (result,) = configured("controls")(judged, np.random.default_rng(0))
+    assert "controls.verdict_no_texts" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "key", "standing"),
+    [("surface_explains", "surface_explains", "refuted"), ("open", "surface_open", "undecided")],
+)
+def test_what_the_surface_leaves_open(
+    outcome: str, key: str, standing: str, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rival = LabelledRival(outcome, 60, 60, None, None, None, None)  # type: ignore[arg-type]
+    monkeypatch.setattr("undogmatic.analyses.controls.surface", lambda *_: rival)
+    result = analyse(MANY)
+    assert f"controls.verdict_{key}" in said(result)
+    assert result.standing == standing
 
 
 def test_where_high_is_good_the_same_texts_are_told_apart() -> None:

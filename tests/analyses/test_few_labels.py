@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.builders import configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
@@ -48,11 +48,47 @@ def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Sai
     assert m["few_labels.mean_low"] <= 50 <= m["few_labels.mean_high"]
     assert m["few_labels.difference_low"] <= 40 <= m["few_labels.difference_high"]
     table = result.tables["estimates"].set_index("of")
+    assert table["calibration"].tolist() == ["none", "linear", "isotonic"] * 2
+    # 40 pairs are 40 units, whatever the number of their texts: less the mean and the judge's weight.
+    assert table["degrees"].tolist() == [38] * 6
     # The judge follows the labels closely, so that it makes the interval much narrower than labels alone.
     widths = table["high"] - table["low"], table["labels_only_high"] - table["labels_only_low"]
     assert (widths[0] < 0.6 * widths[1]).all()
     found = said(result)
-    assert {"few_labels.even", "few_labels.difference", "few_labels.verdict_estimate"} <= found.keys()
+    assert {
+        "few_labels.even",
+        "few_labels.difference",
+        "few_labels.verdict_estimate",
+        "few_labels.maps",
+    } <= found.keys()
+    assert found["few_labels.difference"].values["treatment"] == "authority_only"
+    assert result.standing is None
+    whenever = found["few_labels.whenever"].values
+    assert (whenever["n"], whenever["total"]) == (80, 800)
+    assert whenever["interval"][0] < m["few_labels.mean_low"] < m["few_labels.mean_high"] < whenever["interval"][1]
+
+
+def test_the_map_of_the_verdict_is_the_one_asked_for(rng: np.random.Generator, said: Said) -> None:
+    judged = biased(200, 30)
+    for calibration in ("none", "linear", "isotonic"):
+        (result,) = configured("few_labels", calibration=calibration)(judged, rng)
+        table = result.tables["estimates"].set_index(["of", "calibration"])
+        assert result.metrics["few_labels.mean"] == table.loc[("all", calibration), "estimate"]
+        assert said(result)["few_labels.maps"].values["used"] == calibration
+    with pytest.raises(ConfigError, match=r"`analysis.calibration` is 'auto': input should be 'none', 'linear' or"):
+        configured("few_labels", calibration="auto")
+
+
+def test_labels_of_few_groups_are_few_labels(rng: np.random.Generator, said: Said) -> None:
+    judged = biased(40, 20)
+    frame = judged.frame.assign(group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"]))
+    (result,) = configured("few_labels")(Judged(frame, judged.rubric), rng)
+    assert said(result)["few_labels.verdict_too_few_groups"].values == {"n": 40, "effective": 1, "needed": 5}
+
+
+def test_the_budget_is_below_that_of_labels_alone(rng: np.random.Generator, said: Said) -> None:
+    (result,) = configured("few_labels")(biased(400, 40), rng)
+    found = said(result)
     assert found["few_labels.budget"].values["with_judge"] < found["few_labels.budget"].values["only"]
 
 

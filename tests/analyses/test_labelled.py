@@ -1,4 +1,4 @@
-"""Against gold labels: hand-worked errors, groups, intervals, calibration, and judges of known behaviour."""
+"""Against human labels: hand-worked errors, groups, intervals, calibration, and judges of known behaviour."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from tests.analyses.builders import Score, configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
@@ -25,7 +26,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
         metadata = {key: mine.pop(key) for key in ("register",) if key in mine}
         items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
         judgments.append(verdict(f"t{n}", score, **mine))
-    return Judged(tabulate(items, judgments, 1), rubric())
+    return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
 def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
@@ -41,13 +42,13 @@ def test_numbers_by_hand(said: Said) -> None:
     assert m["labelled.rmse"] == pytest.approx(np.sqrt((100 + 400 + 100 + 25) / 4))
     # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15).
     assert m["labelled.spearman"] == pytest.approx(0.8)
-    # The median of gold is 72.5.
-    assert m["labelled.mae_of_constant"] == pytest.approx((72.5 + 22.5 + 27.5 + 22.5) / 4)
+    # The medians of the other three labels are 95, 95, 50 and 50.
+    assert m["labelled.mae_of_constant"] == pytest.approx((95 + 45 + 50 + 45) / 4)
     assert "labelled.mae_low" not in m
-    assert said(result)["labelled.verdict_too_few"].values == {"n": 4, "needed": 10}
-    table = result.tables["by_gold"]
-    assert table[["gold_from", "gold_to", "n"]].to_numpy().tolist() == [[0, 10, 1], [50, 60, 1], [90, 100, 2]]
-    assert table["mean_gold"].tolist() == [0, 50, 97.5]
+    assert said(result)["labelled.verdict_too_few"].values == {"n": 4, "groups": 4, "needed": 10}
+    table = result.tables["by_label"]
+    assert table[["label_from", "label_to", "n"]].to_numpy().tolist() == [[0, 10, 1], [50, 60, 1], [90, 100, 2]]
+    assert table["mean_label"].tolist() == [0, 50, 97.5]
     assert table["bias"].tolist() == [10, -20, -2.5]
 
 
@@ -73,32 +74,92 @@ def test_in_a_mixed_dataset_only_gold_texts_are_compared(said: Said) -> None:
     assert analyse(own).metrics["labelled.mae"] == 40
 
 
-def test_verdicts_of_judges_of_known_behaviour(said: Said) -> None:
-    draw = np.random.default_rng(3)
-    gold = draw.uniform(0, 100, 60)
-    close = np.clip(gold + draw.normal(0, 5, 60), 0, 100)
-    found = said(analyse(labelled(gold, list(close))))
-    assert "labelled.verdict_tracks_scale" in found
-    low, high = found["labelled.order"].values["interval"]
-    assert 0.9 < low < found["labelled.order"].values["spearman"] < high
-    # In order, but squeezed into the top of the scale.
-    assert "labelled.verdict_tracks_order" in said(analyse(labelled(gold, list(90 + close / 20))))
-    assert "labelled.verdict_does_not_track" in said(analyse(labelled(gold, list(draw.uniform(0, 100, 60)))))
-    reversed_ = said(analyse(labelled(gold, list(100 - close))))["labelled.verdict_reversed"].values
-    assert reversed_["interval"][0] < reversed_["spearman"] < reversed_["interval"][1] < -0.9
-    assert "labelled.verdict_reversed" in said(analyse(labelled(gold, list(100 - gold))))  # to the last text
-    too_few = analyse(labelled(list(gold[:9]), list(100 - gold[:9])))
-    assert "labelled.verdict_too_few" in said(too_few)
+DRAW = np.random.default_rng(3)
+GOLD = DRAW.uniform(0, 100, 60)
+CLOSE = np.clip(GOLD + DRAW.normal(0, 5, 60), 0, 100)
+NOISE = DRAW.uniform(0, 100, 60)
+FAR = np.round(GOLD / 100) * 100
 
 
-def test_a_judge_that_always_says_the_same(said: Said) -> None:
-    gold = np.linspace(0, 100, 20)
-    result = analyse(labelled(gold, [50.0] * 20))
-    assert said(result)["labelled.verdict_does_not_track"].values["spearman"] is None
-    assert result.headline is None
-    # One score that differs is in too few resamples for an interval of the rank correlation.
-    nearly = analyse(labelled(gold, [50.0] * 19 + [60.0]))
-    assert said(nearly)["labelled.order"].values["interval"] == (None, None)
+def worded(gold: Sequence[float], scores: Sequence[Score], letters: Sequence[int]) -> Judged:
+    """As `labelled`, with texts of so many letters."""
+    judged = labelled(gold, scores)
+    judged.frame["text"] = [made_up(1 + n, str(k)) for k, n in enumerate(letters)]
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("scores", "key", "standing"),
+    [
+        (CLOSE, "order_and_size", "supported"),
+        (90 + CLOSE / 20, "order", "supported"),  # squeezed into the top of the scale
+        (NOISE, "too_weak", "refuted"),
+        (100 - CLOSE, "reversed", "refuted"),
+        (100 - GOLD, "reversed", "refuted"),  # to the last text
+        (GOLD * 0 + 50, "scores_equal", "refuted"),
+        (np.where(GOLD.max() == GOLD, 60, 50), "no_interval", "undecided"),
+    ],
+)
+def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str, said: Said) -> None:
+    result = analyse(labelled(GOLD, list(scores)))
+    assert f"labelled.verdict_{key}" in said(result)
+    assert result.standing == standing
+
+
+def test_why_the_size_is_not_shown(said: Said) -> None:
+    def size(scores: Any, **settings: Any) -> Any:
+        return said(analyse(labelled(GOLD, list(scores)), **settings))["labelled.verdict_order"].values["size"]
+
+    assert size(90 + CLOSE / 20) == "size_not_smaller"
+    assert size(np.clip(CLOSE + 15, 0, 100)) == "size_bias"
+    assert size(np.clip(CLOSE + 10, 0, 100), margin=9.0) == "size_bias_open"
+    judged = labelled(GOLD, list(CLOSE))
+    nobody = Judged(judged.frame, rubric())
+    found = said(analyse(nobody))
+    assert found["labelled.verdict_order"].values["size"] == "size_no_margin"
+    assert found["labelled.bias"].values["said"] == "bias_no_margin"
+
+
+def test_a_word_counter_is_not_believed_where_length_goes_with_the_label(said: Said) -> None:
+    letters = np.round(GOLD).astype(int)
+    counter = worded(GOLD, list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), letters.tolist())
+    result = analyse(counter)
+    assert result.standing != "supported"
+    assert not {"labelled.verdict_order", "labelled.verdict_order_and_size"} & set(said(result))
+    alike = analyse(worded(GOLD, list(CLOSE), [0] * 60))  # one text throughout for the surface
+    alike_texts = labelled(GOLD, list(CLOSE))
+    alike_texts.frame["text"] = "a"
+    assert alike.standing == "supported"
+    assert "labelled.verdict_no_texts" in said(analyse(alike_texts))
+
+
+def test_failed_judgments_are_thought_against_the_verdict(said: Said) -> None:
+    one: list[Score] = ["refusal", *CLOSE[1:]]
+    result = analyse(labelled(GOLD, one))
+    assert result.standing == "supported"
+    assert said(result)["labelled.bounds"].values["failed"] == 1
+    # It refuses what it would get wrong: what is left follows the labels.
+    hard = np.argsort(np.abs(GOLD - NOISE))[-40:]
+    chosen: list[Score] = ["refusal" if n in hard else float(NOISE[n]) for n in range(60)]
+    result = analyse(labelled(GOLD, chosen))
+    assert said(result)["labelled.verdict_missing"].values["otherwise"] == "alone_follows"
+    assert result.standing == "undecided"
+    constant: list[Score] = ["refusal", *[50.0] * 59]
+    assert said(analyse(labelled(GOLD, constant)))["labelled.verdict_missing"].values["otherwise"] == "alone_same"
+
+
+def test_too_few_or_too_alike_to_say_anything(said: Said) -> None:
+    assert "labelled.verdict_too_few" in said(analyse(labelled(list(GOLD[:9]), list(CLOSE[:9]))))
+    few = said(analyse(labelled(list(GOLD[:20]), [50.0] * 20)))["labelled.verdict_scores_equal_few"].values
+    # 1 - (1 - .25) ** (1/3) = .0914 of other scores are ruled out by 39 texts: .9086 ** 39 < .025.
+    assert (few["n"], few["needed"]) == (20, 39)
+    assert "labelled.verdict_labels_equal" in said(analyse(labelled([50.0] * 20, list(NOISE[:20]))))
+    half = 0.5 * GOLD + 0.5 * NOISE
+    there = float(spearmanr(GOLD, half).statistic)
+    assert "labelled.verdict_open_endless" in said(analyse(labelled(list(GOLD), list(half)), order=there))
+    result = analyse(labelled(list(GOLD), list(half)), order=there - 0.05)
+    assert said(result)["labelled.verdict_open"].values["needed"] > 60
+    assert result.standing == "undecided"
 
 
 def test_texts_of_one_pair_are_one_unit(said: Said) -> None:
@@ -106,7 +167,7 @@ def test_texts_of_one_pair_are_one_unit(said: Said) -> None:
     pairs = [f"p{n // 2}" for n in range(16)]
     few = analyse(labelled(gold, list(gold), pair=pairs))
     assert "labelled.verdict_too_few" in said(few)
-    assert "labelled.verdict_tracks_scale" in said(analyse(labelled(gold, list(gold))))
+    assert "labelled.verdict_too_few" not in said(analyse(labelled(gold, list(gold))))
 
 
 def test_coverage_of_the_judges_own_intervals(said: Said) -> None:
@@ -125,7 +186,7 @@ def test_calibration_is_shown_before_and_after(said: Said) -> None:
     assert result.tables["calibration"]["score"].tolist() == ["raw", "calibrated"]
     assert said(result)["labelled.calibrated"].values["before"] == pytest.approx(80 / 3)
     drawn = {f.name: f for f in result.figures}["calibration"]
-    assert (drawn.data["raw"], drawn.data["gold"]) == ([40, 50, 60], gold)
+    assert (drawn.data["raw"], drawn.data["label"]) == ([40, 50, 60], gold)
     untouched = analyse(labelled(gold, [0.0, 50, 100], raw_score=[0.0, 50, 100]))
     assert "calibration" not in untouched.tables
 

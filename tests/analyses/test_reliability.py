@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,9 @@ from undogmatic.records import Cost, Item
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CACHED = Cost(calls=0, cached=1)
+SPREAD = np.linspace(12, 88, 60)
+WIDE = np.tile(SPREAD, 20)
+NOISE = np.tile([2.0, -1, -2, 1, 0.5, -0.5], 10)
 
 
 def items(n: int) -> list[Item]:
@@ -28,7 +33,9 @@ def repeats(*runs: Sequence[Score], costs: Sequence[Cost | None] = (None, None, 
     judgments = [
         verdict(f"t{i}", score, repeat=r, cost=costs[r]) for r, run in enumerate(runs) for i, score in enumerate(run)
     ]
-    return Judged(tabulate(items(len(runs[0])), judgments, len(runs)), rubric(), **fields)  # type: ignore[arg-type]
+    return Judged(
+        tabulate(items(len(runs[0])), judgments, len(runs)), rubric().model_copy(update={"margin": 10.0}), **fields
+    )  # type: ignore[arg-type]
 
 
 def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str | None = None) -> str:
@@ -56,20 +63,52 @@ class TestRepeats:
         assert m["reliability.repeat.spearman"] == 1
         found = said(result)
         assert found["reliability.repeat"].values["matches"] == 2
-        assert found["reliability.verdict_varies"].values == {"n": 4, "rate": 0.5, "largest": 6}
+        assert found["reliability.verdict_repeat_few"].values == {"n": 4, "groups": 4, "needed": 10}
         assert result.headline == "reliability.repeat.exact_match"
 
     def test_a_tolerance_forgives_small_differences(self, said: Said) -> None:
         judged = repeats([10.0, 20, 30], [10.4, 20, 29.6])
-        assert "reliability.verdict_varies" in said(analyse(judged))
-        assert "reliability.verdict_repeats" in said(analyse(judged, tolerance=0.5))
+        assert said(analyse(judged))["reliability.repeat"].values["matches"] == 1
+        assert said(analyse(judged, tolerance=0.5))["reliability.repeat"].values["matches"] == 3
+
+    @pytest.mark.parametrize(
+        ("again", "key", "standing"),
+        [
+            (SPREAD, "repeats", "supported"),
+            (SPREAD + NOISE, "repeats", "supported"),
+            (SPREAD[::-1], "varies", "refuted"),
+            (SPREAD + 8 * NOISE, "repeat_open", "undecided"),
+            ([*SPREAD[:-2], "refusal", "refusal"], "repeats", "supported"),
+            ([*SPREAD[:-12], *["refusal"] * 12], "repeat_missing", "undecided"),
+            ([*SPREAD[::-1][:52], *["refusal"] * 8], "varies", "refuted"),
+        ],
+    )
+    def test_verdicts_against_the_margin(self, again: Any, key: str, standing: str, said: Said) -> None:
+        result = analyse(repeats(list(SPREAD), list(again)))
+        assert f"reliability.verdict_{key}" in said(result)
+        assert result.standing == standing
+
+    def test_what_cannot_be_said_of_repetition(self, said: Said) -> None:
+        constant = analyse(repeats([50.0] * 30, [50.0] * 30))
+        assert said(constant)["reliability.verdict_repeat_constant"].values == {"n": 30}
+        judged = repeats(list(SPREAD), list(SPREAD))
+        assert "reliability.verdict_repeat_no_margin" in said(analyse(replace(judged, rubric=rubric())))
+        moved = [float(s) + (10 if n % 2 else -10) for n, s in enumerate(np.linspace(20, 80, 30))]
+        same = analyse(repeats(list(np.linspace(20, 80, 30)), moved))
+        assert "reliability.verdict_repeat_open_endless" in said(same)
+
+    def test_cached_answers_do_not_count_among_fresh_ones(self, said: Said) -> None:
+        judged = repeats(list(SPREAD), [*SPREAD[:55], *SPREAD[:5]])
+        rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin([f"t{n}" for n in range(55)])
+        judged.frame.loc[rows, ["cached", "calls"]] = [1, 0]
+        assert said(analyse(judged))["reliability.verdict_repeat_few"].values["n"] == 5
 
     def test_the_worst_of_several_repeats_counts(self, said: Said) -> None:
         result = analyse(repeats([10.0, 20, 30], [10.0, 20, 30], [10.0, 20, 33]))
         assert result.tables["repeats"]["exact_match_rate"].tolist() == pytest.approx([1, 2 / 3])
         assert result.metrics["reliability.repeat.exact_match"] == pytest.approx(2 / 3)
         assert result.metrics["reliability.repeat.max_difference"] == 3
-        assert "reliability.verdict_varies" in said(result)
+        assert "reliability.verdict_repeat_few" in said(result)
 
     def test_answers_from_the_cache_prove_nothing(self, said: Said) -> None:
         same = [10.0, 20, 30]
@@ -78,7 +117,7 @@ class TestRepeats:
         assert cached.verdict is not None and cached.verdict.key == "reliability.verdict_cached"
         assert cached.metrics["reliability.repeat.cached_share"] == 1
         first_cached = analyse(repeats(same, same, costs=(CACHED, None)))
-        assert "reliability.verdict_repeats" in said(first_cached)
+        assert "reliability.verdict_repeat_few" in said(first_cached)
 
     def test_failures_are_left_out_and_counted(self, said: Said) -> None:
         result = analyse(repeats([10.0, 20, 30, "refusal"], [10.0, 20, 31, 40]))
@@ -88,12 +127,13 @@ class TestRepeats:
     def test_too_few_texts(self, said: Said) -> None:
         result = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
         assert said(result)["reliability.repeat_too_few"].values == {"repeat": 2, "n": 1, "needed": 3}
-        assert (result.headline, result.verdict) == (None, None)
+        assert result.headline is None
+        assert said(result)["reliability.verdict_repeat_few"].values == {"n": 1, "groups": 1, "needed": 10}
 
     def test_a_constant_judge_has_no_correlation(self, said: Said) -> None:
         found = said(analyse(repeats([50.0] * 4, [50.0] * 4)))
         assert found["reliability.repeat"].values["pearson"] is None
-        assert "reliability.verdict_repeats" in found
+        assert "reliability.verdict_repeat_few" in found
 
 
 class TestAgreement:
@@ -103,7 +143,7 @@ class TestAgreement:
         m = result.metrics
         assert m["reliability.bias.other"] == 10
         assert (m["reliability.lower.other"], m["reliability.upper.other"]) == (10, 10)
-        assert m["reliability.drift.other"] == 0
+        assert m["reliability.change.other"] == pytest.approx(0)
         assert m["reliability.pearson.other"] == pytest.approx(1)
         # Levels 0 25 50 100 (60 is nearer to 50, 90 to 100) against 0 25 50 75: steps 0 1 2 4 and 0 1 2 3. Quadratic
         # disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 + 30) / 16.
@@ -111,7 +151,7 @@ class TestAgreement:
         found = said(result)
         assert found["reliability.agreement"].values["a"] == "mine"
         assert result.headline == "reliability.alpha"
-        assert found["reliability.verdict_agree"].values["alpha"] == m["reliability.alpha"]
+        assert found["reliability.verdict_few"].values == {"runs": 2, "n": 4, "groups": 4, "needed": 10}
 
     def test_swapping_the_runs_turns_the_bias_round(self, tmp_path: Path) -> None:
         draw = np.random.default_rng(1)
@@ -119,7 +159,7 @@ class TestAgreement:
         there, back = folder(tmp_path / "a", a), folder(tmp_path / "b", b)
         forth = analyse(repeats(a), against=[back]).metrics
         again = analyse(repeats(b), against=[there]).metrics
-        for key in ("bias", "drift"):
+        for key in ("bias", "change"):
             assert again[f"reliability.{key}.other"] == pytest.approx(-forth[f"reliability.{key}.other"])
         assert again["reliability.upper.other"] == pytest.approx(-forth["reliability.lower.other"])
         for key in ("pearson", "spearman", "kendall", "kappa"):
@@ -140,14 +180,40 @@ class TestAgreement:
         assert [f.name for f in result.figures] == ["bland_altman", "bland_altman_2"]
         assert said(result)["reliability.alpha"].values["runs"] == 3
 
-    def test_judges_that_disagree(self, tmp_path: Path, said: Said) -> None:
-        scores = list(np.linspace(0, 100, 12))
-        opposite = analyse(repeats(scores), against=[folder(tmp_path / "a", scores[::-1])])
-        assert "reliability.verdict_disagree" in said(opposite)
-        rough = list(np.clip(np.array(scores) + np.tile([25.0, -25], 6), 0, 100))
-        assert "reliability.verdict_agree_roughly" in said(
-            analyse(repeats(scores), against=[folder(tmp_path / "b", rough)])
-        )
+    @pytest.mark.parametrize(
+        ("other", "key", "standing"),
+        [
+            (SPREAD, "agree", "supported"),
+            (SPREAD + NOISE, "agree", "supported"),
+            (WIDE + 12.5 * np.tile(NOISE, 20), "agree_roughly", "supported"),
+            (SPREAD[::-1], "disagree", "refuted"),
+            (SPREAD + 15 * NOISE, "open", "undecided"),
+            ([*SPREAD[:40], *["refusal"] * 20], "missing", "undecided"),
+            ([50.0] * 60, "no_alpha", "undecided"),
+            (["refusal"] * 55 + [1.0] * 5, "few", "undecided"),
+        ],
+    )
+    def test_verdicts(self, other: Any, key: str, standing: str, tmp_path: Path, said: Said) -> None:
+        own = {"no_alpha": other, "agree_roughly": WIDE}.get(key, SPREAD)
+        result = analyse(repeats(list(own)), against=[folder(tmp_path / "a", list(other))])
+        assert f"reliability.verdict_{key}" in said(result)
+        assert result.standing == standing
+
+    def test_bias_and_drift_against_the_margin(self, tmp_path: Path, said: Said) -> None:
+        def found(other: Any, name: str, judged: Judged | None = None) -> Any:
+            run = judged or repeats(list(SPREAD))
+            return said(analyse(run, against=[folder(tmp_path / name, list(other))]))["reliability.agreement"].values
+
+        near = found(SPREAD + NOISE, "near")
+        assert (near["bias_outcome"], near["change_outcome"]) == ("is_none", "is_none")
+        assert near["change_interval"][0] < near["change"] < near["change_interval"][1]
+        assert found(SPREAD - 14 + 4 * NOISE, "shifted")["bias_outcome"] == "matters"
+        # Half the slope: 2 / 3 per unit of the mean.
+        bent = found(SPREAD / 2 + NOISE / 9, "bent")
+        assert (bent["change"], bent["change_outcome"]) == (pytest.approx(100 * 2 / 3, abs=0.5), "matters")
+        assert found(SPREAD + 8 * NOISE, "noisy")["change_outcome"] == "is_open"
+        unset = replace(repeats(list(SPREAD)), rubric=rubric())
+        assert found(SPREAD + NOISE, "unset", unset)["bias_outcome"] == "no_margin"
 
     def test_failures_on_either_side_are_left_out_and_said(self, tmp_path: Path, said: Said) -> None:
         judged = repeats([10.0, "refusal", 60, 90, 40])

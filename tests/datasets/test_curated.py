@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from benchmarks import surface
 from undogmatic.datasets.curated import CuratedDataset, make_pairs
 from undogmatic.datasets.labels import development_items
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.models.patterns import count
 from undogmatic.paths import data_folder
 from undogmatic.stats.ranking import auc
 
@@ -44,11 +46,11 @@ def test_no_precedent_and_no_text_is_in_both_splits() -> None:
     with (FOLDER / "precedents.csv").open(encoding="utf-8") as file:
         split = {row["precedent"]: row["split"] for row in csv.DictReader(file)}
     texts: dict[str, set[str]] = defaultdict(set)
-    for name in ("theses.jsonl", "adversarial.jsonl", "labelled.jsonl", "controls.jsonl"):
+    for name in ("theses.jsonl", "pairs.jsonl", "adversarial.jsonl", "labelled.jsonl", "controls.jsonl"):
         for row in rows(name):
             for precedent in row.get("precedents", [row["precedent"]] if "precedent" in row else []):
                 assert split[precedent] == row["split"], (name, row["id"])
-            for key in ("text", "authority_only", "explained_only", "explained_cited"):
+            for key in ("text", "authority_only", "explained_only", "explained_cited", "imitation", "explanation"):
                 if key in row:
                     texts[" ".join(row[key].lower().split())].add(row["split"])
     assert all(len(splits) == 1 for splits in texts.values())
@@ -71,11 +73,27 @@ def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
     assert 0.35 <= auc(high, low).auc <= 0.65
 
 
-def test_length_matched_pairs_are_a_good_part_of_each_split() -> None:
-    pairs = rows("ab_pairs.jsonl")
-    for split in ("development", "test"):
-        matched = [p["length_matched"] for p in pairs if p["split"] == split]
-        assert np.mean(matched) >= 0.4
+def test_both_texts_of_a_pair_look_alike() -> None:
+    pairs = rows("pairs.jsonl")
+    assert sum(row["split"] == "test" for row in pairs) >= 60
+    for row in pairs:
+        first, second = row["imitation"], row["explanation"]
+        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
+        assert count(first).citations == count(second).citations, row["id"]
+
+
+@pytest.mark.parametrize("split", ["test", "development"])
+def test_judges_of_the_surface_do_not_order_the_pairs(split: str) -> None:
+    high, low = surface.sides("pairs", split)
+    found = {f"elsewhere, {k}": v for k, v in surface.fitted_elsewhere(high, low).items()}
+    found |= {f"here, {k}": v for k, v in surface.cross_fitted(high, low).items()}
+    assert len(found) == 5
+    assert all(value < 0.7 for value in found.values()), found
+
+
+def test_no_single_count_gives_a_pair_away() -> None:
+    table = surface.single_counts(*surface.sides("pairs", "test"))
+    assert table.to_numpy().max() < 0.7, table
 
 
 def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
@@ -102,7 +120,7 @@ def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
     path = tmp_path / "ab_pairs.jsonl"
     path.write_text(json.dumps(rows("ab_pairs.jsonl")[1]) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
-        CuratedDataset(parts=["pairs"], split="all", path=str(path)).load()
+        CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
 
 
 @pytest.mark.parametrize(

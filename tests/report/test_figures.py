@@ -57,7 +57,7 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
         {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": ["a", "b"], "columns": ["c", "d"], "label": "correlation"},
         3,
     ),
-    "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "gold": [5.0, 95.0]}, 2),
+    "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]}, 2),
     "curve": (
         {
             "lines": {

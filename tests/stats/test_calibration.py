@@ -203,3 +203,13 @@ class TestSplitCheck:
         calibration.split_check([], ["c"])
         with pytest.raises(ValueError, match="share 1 ids: 7"):
             calibration.split_check([7], ["7"])
+
+
+def test_a_perfectly_calibrated_judge_has_a_calibration_error_too() -> None:
+    draw = np.random.default_rng(4)
+    assert calibration.error_if_perfect([0.5], draw) == pytest.approx(0.5)  # right or wrong, half away
+    means = [calibration.error_if_perfect(draw.uniform(size=n), draw, n_draws=300).mean() for n in (30, 300, 3000)]
+    assert means[0] > 0.1 > means[1] > 0.02 > means[2]
+    stated = draw.uniform(size=60)
+    together = calibration.error_if_perfect(stated, draw, groups=np.repeat(np.arange(6), 10))
+    assert together.mean() > calibration.error_if_perfect(stated, draw).mean()

@@ -1,77 +1,165 @@
-"""Length confound: what controlling for length recovers, and where it must admit that it cannot."""
+"""What remains at equal controls: what is recovered, with which coverage, and where it must admit that it cannot."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+import statsmodels.api as sm
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from undogmatic.stats import confound
 
 
-def _pairs(rng: np.random.Generator, effect: float, per_log: float, n: int = 40) -> tuple[np.ndarray, ...]:
-    """Pairs whose score is `effect` for condition a plus `per_log` per unit of log length plus uneven noise."""
-    length_b = rng.lognormal(5, 0.4, n)
-    length_a = length_b * rng.lognormal(-0.5, 0.5, n)
+def _pairs(rng: np.random.Generator, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...]:  # type: ignore[no-untyped-def]
+    """Pairs whose score is `effect` for condition a plus `shape` of the length plus uneven noise."""
+    length_b = rng.lognormal(5.8, 0.4, n)
+    length_a = length_b * rng.lognormal(-0.3, 0.5, n)
     noise = rng.normal(0, 3 + 3 * np.abs(np.log(length_a / length_b)))
     base = rng.normal(50, 10, n)
-    return base + effect + per_log * np.log(length_a) + noise, base + per_log * np.log(length_b), length_a, length_b
+    return base + effect + shape(length_a) + noise, base + shape(length_b), length_a, length_b
 
 
-class TestControlledDifference:
-    def test_without_noise_it_recovers_both_parts(self) -> None:
-        length_a, length_b = np.array([10.0, 20, 40, 80, 90]), np.array([100.0, 30, 20, 95, 70])
-        score_b = np.full(5, 20.0)
-        result = confound.controlled_difference(
-            score_b + 30 - 8 * np.log(length_a / length_b), score_b, length_a, length_b
+def _vee(length: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(length - 340) / 2)
+
+
+def _nothing(length: np.ndarray) -> np.ndarray:
+    return np.zeros(length.size)
+
+
+class TestAtEqual:
+    def test_it_is_ordinary_least_squares_with_hc3(self) -> None:
+        rng = np.random.default_rng(1)
+        z = rng.normal(0.3, 1, (30, 2))
+        d = 12 + z @ [3, -5] + rng.normal(0, 4, 30)
+        found = confound.at_equal(d, z, 10)
+        fit = sm.OLS(d, sm.add_constant(z)).fit(cov_type="HC3", use_t=True)
+        assert found.difference.estimate == pytest.approx(fit.params[0])
+        assert (found.difference.low, found.difference.high) == pytest.approx(tuple(fit.conf_int()[0]))
+        assert found.difference.inner == pytest.approx(tuple(fit.conf_int(0.1)[0]))
+        assert found.moved.estimate == pytest.approx(d.mean() - fit.params[0])
+        assert found.foreseen == pytest.approx(fit.rsquared)
+
+    def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
+        rng = np.random.default_rng(2)
+        groups = np.repeat(np.arange(12), [1, 2, 3] * 4)
+        z = rng.normal(0.2, 1, groups.size)
+        d = 8 + 2 * z + rng.normal(0, 5, 12)[groups] + rng.normal(0, 2, groups.size)
+        found = confound.at_equal(d, z, 10, groups=groups)
+        full = sm.OLS(d, sm.add_constant(z)).fit().params[0]
+        without = [sm.OLS(d[groups != g], sm.add_constant(z[groups != g])).fit().params[0] for g in range(12)]
+        error = np.sqrt(np.sum((np.array(without) - full) ** 2))
+        from scipy import stats
+
+        assert found.difference.high - full == pytest.approx(stats.t.isf(0.025, 10) * error)
+        assert found.difference.n_units == 12
+
+    def test_swapping_the_conditions_mirrors_everything(self) -> None:
+        rng = np.random.default_rng(3)
+        d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, (20, 2))
+        here, there = confound.at_equal(d, z, 10), confound.at_equal(-d, -z, 10, sign=-1)
+        assert (there.difference.low, there.difference.high) == pytest.approx(
+            (-here.difference.high, -here.difference.low)
         )
-        assert (result.intercept, result.slope) == pytest.approx((30, -8))
-        assert result.raw_difference > 30
-        assert (result.extrapolated, result.n_pairs) == (False, 5)
+        assert (here.difference.outcome, here.extrapolated) == (there.difference.outcome, there.extrapolated)
 
-    def test_a_difference_that_is_only_length_vanishes(self) -> None:
+    def test_a_control_twice_or_of_zeros_changes_nothing(self) -> None:
+        rng = np.random.default_rng(4)
+        d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)
+        once = confound.at_equal(d, z, 10)
+        assert confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10).difference.low == pytest.approx(
+            once.difference.low
+        )
+        plain = confound.at_equal(d, 0 * z, 10)
+        assert plain.difference.estimate == pytest.approx(d.mean())
+        assert (plain.moved.estimate, plain.extrapolated, plain.foreseen) == (pytest.approx(0), False, pytest.approx(0))
+
+    def test_where_the_conditions_hardly_meet_it_says_so(self) -> None:
+        rng = np.random.default_rng(5)
+        d = rng.normal(15, 5, 40)
+        apart = rng.uniform(0.5, 2, 40)
+        assert confound.at_equal(d, apart, 10).extrapolated
+        one_meets = np.concatenate([[-1], apart[1:]])
+        assert confound.at_equal(d, one_meets, 10).extrapolated
+        three_meet = np.concatenate([[-1, -0.5, -1.5], apart[3:]])
+        assert not confound.at_equal(d, three_meet, 10).extrapolated
+        rotated = np.column_stack([apart + 5 * (turn := rng.normal(0, 1, 40)), -apart + 5 * turn])
+        assert confound.at_equal(d, rotated, 10).extrapolated, "apart only in a direction between the controls"
+
+    def test_coverage_with_uneven_noise(self) -> None:
+        for n, off in ((10, 0.03), (40, 0.02)):
+            rng = np.random.default_rng(6)
+            held = []
+            for _ in range(400):
+                z = rng.normal(0.4, 1, n)
+                d = 12 + 6 * z + rng.normal(0, 1, n) * (3 + 3 * np.abs(z))
+                found = confound.at_equal(d, z, 10).difference
+                held.append(found.low <= 12 <= found.high)
+            assert np.mean(held) == pytest.approx(0.95, abs=off + 0.015)
+
+    def test_refusals(self) -> None:
+        with pytest.raises(ValueError, match="2 groups are too few"):
+            confound.at_equal([1, 2, 3, 4], [1, -2, 3, 0], 10, groups=[0, 0, 1, 1])
+        with pytest.raises(ValueError, match="one group alone fixes"):
+            confound.at_equal([1, 2, 3, 4], [1, 1, 1, 5], 10)
+        with pytest.raises(ValueError, match="4 values and `controls` 3 rows"):
+            confound.at_equal([1, 2, 3, 4], [0, 1, 2], 10)
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("estimate", "error", "outcome"),
+        [(20, 1, "beyond"), (-20, 1, "against"), (0, 2, "within"), (9, 1, "open"), (20, 8, "open")],
+    )
+    def test_outcomes(self, estimate: float, error: float, outcome: str) -> None:
+        assert confound.against(estimate, error, 30, 10, 31, sign=1, alpha=0.05).outcome == outcome
+
+    def test_what_is_open_names_the_units_that_would_settle_it(self) -> None:
+        found = confound.against(15, 4, 39, 10, 40, sign=1, alpha=0.05)
+        assert found.outcome == "open"
+        assert found.n_needed is not None
+        more = confound.against(15, 4 * np.sqrt(40 / found.n_needed), found.n_needed, 10, 40, sign=1, alpha=0.05)
+        assert more.low > 10
+        assert confound.against(10, 4, 39, 10, 40, sign=1, alpha=0.05).n_needed is None
+
+
+class TestLength:
+    def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self) -> None:
         rng = np.random.default_rng(31)
-        results = [confound.controlled_difference(*_pairs(rng, 0, -20)) for _ in range(300)]
-        assert np.mean([r.raw_difference for r in results]) == pytest.approx(10, abs=0.5)
-        assert np.mean([r.low <= 0 <= r.high for r in results]) == pytest.approx(0.95, abs=0.03)
+        for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
+            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(25)]
+            assert np.mean([abs(r.raw) for r in results]) > 5
+            assert np.mean([r.difference.low > 10 for r in results]) <= 0.025
 
-    def test_a_real_difference_survives_with_the_stated_coverage(self) -> None:
+    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
         rng = np.random.default_rng(32)
-        results = [confound.controlled_difference(*_pairs(rng, 25, -10)) for _ in range(300)]
-        assert np.mean([r.low <= 25 <= r.high for r in results]) == pytest.approx(0.95, abs=0.03)
-        assert np.mean([r.slope_low <= -10 <= r.slope_high for r in results]) == pytest.approx(0.95, abs=0.03)
+        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(60)]
+        assert np.mean([r.difference.low <= 25 <= r.difference.high for r in results]) >= 0.9
+        assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
+
+    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self) -> None:
+        """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
+        rng = np.random.default_rng(33)
+        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(80)]
+        assert np.mean([r.difference.high < 10 for r in results]) <= 0.025
 
     @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))
-    def test_the_unit_of_length_does_not_matter_and_a_shift_of_scores_does(
+    @settings(max_examples=20)
+    def test_the_unit_of_length_does_not_matter_nor_a_shift_of_scores(
         self, seed: int, unit: float, shift: float
     ) -> None:
-        a, b, length_a, length_b = _pairs(np.random.default_rng(seed), 10, -5, n=12)
-        here = confound.controlled_difference(a, b, length_a, length_b)
-        there = confound.controlled_difference(a + shift, b, unit * length_a, unit * length_b)
-        expected = (here.intercept + shift, here.low + shift, here.high + shift, here.slope)
-        assert (there.intercept, there.low, there.high, there.slope) == pytest.approx(expected, abs=1e-6)
-
-    @given(st.integers(0, 500))
-    def test_swapping_the_conditions_mirrors_the_interval(self, seed: int) -> None:
-        a, b, length_a, length_b = _pairs(np.random.default_rng(seed), 10, -5, n=12)
-        here = confound.controlled_difference(a, b, length_a, length_b)
-        there = confound.controlled_difference(b, a, length_b, length_a)
-        assert (there.low, there.high) == pytest.approx((-here.high, -here.low))
-        assert (there.slope, there.extrapolated) == (pytest.approx(here.slope), here.extrapolated)
-
-    def test_it_says_when_no_pair_is_near_equal_length(self) -> None:
-        a, b, _, length_b = _pairs(np.random.default_rng(33), 10, -5)
-        always_shorter = length_b * np.random.default_rng(34).uniform(0.1, 0.6, length_b.size)
-        result = confound.controlled_difference(a, b, always_shorter, length_b)
-        assert result.extrapolated
+        a, b, length_a, length_b = _pairs(np.random.default_rng(seed), 10, _vee, n=14)
+        here = confound.at_equal_length(a, b, length_a, length_b, 10, np.random.default_rng(0))
+        there = confound.at_equal_length(
+            a + shift, b + shift, unit * length_a, unit * length_b, 10, np.random.default_rng(0)
+        )
+        assert there.difference.estimate == pytest.approx(here.difference.estimate, abs=1e-3)
 
     def test_where_length_and_condition_are_one_it_refuses(self) -> None:
-        scores, lengths = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40])
+        scores, lengths, rng = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40]), np.random.default_rng(0)
         with pytest.raises(ValueError, match="the same in every pair"):
-            confound.controlled_difference(scores, scores[::-1], 2 * lengths, lengths)
-        with pytest.raises(ValueError, match="one pair alone fixes the slope"):
-            confound.controlled_difference(scores, scores[::-1], [10.0, 20, 30, 80], lengths)
+            confound.at_equal_length(scores, scores[::-1], 2 * lengths, lengths, 10, rng)
         with pytest.raises(ValueError, match="`lengths_b` holds a length of 0"):
-            confound.controlled_difference(scores, scores[::-1], lengths, [0.0, 1, 2, 3])
+            confound.at_equal_length(scores, scores[::-1], lengths, [0.0, 1, 2, 3], 10, rng)
 
 
 def test_length_alone_as_a_judge() -> None:

@@ -135,6 +135,115 @@ class TestCoverage:
         assert abs(np.mean(weighted) - MEAN) < 0.6
 
 
+class TestDegreesOfFreedom:
+    """A mistake of one degree widens or narrows an interval of 10 labels by 2 %: by value, and by coverage."""
+
+    def _reach(self, found: few_labels.FewLabelsEstimate) -> float:
+        return (found.high - found.low) / 2 / found.standard_error
+
+    def test_labels_less_the_mean_and_the_fitted_weight(self) -> None:
+        scores, label, _unsure = _items(np.random.default_rng(80), 100)
+        chosen = np.arange(0, 100, 10)
+        fitted = few_labels.estimate_mean(scores, chosen, label[chosen])
+        given = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0.5)
+        assert (fitted.degrees, given.degrees) == (8, 9)
+        assert self._reach(fitted) == pytest.approx(2.306004)  # t table: 97.5 % with 8 degrees
+        assert self._reach(given) == pytest.approx(2.262157)  # and with 9
+        alone = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0)
+        assert alone.labels_only_high - alone.labels_only_low == pytest.approx(alone.high - alone.low)
+
+    def test_clustered_labels_have_those_of_their_groups(self) -> None:
+        scores, label, _unsure = _items(np.random.default_rng(81), 120)
+        chosen = np.arange(24)
+        found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=np.arange(120) // 3)
+        assert (found.effective_labels, found.degrees) == (8, 6)
+        assert self._reach(found) == pytest.approx(2.446912)  # t table: 97.5 % with 6 degrees
+
+    def test_unequal_probabilities_count_for_less(self) -> None:
+        # Weights 1 and 1/3, five each: (5 + 5/3)^2 / (5 + 5/9) = 8.
+        scores, label, _unsure = _items(np.random.default_rng(82), 60)
+        p = np.repeat([0.3, 0.9], 5)
+        found = few_labels.estimate_mean(scores, np.arange(10), label[:10], inclusion=p)
+        assert (found.effective_labels, found.degrees) == (pytest.approx(8), pytest.approx(6))
+        assert few_labels.effective_labels(p, range(10)) == pytest.approx(8)
+
+    def test_copies_are_no_further_labels(self) -> None:
+        scores, label, _unsure = _items(np.random.default_rng(83), 60)
+        once = few_labels.estimate_mean(scores, np.arange(12), label[:12])
+        pairs = np.repeat(np.arange(60), 2)
+        twice = few_labels.estimate_mean(scores[pairs], np.arange(24), label[pairs][:24], groups=pairs)
+        assert (twice.low, twice.estimate, twice.high) == pytest.approx((once.low, once.estimate, once.high))
+
+    @pytest.mark.parametrize("n_labels", [10, 20, 40])
+    @pytest.mark.parametrize("together", [1, 2])
+    def test_coverage(self, n_labels: int, together: int) -> None:
+        rng = np.random.default_rng(84)
+        hits = 0
+        for _ in range(400):
+            groups = np.arange(300) // together
+            label = 50 + rng.normal(0, 12, 300)[groups] + rng.normal(0, 6, 300)
+            scores = 0.7 * label + 30 + rng.normal(0, 6, 300)
+            chosen = np.flatnonzero(np.isin(groups, rng.choice(300 // together, n_labels, replace=False)))
+            found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups)
+            hits += found.low <= MEAN <= found.high
+        assert 0.92 <= hits / 400 <= 0.985
+
+
+class TestMaps:
+    def test_a_line_is_mapped_away(self) -> None:
+        rng = np.random.default_rng(85)
+        label = rng.uniform(0, 100, 200)
+        for calibration in ("linear", "isotonic"):
+            found = few_labels.estimate_mean(
+                20 + label / 2, np.arange(0, 200, 5), label[::5], calibration=calibration, judge_weight=1
+            )
+            assert found.estimate == pytest.approx(label.mean(), abs=0.01 if calibration == "linear" else 1.5)
+            assert (found.judge_mean, found.calibration) == (pytest.approx(20 + label.mean() / 2), calibration)
+
+    @pytest.mark.parametrize("calibration", ["linear", "isotonic"])
+    def test_a_map_keeps_the_mean_of_the_labels_it_is_fitted_on(self, calibration: few_labels.Calibration) -> None:
+        rng = np.random.default_rng(86)
+        x, w = rng.uniform(0, 100, 30), rng.uniform(1, 5, 30)
+        y = x**2 / 100 + rng.normal(0, 10, 30)
+        mapped = few_labels._map(x, y, w, np.ones(30, dtype=np.bool_), calibration)(x)
+        assert np.average(mapped, weights=w) == pytest.approx(np.average(y, weights=w))
+
+    def test_labels_do_not_reach_the_map_of_their_own_group(self) -> None:
+        # Were they to, a judge that knows nothing would seem to follow them, as an increasing map fits any noise.
+        rng = np.random.default_rng(87)
+        weights = []
+        for _ in range(100):
+            label = np.repeat(rng.uniform(0, 100, 60), 2)
+            found = few_labels.estimate_mean(
+                np.repeat(rng.uniform(0, 100, 60), 2), np.arange(40), label[:40], groups=np.arange(120) // 2,
+                calibration="isotonic",
+            )  # fmt: skip
+            weights.append(found.judge_weight)
+        assert np.mean(weights) < 0.3
+
+    @pytest.mark.parametrize("n_labels", [10, 20, 40])
+    def test_a_curved_judge_gains_by_the_isotonic_map_and_keeps_its_coverage(self, n_labels: int) -> None:
+        rng = np.random.default_rng(88)
+        hits, ratio = 0, []
+        for _ in range(120):
+            label = rng.uniform(0, 100, 200)
+            scores = 100 * (label / 100) ** 4 + rng.normal(0, 3, 200)
+            chosen = rng.choice(200, n_labels, replace=False)
+            plain, mapped = (
+                few_labels.estimate_mean(scores, chosen, label[chosen], calibration=calibration)
+                for calibration in ("none", "isotonic")
+            )
+            hits += mapped.low <= MEAN <= mapped.high
+            ratio.append((mapped.high - mapped.low) / (plain.high - plain.low))
+        assert hits / 120 >= 0.89
+        assert np.mean(ratio) < 0.95
+
+    def test_a_constant_judge_has_no_map(self) -> None:
+        label = np.random.default_rng(89).uniform(0, 100, 30)
+        found = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label, calibration="isotonic")
+        assert found.estimate == pytest.approx(label.mean(), abs=1)
+
+
 class TestBudget:
     def test_the_budget_gives_the_width(self) -> None:
         rng = np.random.default_rng(70)
@@ -181,6 +290,8 @@ class TestGuards:
             ({"inclusion": [0.5, 0.5]}, "inclusion"),
             ({"inclusion": [1, 1, 1, 1, 0.01]}, "worth"),
             ({"judge_weight": 2}, "judge_weight"),
+            ({"groups": list("aaabbbbbbb")}, "worth 1.9"),
+            ({"calibration": "cubic"}, "calibration"),
         ],
     )
     def test_what_does_not_fit_is_named(self, change: dict[str, Any], named: str) -> None:

@@ -138,6 +138,12 @@ class TestShareInDirection:
         wilson = paired.share_in_direction(d)
         assert (wilson.low, wilson.high) == pytest.approx((0.0624, 0.1605), abs=5e-5)
 
+    def test_pairs_that_belong_together_count_once(self) -> None:
+        d = np.array([1.0, 2, 3, 4, -5])
+        copied = paired.share_in_direction(np.repeat(d, 6), groups=np.repeat(range(5), 6))
+        assert (copied.share, copied.n_pairs, copied.n_units) == (0.8, 30, 5)
+        assert copied.low < paired.share_in_direction(d).low < paired.share_in_direction(np.repeat(d, 6)).low
+
     def test_ties_are_not_in_the_direction(self) -> None:
         result = paired.share_in_direction([1.0, 2, 0, 0, -1])
         assert (result.share, result.n_in_direction, result.n_ties, result.n_pairs) == (0.4, 2, 2, 5)

@@ -1,4 +1,4 @@
-"""The paired experiment: do texts that differ only in how they argue get different scores, and is it not length?"""
+"""The paired experiment: do texts that differ only in how they argue get different scores, and is it nothing else?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import comparison, length, plots
+from undogmatic.analyses import answers, comparison, length, plots, rivals
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
@@ -21,113 +21,121 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
-from undogmatic.analyses.comparison import Comparison, Settings, compare, describe
-from undogmatic.analyses.pairs import Pairs, match
+from undogmatic.analyses.comparison import Settings, compare
+from undogmatic.analyses.evidence import Examined, Sides, examine
+from undogmatic.analyses.margins import margin_of
+from undogmatic.analyses.pairs import Pairs, chosen, contrast, listed, match
+from undogmatic.analyses.sentence import directions, verdict
 from undogmatic.analyses.truth import check_order
-from undogmatic.analyses.verdict import Evidence, decide
+from undogmatic.analyses.verdict import Evidence, Ruling, decide, withheld
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired, power
 
 
 @dataclass(frozen=True)
 class AbAnalysis:
-    """Treatment against baseline, pair by pair; the hybrid against both; power; length. docs/verdicts.md has the rules.
+    """Treatment against baseline, pair by pair, against a margin; the hybrid; rivals; failures. docs/verdicts.md has
+    the rules.
 
-    The first repeat is used. A pair with a failed side is left out and counted.
+    The first repeat is used. A pair with a failed side is left out and counted, and what it could change is computed.
 
     Args:
-        treatment: Condition expected to have more of the fault that the rubric measures.
-        baseline: Condition expected to have less of it.
-        hybrid: A third condition, compared with both, or None; pairs may lack it.
-        level: Confidence level of every interval.
-        resamples: Bootstrap resamples.
+        treatment: Condition expected to have more of the fault that the rubric measures, or several by preference.
+        baseline: Condition expected to have less of it, or several: the first combination that stands together in a
+            pair counts (`pairs.contrast`). Of two lists of one length, names in the same place belong together, and
+            others are never mixed.
+        hybrid: A third condition that the treatment must differ from, too, or several by preference, or None; pairs
+            may lack it.
+        margin: Smallest difference that matters, in score units; None takes the rubric's.
+        level: Confidence level of the intervals that describe.
+        resamples: Bootstrap resamples of those.
         zero_method: What Wilcoxon's test does with differences of zero.
-        alpha: Significance level.
-        power: Wanted probability of finding a difference, for the minimum detectable effect.
-        relevant_share: Smallest difference worth finding, as a share of the scale (0.1: a tenth of it).
+        alpha: Significance level; the mean difference is held against the margin by its interval of level 1 - alpha.
+        power: Wanted probability of finding a difference, for the minimum detectable effect and the pairs needed.
         breakdowns: Metadata keys of the treatment's texts to describe the mean difference by, where they have them.
     """
 
     name: ClassVar[str] = "ab"
-    treatment: str
-    baseline: str
-    hybrid: str | None = None
+    treatment: str | Sequence[str]
+    baseline: str | Sequence[str]
+    hybrid: str | Sequence[str] | None = None
+    margin: float | None = None
     level: float = 0.95
     resamples: Annotated[int, Field(le=1_000_000)] = 5000
     zero_method: paired.ZeroMethod = "pratt"
     alpha: float = 0.05
     power: float = 0.8
-    relevant_share: float = 0.1
     breakdowns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_level(
-            self.name,
-            self.resamples,
-            level=self.level,
-            alpha=self.alpha,
-            power=self.power,
-            relevant_share=self.relevant_share,
-        )
+        check_level(self.name, self.resamples, level=self.level, alpha=self.alpha, power=self.power)
         if self.power <= self.alpha:
             raise ConfigError(f"`analysis.power` is {self.power}; it must be above `analysis.alpha` ({self.alpha}).")
-        if len({self.treatment, self.baseline, self.hybrid}) < 3:
+        if self.alpha >= 0.5:
+            raise ConfigError(f"`analysis.alpha` is {self.alpha}; it must be below 0.5, since 1 - 2 alpha is a level.")
+        names = [*listed(self.treatment), *listed(self.baseline), *listed(self.hybrid)]
+        if not listed(self.treatment) or not listed(self.baseline) or len(set(names)) < len(names):
             raise ConfigError(
                 f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r} and "
-                f"`analysis.hybrid` {self.hybrid!r}; they must be three conditions (or analysis.hybrid=null)."
+                f"`analysis.hybrid` {self.hybrid!r}; they must be three conditions (or analysis.hybrid=null), and none "
+                "may be named twice."
             )
 
     def check(self, judged: Judged) -> None:
         """Raises DataError if the conditions are missing or a pair is not complete."""
         check_order(self.name, judged.rubric)
-        judged.need(self.name, "condition", (self.treatment, self.baseline))
+        margin_of(judged.rubric, self.margin)
+        sides = self._sides(judged)
+        judged.need(self.name, "condition", (sides.treatment, sides.baseline))
         judged.need(self.name, "pair_id")
-        self._pairs(judged)
+        self._pairs(judged, sides)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        pairs = self._pairs(judged)
-        conditions = list(pairs.sides)
-        ids = pairs.complete(self.treatment, self.baseline)
-        counts = judged.counts(conditions)
-        n_left_out = len(pairs.sides[self.treatment]) - len(ids)
-        values = {c: pairs.scores(c, pairs.complete(c)) for c in conditions}
-
+        sides = self._sides(judged)
+        pairs = self._pairs(judged, sides)
+        ids = pairs.complete(sides.treatment, sides.baseline)
+        counts = judged.counts(sides.names)
+        scored = {c: pairs.complete(c) for c in sides.names}
+        values = {c: pairs.scores(c, scored[c]) for c in sides.names}
+        total = len(pairs.sides[sides.treatment])
         metrics: dict[str, float] = {
             "ab.pairs": len(ids),
-            "ab.pairs_left_out": n_left_out,
+            "ab.pairs_left_out": total - len(ids),
             "ab.judged": int(counts["judged"].sum()),
             "ab.failed": int(counts["failed"].sum()),
         }
         tables = {"groups": _groups(counts, values)}
-        findings = [Finding("ab.pairs", {"n": len(ids), "treatment": self.treatment, "baseline": self.baseline})]
-        findings += failed_finding(counts)
-        if n_left_out:
-            findings.append(Finding("ab.left_out", {"n": n_left_out, "total": n_left_out + len(ids)}))
         for row in tables["groups"].itertuples():
             metrics |= {
                 metric_name("ab.mean", row.condition): row.mean,
                 metric_name("ab.median", row.condition): row.median,
             }
 
-        verdict = self._too_few(len(ids))
-        if len(ids):
-            settings = Settings(judged.sign, self.level, self.resamples, self.zero_method)
-            comparisons = self._compare(pairs, settings, rng)
-            numbers, said = describe(comparisons[0], settings, rng)
+        margin = margin_of(judged.rubric, self.margin)
+        settings = Settings(judged.sign, margin, self.level, self.alpha, self.power, self.resamples, self.zero_method)
+        examined = examine(pairs, sides, settings, rng)
+        evidence = examined.evidence
+        findings = self._setting(evidence, sides, settings, metrics)
+        findings += failed_finding(counts)
+        if total > len(ids):
+            findings.append(Finding("ab.left_out", {"n": total - len(ids), "total": total}))
+        ruling = decide(evidence, self.alpha)
+        if pairs.failed(*sides.names) and len(ids):
+            ruling, numbers, said = self._failures(judged, pairs, sides, settings, ruling, rng)
             metrics |= numbers
             findings += said
-            findings += self._hybrid(comparisons, metrics)
-            tables["comparisons"] = comparison.table(comparisons)
-            tables["length"] = length.table(pairs, conditions, {c: pairs.complete(c) for c in conditions})
-            tables |= self._breakdowns(pairs, ids)
-            tables["pairs"] = self._pair_table(pairs, ids)
-            if len(ids) >= 2:
-                verdict, numbers, said = self._judge(judged, comparisons[0], pairs, ids)
-                metrics |= numbers
-                findings += said
-        figures, missing = self._figures(judged, pairs, ids, values)
+        if examined.main is not None:
+            numbers, said = self._describe(examined, sides, settings, rng)
+            metrics |= numbers
+            findings += said
+            compared = [one for one in (examined.main, examined.over, examined.under) if one is not None]
+            tables["comparisons"] = comparison.table(compared, judged.sign)
+            tables["length"] = length.table(pairs, sides.names, scored)
+            tables |= self._breakdowns(pairs, sides, ids)
+            tables["pairs"] = _pair_table(pairs, sides, ids)
+        figures, missing = _figures(judged, pairs, sides, ids, values)
         return [
             AnalysisResult(
                 name=self.name,
@@ -135,115 +143,96 @@ class AbAnalysis:
                 tables=tables,
                 findings=findings + missing,
                 figures=figures,
-                verdict=verdict,
+                verdict=verdict(ruling, examined, sides, settings, pairs.failed(*sides.names)),
+                standing=ruling.standing,
                 headline="ab.share_expected" if len(ids) else None,
             )
         ]
 
-    def _pairs(self, judged: Judged) -> Pairs:
-        optional = (self.hybrid,) if self.hybrid is not None and self.hybrid in judged.conditions() else ()
-        return match(judged, (self.treatment, self.baseline), optional)
-
-    def _compare(self, pairs: Pairs, settings: Settings, rng: np.random.Generator) -> list[Comparison]:
-        """The primary comparison first, then the hybrid's two where pairs have it; all expected in one direction."""
-        planned = [(self.treatment, self.baseline)]
-        if self.hybrid is not None and self.hybrid in pairs.sides:
-            planned += [(self.treatment, self.hybrid), (self.hybrid, self.baseline)]
-        found = [compare(pairs, a, b, settings, rng) for a, b in planned]
-        return [one for one in found if one is not None]
-
-    def _hybrid(self, comparisons: Sequence[Comparison], metrics: dict[str, float]) -> list[Finding]:
+    def _sides(self, judged: Judged) -> Sides:
+        """The contrast that counts, and a hybrid that stands with it in a pair."""
+        treatment, baseline = contrast(self.treatment, self.baseline, judged.frame)
         if self.hybrid is None:
-            return []
-        if len(comparisons) < 3:
-            return [Finding("ab.no_hybrid", {"hybrid": self.hybrid})]
-        adjusted = paired.holm([c.test.p_value for c in comparisons])
-        keys = ("ab.p_holm", "ab.treatment_vs_hybrid_p_holm", "ab.hybrid_vs_baseline_p_holm")
-        metrics |= dict(zip(keys, map(float, adjusted), strict=True))
-        over, under = (float(c.differences.mean()) for c in comparisons[1:])
-        metrics |= {"ab.treatment_vs_hybrid": over, "ab.hybrid_vs_baseline": under}
-        values = {
-            "hybrid": self.hybrid,
-            "treatment": self.treatment,
-            "baseline": self.baseline,
-            "under": over,
-            "under_p": float(adjusted[1]),
-            "under_n": comparisons[1].test.n_pairs,
-            "over": under,
-            "over_p": float(adjusted[2]),
-            "over_n": comparisons[2].test.n_pairs,
-        }
-        return [Finding("ab.hybrid", values)]
+            return Sides(treatment, baseline, None)
+        frame = judged.frame
+        own = frame["pair_id"].isin(frame.loc[frame["condition"].isin([treatment, baseline]), "pair_id"].dropna())
+        present = frame.loc[own, "condition"].dropna().unique().tolist()
+        hybrid = chosen(self.hybrid, present)
+        return Sides(treatment, baseline, hybrid if hybrid in present else None)
 
-    def _judge(
-        self, judged: Judged, found: Comparison, pairs: Pairs, ids: pd.Index
-    ) -> tuple[Finding, dict[str, float], list[Finding]]:
-        """Power, length and the verdict over all."""
-        relevant = self.relevant_share * (judged.rubric.maximum - judged.rubric.minimum)
-        detectable, metrics, findings = self._power(found.differences, relevant)
-        checks = [
-            length.check_length(pairs, self.treatment, self.baseline, ids, unit=unit, level=self.level)
-            for unit in length.UNITS
-        ]
-        matched = length.check_matched(
-            pairs,
-            self.treatment,
-            self.baseline,
-            ids,
-            zero_method=self.zero_method,
-            alpha=self.alpha,
-            target=self.power,
+    def _pairs(self, judged: Judged, sides: Sides) -> Pairs:
+        return match(judged, (sides.treatment, sides.baseline), () if sides.hybrid is None else (sides.hybrid,))
+
+    def _failures(
+        self, judged: Judged, pairs: Pairs, sides: Sides, settings: Settings, ruling: Ruling, rng: np.random.Generator
+    ) -> tuple[Ruling, dict[str, float], list[Finding]]:
+        """The verdict after what failed judgments could do to it, and what is known of them."""
+        scale = (judged.rubric.minimum, judged.rubric.maximum)
+        least, most = (
+            pairs.filled(answers.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
+            for against in (True, False)
         )
-        for numbers, said in [*map(length.say, checks), length.say_matched(matched)]:
+        ends = [compare(filled, sides.treatment, sides.baseline, settings) for filled in (least, most)]
+        worst, best = (None if one is None else one.claim for one in ends)
+        numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
+        if ruling.standing != "undecided":
+            filled = least if ruling.standing == "supported" else most
+            ruling = withheld(ruling, decide(examine(filled, sides, settings, rng).evidence, self.alpha))
+        return ruling, numbers, said
+
+    def _setting(
+        self, evidence: Evidence, sides: Sides, settings: Settings, metrics: dict[str, float]
+    ) -> list[Finding]:
+        """What is expected, of how many pairs, and from where on a difference matters."""
+        margin = settings.margin
+        metrics |= {"ab.margin": margin.value, "ab.groups": evidence.n_groups}
+        values: dict[str, Any] = {"treatment": sides.treatment, "baseline": sides.baseline}
+        findings = [Finding("ab.expected", values | {"expected": directions(settings.sign)[0]})]
+        findings.append(Finding("ab.pairs", {"n": evidence.n_pairs, "groups": evidence.n_groups} | values))
+        findings.append(Finding("ab.margin", {"margin": margin.value, "source": f"margin_{margin.source}"}))
+        if margin.value == 0:
+            findings.append(Finding("ab.margin_zero"))
+        return findings
+
+    def _describe(
+        self, examined: Examined, sides: Sides, settings: Settings, rng: np.random.Generator
+    ) -> tuple[dict[str, float], list[Finding]]:
+        """Metrics and sentences of all that was examined, in the order in which the rules look at it."""
+        assert examined.main is not None
+        metrics, findings = comparison.describe(examined.main, settings, rng)
+        parts = []
+        if examined.rival is not None:
+            parts.append(rivals.say(examined.rival, settings.sign, settings.margin.value))
+        if sides.hybrid is not None:
+            parts.append(comparison.describe_hybrid(examined.over, examined.under, sides.hybrid, settings))
+            parts.append(({}, _surface_of_hybrid(examined, sides)))
+        elif self.hybrid is not None:
+            parts.append(({}, [Finding("ab.no_hybrid", {"hybrid": listed(self.hybrid)})]))
+        if examined.lengths is not None:
+            parts += [length.say(check, settings.sign, settings.margin.value) for check in examined.lengths.checks]
+            parts.append(length.say_matched(examined.lengths.matched, settings.sign, settings.margin.value))
+        parts.append(comparison.describe_further(examined.main, settings, rng))
+        parts.append(self._power(comparison.of_groups(examined.main.differences, examined.main.groups), settings))
+        for numbers, said in parts:
             metrics |= numbers
             findings += said
-        evidence = Evidence(
-            n_pairs=len(ids),
-            fewest_pairs=power.fewest_pairs(self.alpha),
-            p_value=found.test.p_value,
-            direction=None if found.rank_biserial is None else judged.sign * found.rank_biserial,
-            share_low=found.share.low,
-            control=length.control(checks[0], matched, judged.sign, self.alpha),
-            detectable=detectable,
-        )
-        outcome = decide(evidence, self.alpha, relevant)
-        if outcome == "too_few":
-            return self._too_few(len(ids)), metrics, findings
-        seen = {"p": found.test.p_value, "share": found.share.share, "difference": float(found.differences.mean())}
-        extra: dict[str, dict[str, Any]] = {
-            "identical": {},
-            "not_supported": {"p": found.test.p_value, "detectable": detectable, "power": self.power},
-            "underpowered": {"p": found.test.p_value, "detectable": detectable, "relevant": relevant},
-        }
-        values = {"treatment": self.treatment, "baseline": self.baseline, "n": len(ids)} | extra.get(outcome, seen)
-        return Finding(f"ab.verdict_{outcome}", values), metrics, findings
+        return metrics, findings
 
-    def _power(self, d: NDArray[np.float64], relevant: float) -> tuple[float | None, dict[str, float], list[Finding]]:
-        """The smallest difference that this many pairs of this spread would find; None where there is no spread."""
-        metrics: dict[str, float] = {}
-        findings: list[Finding] = []
-        spread, detectable = float(np.std(d, ddof=1)), None
-        if d.size >= power.fewest_pairs(self.alpha) and spread > 0:
-            effect = power.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
-            detectable = effect.effect
-            at_relevant = power.power_at(relevant, d.size, spread, self.alpha)
-            assert detectable is not None
-            metrics |= {
-                "ab.minimum_detectable": detectable,
-                "ab.minimum_detectable_sd": effect.dz,
-                "ab.power_at_relevant": at_relevant,
-            }
-            values = {"n": d.size, "detectable": detectable, "sd": spread, "dz": effect.dz, "power": self.power}
-            findings.append(Finding("ab.power", values | {"relevant": relevant, "at_relevant": at_relevant}))
-        return detectable, metrics, findings
+    def _power(self, d: NDArray[np.float64], settings: Settings) -> tuple[dict[str, float], list[Finding]]:
+        """The smallest true difference that so many groups of this spread would show to be beyond the margin."""
+        if d.size < power.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
+            return {}, []
+        margin, spread = settings.margin.value, float(np.std(d, ddof=1))
+        excess = power.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
+        assert excess is not None, "the spread is known"
+        metrics = {"ab.minimum_detectable": margin + excess}
+        values = {"groups": d.size, "detectable": margin + excess, "sd": spread, "power": self.power}
+        return metrics, [Finding("ab.power", values)]
 
-    def _too_few(self, n: int) -> Finding:
-        return Finding("ab.verdict_too_few", {"n": n, "needed": power.fewest_pairs(self.alpha)})
-
-    def _breakdowns(self, pairs: Pairs, ids: pd.Index) -> dict[str, pd.DataFrame]:
+    def _breakdowns(self, pairs: Pairs, sides: Sides, ids: pd.Index) -> dict[str, pd.DataFrame]:
         """Mean difference by each of `breakdowns`: description only, the groups are small."""
-        d = pairs.scores(self.treatment, ids) - pairs.scores(self.baseline, ids)
-        side = pairs.sides[self.treatment].loc[ids]
+        d = pairs.scores(sides.treatment, ids) - pairs.scores(sides.baseline, ids)
+        side = pairs.sides[sides.treatment].loc[ids]
         tables = {}
         for key in self.breakdowns:
             column = f"metadata.{key}"
@@ -253,25 +242,38 @@ class AbAnalysis:
                 tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
         return tables
 
-    def _pair_table(self, pairs: Pairs, ids: pd.Index) -> pd.DataFrame:
-        """The scores of every complete pair, smallest difference first."""
-        table = pd.DataFrame({"pair_id": ids})
-        for condition, side in pairs.sides.items():
-            table[condition] = side["score"].reindex(ids).to_numpy()
-        table["difference"] = table[self.treatment] - table[self.baseline]
-        return table.sort_values("difference", kind="stable").reset_index(drop=True)
 
-    def _figures(
-        self, judged: Judged, pairs: Pairs, ids: pd.Index, values: dict[str, NDArray[np.float64]]
-    ) -> tuple[list[FigureData], list[Finding]]:
-        figures, missing = plots.distributions(judged.rubric, values)
-        a, b = pairs.scores(self.treatment, ids), pairs.scores(self.baseline, ids)
-        if len(ids) < plots.FEWEST:
-            return figures, [*missing, plots.too_few("slope", len(ids))]
-        lines = list(zip(b.tolist(), a.tolist(), strict=True))
-        data = {"left": self.baseline, "right": self.treatment, "pairs": lines, "y_label": "score"}
-        figures.append(FigureData("slope", "slope", data | {"limits": plots.limits(judged.rubric)}))
-        return figures, missing
+def _surface_of_hybrid(examined: Examined, sides: Sides) -> list[Finding]:
+    """What of treatment minus hybrid remains between texts of equal surface, where that was looked at."""
+    rival = examined.rival_of_hybrid
+    if rival is None or rival.at_equal is None:
+        return []
+    rest = rival.at_equal.difference
+    values: dict[str, Any] = {"treatment": sides.treatment, "hybrid": sides.hybrid, "share": rival.share}
+    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high), "level": rest.level}
+    return [Finding("ab.hybrid_equal", values)]
+
+
+def _pair_table(pairs: Pairs, sides: Sides, ids: pd.Index) -> pd.DataFrame:
+    """The scores of every complete pair, smallest difference first."""
+    table = pd.DataFrame({"pair_id": ids, "group": pairs.groups(sides.treatment, ids)})
+    for condition, side in pairs.sides.items():
+        table[condition] = side["score"].reindex(ids).to_numpy()
+    table["difference"] = table[sides.treatment] - table[sides.baseline]
+    return table.sort_values("difference", kind="stable").reset_index(drop=True)
+
+
+def _figures(
+    judged: Judged, pairs: Pairs, sides: Sides, ids: pd.Index, values: dict[str, NDArray[np.float64]]
+) -> tuple[list[FigureData], list[Finding]]:
+    figures, missing = plots.distributions(judged.rubric, values)
+    a, b = pairs.scores(sides.treatment, ids), pairs.scores(sides.baseline, ids)
+    if len(ids) < plots.FEWEST:
+        return figures, [*missing, plots.too_few("slope", len(ids))]
+    lines = list(zip(b.tolist(), a.tolist(), strict=True))
+    data = {"left": sides.baseline, "right": sides.treatment, "pairs": lines, "y_label": "score"}
+    figures.append(FigureData("slope", "slope", data | {"limits": plots.limits(judged.rubric)}))
+    return figures, missing
 
 
 def _groups(counts: pd.DataFrame, values: dict[str, NDArray[np.float64]]) -> pd.DataFrame:

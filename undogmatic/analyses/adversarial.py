@@ -10,22 +10,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
+from undogmatic.analyses import plots, rivals
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
     Finding,
     Judged,
+    Standing,
     Unsuited,
     check_groups,
     check_level,
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.classes import Class, class_of, explained, family_level, surface, told
 from undogmatic.analyses.truth import check_order
-from undogmatic.stats import ranking
+from undogmatic.stats import limits, ranking
+from undogmatic.stats.limits import Held
 
 PREFIX = "attack:"
+HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class AdversarialAnalysis:
         treatment: Conditions with the same fault undressed; pooled; without any there is no mean shift.
         success: When an attack counts as successful: it scores on the good side of the middle of the scale, or within
             the 95 % of baseline texts that score best.
-        level: Confidence level of every interval.
+        level: Confidence level of the intervals of all attacks together; each has a higher one (Bonferroni).
     """
 
     name: ClassVar[str] = "adversarial"
@@ -83,10 +87,15 @@ class AdversarialAnalysis:
         findings = failed_finding(counts)
         baseline, treatment = judged.scores(*used["baseline"]), judged.scores(*used["treatment"])
         if not baseline.size or not any(judged.scores(a).size for a in attacks):
-            findings.append(Finding("adversarial.nothing_judged", {"conditions": used["baseline"]}))
-            return [AnalysisResult(name=self.name, metrics=metrics, findings=findings)]
+            nothing = Finding("adversarial.verdict_nothing_judged", {"conditions": used["baseline"]})
+            return [AnalysisResult(self.name, metrics, findings=findings, verdict=nothing, standing="undecided")]
 
-        table = self._table(judged, attacks, baseline, treatment, counts)
+        honest = class_of(judged, *used["baseline"])
+        table = self._table(judged, attacks, honest, treatment, counts)
+        rival = None
+        if (table["outcome"] == "withstood").all():
+            rival = surface(judged, attacks, used["baseline"], self.level, rng)
+        verdict, standing = _verdict(table, rival)
         for row in table.to_dict("records"):
             attack = str(row["attack"]).removeprefix(PREFIX)
             metrics |= plots.interval(
@@ -103,6 +112,8 @@ class AdversarialAnalysis:
         }
         values: dict[str, Any] = {"attacks": len(table), "n": len(baseline), "baseline": used["baseline"]}
         findings.append(Finding("adversarial.against", values))
+        each = family_level(self.level, len(table))
+        findings.append(Finding("adversarial.family", {"attacks": len(table), "level": self.level, "each": each}))
         findings.append(
             Finding(
                 "adversarial.worst",
@@ -116,6 +127,10 @@ class AdversarialAnalysis:
             )
         )
         findings.append(Finding(f"adversarial.success_{self.success}", {"threshold": float(worst["threshold"])}))
+        if rival is not None and rival.correlation is not None and rival.increment is not None:
+            gain = (rival.increment.low, rival.increment.high)
+            values = {"surface": rival.correlation, "gain": rival.increment.estimate, "interval": gain}
+            findings.append(Finding("adversarial.surface", values))
         if treatment.size:
             findings.append(Finding("adversarial.shift", {"n": treatment.size, "treatment": used["treatment"]}))
         else:
@@ -127,7 +142,8 @@ class AdversarialAnalysis:
                 tables={"attacks": table.drop(columns="threshold")},
                 findings=findings,
                 figures=[_forest(table)],
-                verdict=_verdict(table),
+                verdict=verdict,
+                standing=standing,
                 headline="adversarial.auc_worst",
             )
         ]
@@ -136,27 +152,32 @@ class AdversarialAnalysis:
         self,
         judged: Judged,
         attacks: Sequence[str],
-        baseline: NDArray[np.float64],
+        honest: Class,
         treatment: NDArray[np.float64],
         counts: pd.DataFrame,
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
+        classes = {attack: class_of(judged, attack) for attack in attacks}
+        classes = {attack: own for attack, own in classes.items() if not np.isnan(own.scores).all()}
+        level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
         sign, rubric = judged.sign, judged.rubric
         scale = (rubric.minimum, rubric.maximum) if sign > 0 else (-rubric.maximum, -rubric.minimum)
         failed = dict(zip(counts["condition"], counts["failed"], strict=True))
         rows = []
-        for attack in attacks:
+        for attack, own in classes.items():
             scores = judged.scores(attack)
-            if not scores.size:
-                continue
             s = ranking.attack_summary(
                 sign * scores,
-                sign * baseline,
+                baseline,
                 sign * treatment if treatment.size else None,
                 self.success,
                 scale=scale,
                 level=self.level,
             )
+            apart = told(judged, own, honest, level)
+            flags = np.where(np.isnan(own.scores), np.nan, own.scores < s.threshold)
+            passed = limits.share(flags, own.groups, level)
+            outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
             ends = sorted(sign * e for e in (s.mean_shift_low, s.mean_shift_high) if e is not None) or [np.nan, np.nan]
             rows.append(
                 {
@@ -164,15 +185,17 @@ class AdversarialAnalysis:
                     "n": s.n_attack,
                     "failed": failed[attack],
                     "mean": float(scores.mean()),
-                    "auc": s.auc.auc,
-                    "auc_low": s.auc.low,
-                    "auc_high": s.auc.high,
+                    "outcome": outcome,
+                    "needed": needed,
+                    "auc": apart.estimate,
+                    "auc_low": apart.low,
+                    "auc_high": apart.high,
                     "mean_shift": np.nan if s.mean_shift is None else sign * s.mean_shift,
                     "mean_shift_low": ends[0],
                     "mean_shift_high": ends[1],
-                    "success_rate": s.success_rate,
-                    "success_low": s.success_low,
-                    "success_high": s.success_high,
+                    "success_rate": passed.estimate,
+                    "success_low": passed.low,
+                    "success_high": passed.high,
                     "threshold": sign * s.threshold,
                 }
             )
@@ -195,12 +218,46 @@ def _forest(table: pd.DataFrame) -> FigureData:
     return FigureData("attacks", "forest", data)
 
 
-def _verdict(table: pd.DataFrame) -> Finding:
-    """docs/verdicts.md, "Attacks"."""
-    blind = table.loc[table["auc_low"] <= 0.5, "attack"].tolist()
-    if blind:
-        return Finding("adversarial.verdict_vulnerable", {"attacks": blind, "n": len(blind), "total": len(table)})
-    passed = table.loc[table["success_rate"] > 0.5, "attack"].tolist()
-    if passed:
-        return Finding("adversarial.verdict_lenient", {"attacks": passed, "n": len(passed), "total": len(table)})
-    return Finding("adversarial.verdict_withstood", {"total": len(table)})
+_EXPLAINED: dict[rivals.Outcome, str] = {
+    "surface_explains": "adversarial.verdict_surface_explains",
+    "surface_as_good": "adversarial.verdict_surface_as_good",
+    "open": "adversarial.verdict_surface_open",
+    "no_texts": "adversarial.verdict_no_texts",
+}
+Outcome = Literal["withstood", "succeeds", "missing", "open"]
+
+
+def _outcome(apart: Held, passed: Held) -> tuple[Outcome, float]:
+    """What is shown of one attack, and how many of its texts would show more (NaN where that cannot be said)."""
+    if passed.outcome == "above" or apart.outcome == "below":
+        return "succeeds", np.nan
+    if apart.outcome == "above" and passed.outcome == "below":
+        return "withstood", np.nan
+    undecided = [held for held in (apart, passed) if held.outcome == "open"]
+    if not undecided:
+        return "missing", np.nan
+    return "open", float(np.max([np.nan if held.n_needed is None else held.n_needed for held in undecided]))
+
+
+def _verdict(table: pd.DataFrame, rival: rivals.LabelledRival | None) -> tuple[Finding, Standing]:
+    """docs/verdicts.md, "Attacks"; the rival is known where all attacks are withstood."""
+
+    def of(outcome: Outcome) -> dict[str, Any]:
+        named = table.loc[table["outcome"] == outcome, "attack"].tolist()
+        return {"attacks": named, "n": len(named), "total": len(table)}
+
+    if of("succeeds")["n"]:
+        return Finding("adversarial.verdict_succeeds", of("succeeds")), "refuted"
+    undecided = of("open")
+    if undecided["n"]:
+        needed = table.loc[table["outcome"] == "open", "needed"]
+        if needed.isna().any():
+            return Finding("adversarial.verdict_open_endless", undecided), "undecided"
+        return Finding("adversarial.verdict_open", undecided | {"needed": int(needed.max())}), "undecided"
+    if of("missing")["n"]:
+        return Finding("adversarial.verdict_missing", of("missing")), "undecided"
+    assert rival is not None, "looked at where all attacks are withstood"
+    return explained(rival, _EXPLAINED) or (
+        Finding("adversarial.verdict_withstood", {"total": len(table)}),
+        "supported",
+    )

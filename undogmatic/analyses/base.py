@@ -58,6 +58,8 @@ class Judged:
     """Frames of other runs over the same items (by run name), for agreement between models."""
     digest: str | None = None
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What the run was set to (`analyses.runs.settings`), where known; tells how other runs differ from it."""
 
     def parts(self) -> dict[str, Judged]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,

@@ -9,13 +9,16 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses import worth
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, check_level, failed_finding
+from undogmatic.analyses import beyond, plots, promises, worth, worth_parts
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Standing, check_level, failed_finding
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
 from undogmatic.errors import ConfigError
 from undogmatic.records import Rubric
+from undogmatic.stats import beyond_score
 from undogmatic.stats.intervals import interval_scores
+
+_REFUTED: Standing = "refuted"
 
 ITEMS = [
     "item_id",
@@ -29,6 +32,7 @@ ITEMS = [
     "inside",
     "width",
     "interval_score",
+    "expected_error",
 ]
 
 
@@ -44,6 +48,8 @@ class CalibrationAnalysis:
             high), or auto: see `measures.MEASURES`.
         tolerance: Largest error, in score units, that counts as right; None is half the smallest step of levels.
         nominal: What share of true scores the judge's intervals claim to hold.
+        coverage_margin: How far a share (of true scores inside intervals, of right judgments) may lie from the promised
+            one and still keep the promise, in (0, 1).
         bins: Bins of the reliability diagram and of ECE, of equal width.
         level: Confidence level of every interval.
         resamples: Bootstrap resamples; texts of one pair are resampled together.
@@ -55,12 +61,14 @@ class CalibrationAnalysis:
     uncertainty: Choice = "auto"
     tolerance: float | None = None
     nominal: float = 0.9
+    coverage_margin: float = 0.05
     bins: Annotated[int, Field(le=1000)] = 10
     level: float = 0.95
     resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level, nominal=self.nominal)
+        shares = {"level": self.level, "nominal": self.nominal, "coverage_margin": self.coverage_margin}
+        check_level(self.name, self.resamples, **shares)
         if self.bins < 2:
             raise ConfigError(f"`analysis.bins` is {self.bins}; give at least 2.")
         if self.tolerance is not None and self.tolerance < 0:
@@ -74,7 +82,10 @@ class CalibrationAnalysis:
         """One result; headline `calibration.review_gain`, absent where no order of review can gain anything."""
         truth = read_truth(self.name, judged, self.reference, self.condition_labels)
         tolerance = _half_step(judged.rubric) if self.tolerance is None else self.tolerance
-        settings = worth.Settings(tolerance, self.nominal, self.bins, self.level, self.resamples)
+        middle = (judged.rubric.minimum + judged.rubric.maximum) / 2
+        settings = worth_parts.Settings(
+            tolerance, self.coverage_margin, middle, self.nominal, self.bins, self.level, self.resamples
+        )
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
         named = truth.rows.assign(condition=truth.rows["condition"].where(truth.rows["condition"].notna(), "all"))
@@ -84,9 +95,11 @@ class CalibrationAnalysis:
             "calibration.failed": len(truth.rows) - len(rows),
         }
         n = len(set(units(rows)))
-        if n < worth.FEWEST_UNITS:
-            verdict = Finding("calibration.verdict_too_few", {"n": n, "needed": worth.FEWEST_UNITS})
-            return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict)]
+        if n < worth_parts.FEWEST_UNITS:
+            few = Finding("calibration.verdict_too_few", {"n": n, "needed": worth_parts.FEWEST_UNITS})
+            return [AnalysisResult(self.name, metrics, findings=findings, verdict=few, standing="undecided")]
+        groups = worth_parts.groups_or_none(units(rows))
+        rows["expected_error"] = beyond_score.error_by_score(size, rows["score"], middle, groups=groups)
         metrics["calibration.mae"] = float(size.mean())
         metrics["calibration.share_right"] = float(rows["right"].mean())
         right = {"tolerance": tolerance, "share": metrics["calibration.share_right"], "mae": metrics["calibration.mae"]}
@@ -95,18 +108,20 @@ class CalibrationAnalysis:
         found = uncertainties(rows)
         used = choose(found, self.uncertainty)
         parts = [
-            worth.intervals(rows, settings, rng),
-            worth.confidences(rows, settings, rng),
-            worth.estimated_accuracy(rows, settings),
+            promises.intervals(rows, settings, rng),
+            promises.confidences(rows, settings, rng),
+            promises.estimated_accuracy(rows, settings),
         ]
+        verdict, standing = Finding("calibration.verdict_none", {}), _REFUTED
         if used is None:
-            parts.append(worth.nothing(Finding("calibration.no_uncertainty", {})))
+            parts.append(worth_parts.nothing(Finding("calibration.no_uncertainty", {})))
         else:
-            parts.append(worth.nothing(Finding("calibration.measure", {"measure": used, "measures": list(found)})))
-            if size.round(9).nunique() > 1:
-                parts.append(worth.errors_found(rows, found, used, settings, rng))
+            measures = {"measure": used, "measures": list(found)}
+            parts.append(worth_parts.nothing(Finding("calibration.measure", measures)))
             parts.append(worth.disagreement(rows, found[used], settings, rng))
-        whole = worth.merged(parts)
+            order, verdict, standing = self._ordered(rows, truth, found, used, settings, judged.rubric, rng)
+            parts.append(order)
+        whole = worth_parts.merged(parts)
         metrics |= whole.metrics
         headline = "calibration.review_gain"
         return [
@@ -116,11 +131,41 @@ class CalibrationAnalysis:
                 whole.tables,
                 findings + whole.findings,
                 whole.figures,
-                _verdict(metrics, used, len(rows), constant_error=size.round(9).nunique() == 1),
+                verdict,
+                standing,
                 headline=headline if headline in metrics else None,
                 items=_items(rows, found[used] if used is not None else None, self.nominal),
             )
         ]
+
+    def _ordered(
+        self,
+        rows: pd.DataFrame,
+        truth: Truth,
+        found: dict[Measure, pd.Series],
+        used: Measure,
+        settings: worth_parts.Settings,
+        rubric: Rubric,
+        rng: np.random.Generator,
+    ) -> tuple[worth_parts.Part, Finding, Standing]:
+        """How the measures order the errors, and the verdict on the one that is used."""
+        n = len(rows)
+        if rows["error_size"].round(9).nunique() == 1:
+            return worth_parts.nothing(), Finding("calibration.verdict_no_error", {"n": n}), "undecided"
+        further = beyond.measured(rows, found, settings)
+        part = worth.errors_found(rows, found, used, further, settings, rng)
+        if found[used].round(9).nunique() == 1:
+            return part, Finding("calibration.verdict_constant", {}), "refuted"
+        own = further.get(used)
+        failed = truth.rows[truth.rows["error"].notna()]
+        level = self.level if own is None else own.level
+        worst = beyond.if_failed(failed, rows, found[used], settings, rubric, level, rng)
+        if worst is not None:
+            said = {"n": worst.n, "gain": worst.gain.estimate, "interval": (worst.gain.low, worst.gain.high)}
+            finding = Finding("calibration.if_failed", said)
+            bound = plots.interval("calibration.worst_gain", *worth_parts.ends(worst.gain))
+            part = worth_parts.merged([part, worth_parts.Part(bound, [finding], {}, [])])
+        return part, *beyond.verdict(part.metrics, own, worst, n, used)
 
 
 def _half_step(rubric: Rubric) -> float:
@@ -148,18 +193,3 @@ def _items(rows: pd.DataFrame, doubt: pd.Series | None, nominal: float) -> pd.Da
         width=(rows["high"] - rows["low"]).where(given),
         interval_score=score.where(given),
     )[ITEMS].reset_index(drop=True)
-
-
-def _verdict(metrics: dict[str, float], used: Measure | None, n: int, constant_error: bool) -> Finding:
-    """docs/verdicts.md, "Worth of the uncertainty"."""
-    if used is None:
-        return Finding("calibration.verdict_none", {})
-    if constant_error:
-        return Finding("calibration.verdict_no_error", {"n": n})
-    gain = metrics.get("calibration.review_gain")
-    if gain is None:
-        return Finding("calibration.verdict_constant", {})
-    low, high = metrics["calibration.review_gain_low"], metrics["calibration.review_gain_high"]
-    word = "worth" if low > 0 else "misleads" if high < 0 else "unclear"
-    values = {"gain": gain, "interval": (low, high), "n": n, "measure": used}
-    return Finding(f"calibration.verdict_{word}", values)

@@ -1,9 +1,9 @@
-"""Two conditions of the same pairs: difference, interval, test, effect size, direction."""
+"""Two conditions of the same pairs: difference against the margin, test, effect size, direction; groups are units."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,118 +11,182 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
+from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.stats import paired, ranking, resampling
+from undogmatic.stats.claims import Claim, claim
 
 # The Hodges-Lehmann estimate averages all pairs of differences; beyond this its bootstrap takes minutes.
 MOST_PAIRS_HODGES_LEHMANN = 300
 
 
 class Settings(NamedTuple):
-    """How to compare. `sign` is +1 if the first condition is expected to score higher, else -1."""
+    """How to compare. `sign` is +1 if the first condition is expected to score higher, else -1.
+
+    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a verdict is reached.
+    """
 
     sign: int
+    margin: Margin
     level: float
+    alpha: float
+    power: float
     resamples: int
     zero_method: paired.ZeroMethod
 
 
 class Comparison(NamedTuple):
-    """Condition `a` minus condition `b` over the pairs that have both, shape (n_pairs,).
+    """Condition `a` minus condition `b` over the pairs that have both.
 
-    `mean` is None for a single pair, `rank_biserial` where no pair differs; `auc` is how often a text of `a` lies on
-    the expected side of a text of `b`, pairing ignored.
+    `differences` has shape (n_pairs,), `groups` the group of each. `claim` holds the mean difference *in the expected
+    direction* (sign times a minus b) against the margin; None for fewer than two groups. `test` is over the means of
+    groups, `rank_biserial` None where no pair differs; `auc` is how often a text of `a` lies on the expected side of a
+    text of `b`, pairing ignored.
     """
 
     a: str
     b: str
     differences: NDArray[np.float64]
-    mean: paired.BootstrapInterval | None
+    groups: NDArray[Any]
+    claim: Claim | None
     rank_biserial: float | None
     share: paired.ShareInDirection
     test: paired.WilcoxonResult
     auc: ranking.Auc
 
+    @property
+    def n_groups(self) -> int:
+        """Independent units."""
+        return len(set(self.groups))
 
-def compare(pairs: Pairs, a: str, b: str, settings: Settings, rng: np.random.Generator) -> Comparison | None:
+
+def compare(pairs: Pairs, a: str, b: str, settings: Settings) -> Comparison | None:
     """Compare two conditions, or None if no pair has both scores."""
     ids = pairs.complete(a, b)
     if not len(ids):
         return None
-    sign, level, resamples, zero_method = settings
+    sign, margin = settings.sign, settings.margin
     first, second = pairs.scores(a, ids), pairs.scores(b, ids)
-    d = first - second
-    direction: Literal["positive", "negative"] = "positive" if sign > 0 else "negative"
+    d, groups = first - second, pairs.groups(a, ids)
+    held = None
+    if len(set(groups)) > 1:
+        bounds = (-margin.span, margin.span)
+        held = claim(sign * d, margin.value, alpha=settings.alpha, power=settings.power, groups=groups, bounds=bounds)
     return Comparison(
         a,
         b,
         d,
-        paired.bootstrap_interval(d, resampling.MEAN, rng, level, resamples) if d.size > 1 else None,
+        groups,
+        held,
         paired.rank_biserial(d) if np.any(d != 0) else None,
-        paired.share_in_direction(d, direction, level),
-        paired.wilcoxon(d, zero_method),
-        ranking.auc(sign * first, sign * second, level),
+        paired.share_in_direction(sign * d, "positive", settings.level, groups=groups),
+        paired.wilcoxon(of_groups(d, groups), settings.zero_method),
+        ranking.auc(sign * first, sign * second, settings.level, groups_a=groups, groups_b=groups),
     )
+
+
+def of_groups(values: NDArray[np.float64], groups: NDArray[Any]) -> NDArray[np.float64]:
+    """Mean per group, in order of appearance."""
+    return pd.Series(values).groupby(groups, sort=False).mean().to_numpy(dtype=np.float64)
+
+
+def outward(interval: tuple[float, float], sign: int) -> tuple[float, float]:
+    """An interval in the expected direction, as one of first minus second."""
+    return interval if sign > 0 else (-interval[1], -interval[0])
 
 
 def describe(found: Comparison, settings: Settings, rng: np.random.Generator) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of the primary comparison."""
-    d, test, share, area = found.differences, found.test, found.share, found.auc
-    metrics: dict[str, float] = {"ab.p": test.p_value, "ab.zero_differences": test.n_zero}
-    metrics |= plots.interval("ab.share_expected", share.share, share.low, share.high)
-    metrics |= plots.interval("ab.auc", area.auc, area.low, area.high)
+    d, test, share, sign = found.differences, found.test, found.share, settings.sign
+    metrics: dict[str, float] = {}
     findings = []
-    if found.mean is not None:
-        middle = paired.bootstrap_interval(d, resampling.MEDIAN, rng, settings.level, settings.resamples)
-        metrics |= plots.interval("ab.mean_difference", found.mean.estimate, found.mean.low, found.mean.high)
-        metrics |= plots.interval("ab.median_difference", middle.estimate, middle.low, middle.high)
+    if found.claim is not None:
+        low, high = outward((found.claim.low, found.claim.high), sign)
+        middle = paired.bootstrap_interval(
+            d, resampling.MEDIAN, rng, settings.level, settings.resamples, groups=found.groups
+        )
+        metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate, low, high)
         values: dict[str, Any] = {
-            "mean": found.mean.estimate,
-            "mean_interval": (found.mean.low, found.mean.high),
+            "mean": sign * found.claim.estimate,
+            "mean_interval": (low, high),
+            "mean_level": 1 - settings.alpha,
             "median": middle.estimate,
             "median_interval": (middle.low, middle.high),
             "level": settings.level,
         }
         findings.append(Finding("ab.difference", values))
-        if d.size <= MOST_PAIRS_HODGES_LEHMANN:
-            typical = paired.bootstrap_interval(d, paired.hodges_lehmann, rng, settings.level, settings.resamples)
-            metrics |= plots.interval("ab.hodges_lehmann", typical.estimate, typical.low, typical.high)
-            findings.append(
-                Finding("ab.hodges_lehmann", {"estimate": typical.estimate, "interval": (typical.low, typical.high)})
-            )
-        else:
-            findings.append(Finding("ab.no_hodges_lehmann", {"n": d.size, "most": MOST_PAIRS_HODGES_LEHMANN}))
-    values = {"statistic": test.statistic, "p": test.p_value, "n": test.n_pairs}
+    metrics |= plots.interval("ab.share_expected", share.share, share.low, share.high)
+    values = {"hits": share.n_in_direction, "n": share.n_pairs, "share": share.share, "ties": share.n_ties}
+    findings.append(Finding("ab.share", values | {"interval": (share.low, share.high), "level": settings.level}))
+    metrics |= {"ab.p": test.p_value, "ab.zero_differences": share.n_ties}
+    values = {"statistic": test.statistic, "p": test.p_value, "n": share.n_pairs, "groups": test.n_pairs}
     findings.append(Finding(f"ab.test_{test.method}", values))
     findings.append(Finding(f"ab.zeros_{test.zero_method}", {"zeros": test.n_zero, "n": test.n_pairs}))
     if found.rank_biserial is not None:
         metrics["ab.rank_biserial"] = found.rank_biserial
         findings.append(Finding("ab.effect", {"rank_biserial": found.rank_biserial}))
-    values = {"hits": share.n_in_direction, "n": share.n_pairs, "share": share.share, "ties": share.n_ties}
-    findings.append(Finding("ab.share", values | {"interval": (share.low, share.high)}))
-    findings.append(Finding("ab.auc", {"auc": area.auc, "interval": (area.low, area.high)}))
     return metrics, findings
 
 
-def table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """One row per comparison, with the p-values as they are and after Holm's correction over these rows."""
-    adjusted = paired.holm([c.test.p_value for c in comparisons])
-    rows = [
-        {
-            "a": one.a,
-            "b": one.b,
-            "n": one.test.n_pairs,
-            "n_zero": one.test.n_zero,
-            "mean_difference": float(one.differences.mean()),
-            "low": None if one.mean is None else one.mean.low,
-            "high": None if one.mean is None else one.mean.high,
-            "median_difference": float(np.median(one.differences)),
-            "rank_biserial": one.rank_biserial,
-            "share_expected": one.share.share,
-            "auc": one.auc.auc,
-            "p": one.test.p_value,
-            "p_holm": float(p_holm),
-        }
-        for one, p_holm in zip(comparisons, adjusted, strict=True)
-    ]
+def describe_hybrid(
+    over: Comparison | None, under: Comparison | None, hybrid: str, settings: Settings
+) -> tuple[dict[str, float], list[Finding]]:
+    """The hybrid between the two: treatment minus hybrid, and hybrid minus baseline."""
+    if over is None or under is None or over.claim is None or under.claim is None:
+        return {}, [Finding("ab.no_hybrid", {"hybrid": hybrid})]
+    metrics: dict[str, float] = {}
+    values: dict[str, Any] = {"treatment": over.a, "hybrid": hybrid, "baseline": under.b, "level": 1 - settings.alpha}
+    for name, metric, one in (
+        ("over", "treatment_vs_hybrid", over.claim),
+        ("under", "hybrid_vs_baseline", under.claim),
+    ):
+        ends = outward((one.low, one.high), settings.sign)
+        metrics |= plots.interval(f"ab.{metric}", settings.sign * one.estimate, *ends)
+        values |= {name: settings.sign * one.estimate, f"{name}_interval": ends, f"{name}_groups": one.n_units}
+    return metrics, [Finding("ab.hybrid", values)]
+
+
+def table(comparisons: Sequence[Comparison], sign: int) -> pd.DataFrame:
+    """One row per comparison."""
+    rows = []
+    for one in comparisons:
+        ends = (None, None) if one.claim is None else outward((one.claim.low, one.claim.high), sign)
+        rows.append(
+            {
+                "a": one.a,
+                "b": one.b,
+                "n": one.differences.size,
+                "n_groups": one.n_groups,
+                "n_zero": one.share.n_ties,
+                "mean_difference": float(one.differences.mean()),
+                "low": ends[0],
+                "high": ends[1],
+                "median_difference": float(np.median(one.differences)),
+                "rank_biserial": one.rank_biserial,
+                "share_expected": one.share.share,
+                "auc": one.auc.auc,
+                "p": one.test.p_value,
+            }
+        )
     return pd.DataFrame(rows)
+
+
+def describe_further(
+    found: Comparison, settings: Settings, rng: np.random.Generator
+) -> tuple[dict[str, float], list[Finding]]:
+    """Metrics and sentences that decide nothing: the typical difference, and the conditions without their pairs."""
+    area, d = found.auc, found.differences
+    metrics = plots.interval("ab.auc", area.auc, area.low, area.high)
+    values: dict[str, Any] = {"auc": area.auc, "interval": (area.low, area.high), "level": settings.level}
+    findings = [Finding("ab.auc", values | {"treatment": found.a, "baseline": found.b})]
+    if found.claim is None:
+        return metrics, findings
+    if d.size > MOST_PAIRS_HODGES_LEHMANN:
+        values = {"n": d.size, "most": MOST_PAIRS_HODGES_LEHMANN}
+        return metrics, [*findings, Finding("ab.no_hodges_lehmann", values)]
+    typical = paired.bootstrap_interval(
+        d, paired.hodges_lehmann, rng, settings.level, settings.resamples, groups=found.groups
+    )
+    metrics |= plots.interval("ab.hodges_lehmann", typical.estimate, typical.low, typical.high)
+    values = {"estimate": typical.estimate, "interval": (typical.low, typical.high), "level": settings.level}
+    return metrics, [*findings, Finding("ab.hodges_lehmann", values)]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_groups, check_level
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_groups, check_level
 from undogmatic.analyses.truth import drawn, read_truth, units
 from undogmatic.config import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import conformal
+from undogmatic.stats.promise import Promise
 
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
 
@@ -44,6 +45,7 @@ class ConformalAnalysis:
         reference, condition_labels: Where the right scores come from; see analysis=calibration.
         seed: Another number is another split.
         level: Confidence level of the intervals of the measured coverage.
+        coverage_margin: How far below `nominal` the coverage may lie and still keep the promise, in (0, 1).
     """
 
     name: ClassVar[str] = "conformal"
@@ -55,9 +57,11 @@ class ConformalAnalysis:
     condition_labels: dict[str, float] | None = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     level: float = 0.95
+    coverage_margin: float = 0.05
 
     def __post_init__(self) -> None:
-        check_level(self.name, nominal=self.nominal, fit_share=self.fit_share, level=self.level)
+        shares = {"nominal": self.nominal, "fit_share": self.fit_share, "coverage_margin": self.coverage_margin}
+        check_level(self.name, 100, level=self.level, **shares)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many groups."""
@@ -97,6 +101,7 @@ class ConformalAnalysis:
             findings += said
             table += found
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
+        verdict, standing = self._verdict(overall, len(rows), needed)
         for name, row in overall.items():
             metrics |= plots.interval(f"conformal.coverage.{name}", row["coverage"], row["low"], row["high"])
             metrics[f"conformal.width.{name}"] = row["mean_width"]
@@ -104,10 +109,11 @@ class ConformalAnalysis:
             AnalysisResult(
                 self.name,
                 metrics,
-                {"coverage": pd.DataFrame(table, columns=COLUMNS)} if table else {},
+                {"coverage": pd.DataFrame(table)[COLUMNS]} if table else {},
                 findings,
                 self._figure(table),
-                self._verdict(overall, len(rows), needed),
+                verdict,
+                standing,
             )
         ]
 
@@ -155,7 +161,9 @@ class ConformalAnalysis:
             levels=judged.rubric.levels if self.ordinal else None,
         )
         slices = self._names(check) if self.by is not None and check[self._group(check)].notna().all() else None
-        covered = conformal.coverage(fitted, given, check["truth"], units(check), slices)
+        covered = conformal.coverage(
+            fitted, given, check["truth"], units(check), slices, self.coverage_margin, self.level
+        )
         # The first slice is all of them, whatever its name.
         named = ["all", *(found.group for found in covered[1:])]
         alone = None if method.grouped else next(iter(fitted.reach.values()))
@@ -175,20 +183,21 @@ class ConformalAnalysis:
         data |= {end: [row[end] for row in shown] for end in ("low", "high")}
         return [FigureData("coverage", "forest", data | {"reference": self.nominal, "x_label": "coverage"})]
 
-    def _verdict(self, overall: Mapping[str, Mapping[str, Any]], n: int, needed: int) -> Finding:
+    def _verdict(self, overall: Mapping[str, Mapping[str, Any]], n: int, needed: int) -> tuple[Finding, Standing]:
         """docs/verdicts.md, "Conformal intervals"."""
         if "split" not in overall:
-            return Finding("conformal.verdict_refused", {"n": n, "needed": needed})
+            return Finding("conformal.verdict_refused", {"n": n, "needed": needed}), "undecided"
         row = overall["split"]
-        values = {
-            "coverage": row["coverage"],
-            "interval": (row["low"], row["high"]),
-            "nominal": self.nominal,
-            "width": row["mean_width"],
-            "n": row["n"],
-        }
-        broken = row["band_low"] is not None and row["coverage"] < row["band_low"]
-        return Finding("conformal.verdict_broken" if broken else "conformal.verdict_holds", values)
+        promise: Promise = row["promise"]
+        values = {"coverage": row["coverage"], "nominal": self.nominal, "width": row["mean_width"], "n": row["n"]}
+        ends = (row["low"], row["high"])
+        if row["band_low"] is not None and row["coverage"] < row["band_low"]:
+            return Finding("conformal.verdict_broken", values | {"interval": ends}), "refuted"
+        values["margin"] = self.coverage_margin
+        if promise.outcome == "within":
+            return Finding("conformal.verdict_holds", values | {"interval": promise.inner}), "supported"
+        further = {"interval": ends, "needed": promise.n_needed or row["n"] + 1}
+        return Finding("conformal.verdict_open", values | further), "undecided"
 
 
 def _values(rows: pd.DataFrame, method: Method) -> NDArray[np.float64]:
@@ -200,4 +209,4 @@ def _row(method: str, group: str, found: conformal.Coverage, reach: float | None
     inside = found.inside
     cells = (method, group, found.n_fit, inside.n, inside.share, inside.low, inside.high)
     rest = (found.band_low, found.band_high, found.mean_width, reach)
-    return dict(zip(COLUMNS, cells + rest, strict=True))
+    return dict(zip(COLUMNS, cells + rest, strict=True)) | {"promise": found.promise}

@@ -9,24 +9,28 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
+from undogmatic.analyses import plots, rivals
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
     Finding,
     Judged,
+    Standing,
     Unsuited,
     check_groups,
     check_level,
     failed_finding,
     metric_name,
 )
+from undogmatic.analyses.classes import Class, class_of, explained, family_level, surface, told
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
-from undogmatic.stats import paired, ranking
-from undogmatic.stats.proportion import Proportion, proportion
+from undogmatic.stats import limits, paired
+from undogmatic.stats.limits import Held, Limits
 
 Band = tuple[float | None, float | None]
+CHANCE = 0.5
+"""The AUC of a judge that does not tell two classes apart."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,18 @@ class ControlsAnalysis:
     Args:
         bands: Per condition the lowest and highest score that is right, ends included; None is the end of the scale.
         worst: The condition with most of the fault that the rubric measures.
-        level: Confidence level of every interval.
+        share: The part of every class that must be shown to land in its band.
+        level: Confidence level of the intervals of all classes together; each has a higher one (Bonferroni).
     """
 
     name: ClassVar[str] = "controls"
     bands: dict[str, Band]
     worst: str
+    share: float = 0.5
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
+        check_level(self.name, level=self.level, share=self.share)
         if self.worst not in self.bands:
             raise ConfigError(f"`analysis.worst` is {self.worst!r}; `analysis.bands` has: {', '.join(self.bands)}.")
         for condition, (low, high) in self.bands.items():
@@ -76,40 +82,46 @@ class ControlsAnalysis:
         conditions = self._present(judged)
         counts = judged.counts(conditions)
         scores = {c: judged.scores(c) for c in conditions}
-        judged_conditions = [c for c in conditions if scores[c].size]
+        classes = {c: class_of(judged, c) for c in conditions if scores[c].size}
+        level = family_level(self.level, len(classes))
         metrics: dict[str, float] = {
             "controls.judged": int(counts["judged"].sum()),
             "controls.failed": int(counts["failed"].sum()),
         }
         findings = failed_finding(counts)
-        absent = [c for c in self.bands if c not in judged_conditions]
+        absent = [c for c in self.bands if c not in classes]
         if absent:
             findings.append(Finding("controls.absent", {"conditions": absent}))
 
         inside, shares, rows = [], {}, []
-        for row in counts.itertuples():
+        for row in counts[counts["judged"] > 0].itertuples():
             condition = str(row.condition)
-            if not scores[condition].size:
-                continue
             low, high = self._band(judged, condition)
-            flags = (scores[condition] >= low) & (scores[condition] <= high)
-            share = shares[condition] = proportion(flags, self.level)
-            inside.append(flags)
-            rows.append(_row(condition, (low, high), share, paired.summary(scores[condition]), int(row.failed)))
-            metrics |= plots.interval(metric_name("controls.in_band", condition), share.share, share.low, share.high)
+            own = judged.sign * classes[condition].scores
+            flags = np.where(np.isnan(own), np.nan, (own >= low) & (own <= high))
+            share = shares[condition] = limits.share(flags, classes[condition].groups, level)
+            inside.append(flags[~np.isnan(flags)])
+            hits = int(inside[-1].sum())
+            rows.append(_row(condition, (low, high), share, hits, paired.summary(scores[condition]), int(row.failed)))
+            metrics |= plots.interval(metric_name("controls.in_band", condition), share.estimate, share.low, share.high)
             metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
-            values = {"condition": condition, "low": low, "high": high, "hits": share.n_true, "n": share.n}
+            values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": scores[condition].size}
             findings.append(
-                Finding("controls.band", values | {"share": share.share, "interval": (share.low, share.high)})
+                Finding("controls.band", values | {"share": share.estimate, "interval": (share.low, share.high)})
             )
         if inside:
             metrics["controls.in_band"] = float(np.concatenate(inside).mean())
 
-        areas = self._separation(judged, {c: scores[c] for c in judged_conditions})
+        areas = self._separation(judged, classes, level)
         for condition, area in areas.items():
-            metrics |= plots.interval(metric_name("controls.auc", condition), area.auc, area.low, area.high)
-            values = {"worst": self.worst, "condition": condition, "auc": area.auc, "interval": (area.low, area.high)}
+            metrics |= plots.interval(metric_name("controls.auc", condition), area.estimate, area.low, area.high)
+            interval = (area.low, area.high)
+            values = {"worst": self.worst, "condition": condition, "auc": area.estimate, "interval": interval}
             findings.append(Finding("controls.auc", values))
+        if inside:
+            values = {"classes": len(classes), "level": self.level, "each": level}
+            findings.append(Finding("controls.family", values))
+        verdict, standing = self._verdict(judged, shares, areas, absent, rng)
         figures, missing = self._figures(judged, scores, shares)
         columns = [c for c in ("condition", *_COLUMNS) if rows]
         return [
@@ -119,7 +131,8 @@ class ControlsAnalysis:
                 tables={"bands": pd.DataFrame(rows, columns=columns)},
                 findings=findings + missing,
                 figures=figures,
-                verdict=_verdict(shares, areas, absent),
+                verdict=verdict,
+                standing=standing,
                 headline="controls.in_band" if inside else None,
             )
         ]
@@ -133,20 +146,48 @@ class ControlsAnalysis:
         rubric = judged.rubric
         return rubric.minimum if low is None else low, rubric.maximum if high is None else high
 
-    def _separation(self, judged: Judged, scores: Mapping[str, Any]) -> dict[str, ranking.Auc]:
-        if self.worst not in scores:
+    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Limits]:
+        if self.worst not in classes:
             return {}
-        top = judged.sign * scores[self.worst]
-        return {c: ranking.auc(top, judged.sign * s, self.level) for c, s in scores.items() if c != self.worst}
+        worst = classes[self.worst]
+        return {c: told(judged, worst, own, level) for c, own in classes.items() if c != self.worst}
+
+    def _verdict(
+        self,
+        judged: Judged,
+        shares: Mapping[str, Limits],
+        areas: Mapping[str, Limits],
+        absent: list[str],
+        rng: np.random.Generator,
+    ) -> tuple[Finding, Standing]:
+        """docs/verdicts.md, "Controls"."""
+        if not areas:
+            return Finding("controls.verdict_incomplete", {"conditions": absent}), "undecided"
+        apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
+        inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
+        reversed_, outside = _of("below", apart), _of("below", inside)
+        if reversed_:
+            return Finding("controls.verdict_reversed", {"conditions": reversed_}), "refuted"
+        if outside:
+            return Finding("controls.verdict_outside", {"conditions": outside, "share": self.share}), "refuted"
+        undecided = _open(apart, inside, self.share)
+        if undecided is not None:
+            return undecided, "undecided"
+        rival = surface(judged, [self.worst], list(areas), self.level, rng)
+        weakest = min(share.low for share in shares.values())
+        return explained(rival, _EXPLAINED) or (
+            Finding("controls.verdict_hold", {"share": self.share, "weakest": weakest}),
+            "supported",
+        )
 
     def _figures(
-        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Proportion]
+        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Limits]
     ) -> tuple[list[FigureData], list[Finding]]:
         figures, missing = plots.distributions(judged.rubric, scores, kinds=("box",))
         if shares:
             data = {
                 "labels": list(shares),
-                "values": [s.share for s in shares.values()],
+                "values": [s.estimate for s in shares.values()],
                 "low": [s.low for s in shares.values()],
                 "high": [s.high for s in shares.values()],
                 "y_label": "share",
@@ -171,22 +212,39 @@ _COLUMNS = (
 
 
 def _row(
-    condition: str, band: tuple[float, float], share: Proportion, scores: paired.Summary, failed: int
+    condition: str, band: tuple[float, float], share: Limits, hits: int, scores: paired.Summary, failed: int
 ) -> dict[str, Any]:
-    values = (*band, share.n, share.n_true, share.share, share.low, share.high)
+    values = (*band, scores.n, hits, share.estimate, share.low, share.high)
     return {"condition": condition} | dict(
         zip(_COLUMNS, (*values, scores.mean, scores.median, scores.iqr, failed), strict=True)
     )
 
 
-def _verdict(shares: Mapping[str, Proportion], areas: Mapping[str, ranking.Auc], absent: list[str]) -> Finding:
-    """docs/verdicts.md, "Controls"."""
-    if not areas:
-        return Finding("controls.verdict_incomplete", {"conditions": absent})
-    unsure = [c for c, area in areas.items() if area.low <= 0.5]
-    if unsure:
-        return Finding("controls.verdict_not_separated", {"conditions": unsure})
-    outside = [c for c, share in shares.items() if share.low <= 0.5]
-    if outside:
-        return Finding("controls.verdict_separated", {"conditions": outside})
-    return Finding("controls.verdict_in_band", {"share": min(s.share for s in shares.values())})
+_EXPLAINED: dict[rivals.Outcome, str] = {
+    "surface_explains": "controls.verdict_surface_explains",
+    "surface_as_good": "controls.verdict_surface_as_good",
+    "open": "controls.verdict_surface_open",
+    "no_texts": "controls.verdict_no_texts",
+}
+
+
+def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
+    return [condition for condition, one in held.items() if one.outcome == outcome]
+
+
+def _open(apart: Mapping[str, Held], inside: Mapping[str, Held], share: float) -> Finding | None:
+    """What the texts of some class leave open, or None."""
+    undecided = [one for held in (apart, inside) for one in held.values() if one.outcome == "open"]
+    values: dict[str, Any] = {"apart": _of("open", apart), "inside": _of("open", inside)}
+    if undecided:
+        known = [one.n_needed for one in undecided if one.n_needed is not None]
+        if len(known) < len(undecided):
+            return Finding("controls.verdict_open_endless", _named(values) | {"share": share})
+        return Finding("controls.verdict_open", _named(values) | {"share": share, "needed": max(known)})
+    missing = list(dict.fromkeys([*_of("missing", apart), *_of("missing", inside)]))
+    return Finding("controls.verdict_missing", {"conditions": missing}) if missing else None
+
+
+def _named(values: dict[str, list[str]]) -> dict[str, Any]:
+    """Empty lists are a word."""
+    return {key: conditions or ["no_class"] for key, conditions in values.items()}

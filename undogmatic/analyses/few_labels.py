@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Unsuited, check_level
-from undogmatic.analyses.pairs import refuse_twice
+from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.stats import few_labels
+from undogmatic.records import Rubric
+from undogmatic.stats import few_labels, sequential
+from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, Calibration
 
 FEWEST_LABELS = 10
 """Fewest labels for an estimate: with less, its own spread is guesswork."""
@@ -22,26 +24,35 @@ FEWEST_LABELS = 10
 INCLUSION = "metadata.inclusion_probability"
 """The probability with which a text was chosen for labelling, where labels were not drawn evenly (a review queue)."""
 
-COLUMNS = ["of", "n_items", "n_labels", "estimate", "low", "high", "labels_only", "labels_only_low", "labels_only_high"]
+MAPS: tuple[Calibration, ...] = get_args(Calibration)
+
+COLUMNS = (
+    "of calibration n_items n_labels estimate low high degrees labels_only labels_only_low labels_only_high"
+).split()
 
 
 @dataclass(frozen=True)
 class FewLabelsAnalysis:
     """Prediction-powered estimates over the first repeat.
 
-    Labels are taken as an even random sample of the judged texts, unless `metadata.inclusion_probability` says with
-    which probability each was drawn. An estimate that uses labels chosen otherwise is wrong, and no test can show it.
+    The unit is the group: texts of one pair (or precedent, or source) count together, and degrees of freedom are those
+    of the labelled groups. Labels are taken as an even random sample of the judged texts, unless
+    `metadata.inclusion_probability` says with which probability each was drawn. An estimate that uses labels chosen
+    otherwise is wrong, and no test can show it.
 
     Args:
-        treatment, baseline: Conditions whose difference within pairs is estimated, where there are such pairs.
+        treatment, baseline: Conditions whose difference within pairs is estimated, where there are such pairs; of
+            several names the first that stand together in the dataset (`pairs.contrast`).
+        calibration: The map of scores to labels by which verdict and metrics go; the table has all three.
         target_width: Wanted width (high minus low) of the interval of the mean, in score units; None is a tenth of the
             scale.
         level: Confidence level of the intervals.
     """
 
     name: ClassVar[str] = "few_labels"
-    treatment: str
-    baseline: str
+    treatment: Names
+    baseline: Names
+    calibration: Calibration = "none"
     target_width: float | None = None
     level: float = 0.95
 
@@ -67,7 +78,7 @@ class FewLabelsAnalysis:
                     "a number above 0 and at most 1, or none of them any."
                 )
         first = judged.frame[judged.frame["repeat"] == 0]
-        refuse_twice(first[first["condition"].isin([self.treatment, self.baseline])])
+        refuse_twice(first[first["condition"].isin([*listed(self.treatment), *listed(self.baseline)])])
         if len(labelled["item_id"].unique()) < FEWEST_LABELS:
             raise Unsuited(
                 f"analysis={self.name} needs at least {FEWEST_LABELS} labelled texts; the dataset has {len(labelled)}."
@@ -82,23 +93,43 @@ class FewLabelsAnalysis:
         if len(labelled) < FEWEST_LABELS:
             verdict = Finding("few_labels.verdict_too_few", {"n": len(labelled), "needed": FEWEST_LABELS})
             return [AnalysisResult(self.name, metrics, verdict=verdict)]
-        scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
         inclusion = _inclusion(rows, labelled)
-        mean = few_labels.estimate_mean(scores, labelled, labels, inclusion=inclusion, level=self.level)
+        effective = few_labels.effective_labels(inclusion, rows["group"].to_numpy()[labelled])
+        if effective < FEWEST_EFFECTIVE:
+            few: dict[str, Any] = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
+            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", few))]
+        scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
+        of_all = {
+            calibration: few_labels.estimate_mean(
+                scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
+                level=self.level,
+            )
+            for calibration in MAPS
+        }  # fmt: skip
+        mean = of_all[self.calibration]
         metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
         metrics["few_labels.judge_mean"] = mean.judge_mean
-        table = [_row("all", len(rows), len(labelled), mean)]
+        table = [_row("all", found) for found in of_all.values()]
         findings = [Finding("few_labels.weighted" if inclusion is not None else "few_labels.even", {})]
-        pairs = self._pairs(rows)
-        if pairs is not None:
-            found, n_pairs, n_labels = pairs
+        others = [found for name, found in of_all.items() if name != self.calibration]
+        findings.append(_maps(mean, others))
+        sides = contrast(self.treatment, self.baseline, rows)
+        differences = self._pairs(rows, *sides)
+        if differences:
+            found = differences[self.calibration]
             metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
-            table.append(_row("difference", n_pairs, n_labels, found))
-            values: dict[str, Any] = {"treatment": self.treatment, "baseline": self.baseline, "n": n_pairs}
-            values |= {"labels": n_labels, "estimate": found.estimate, "interval": (found.low, found.high)}
+            table += [_row("difference", each) for each in differences.values()]
+            values: dict[str, Any] = {
+                "treatment": sides[0],
+                "baseline": sides[1],
+                "n": found.n_items,
+                "labels": found.n_labels,
+            }
+            values |= {"estimate": found.estimate, "interval": (found.low, found.high), "level": self.level}
             findings.append(Finding("few_labels.difference", values))
         if inclusion is None:
             findings += self._budget(judged, scores, labelled, labels, metrics)
+            findings += _whenever(rows, labelled, labels, judged.rubric, self.level)
         verdict = Finding(
             "few_labels.verdict_estimate",
             {
@@ -106,16 +137,18 @@ class FewLabelsAnalysis:
                 "labels": len(labelled),
                 "estimate": mean.estimate,
                 "interval": (mean.low, mean.high),
+                "level": self.level,
                 "judge": mean.judge_mean,
                 "only": mean.labels_only,
                 "only_interval": (mean.labels_only_low, mean.labels_only_high),
             },
         )
+        shown = [(name if name != "none" else "corrected", each) for name, each in of_all.items()]
         data = {
-            "labels": ["corrected", "only_labels"],
-            "estimate": [mean.estimate, mean.labels_only],
-            "low": [mean.low, mean.labels_only_low],
-            "high": [mean.high, mean.labels_only_high],
+            "labels": [*(name for name, _ in shown), "only_labels"],
+            "estimate": [*(each.estimate for _, each in shown), mean.labels_only],
+            "low": [*(each.low for _, each in shown), mean.labels_only_low],
+            "high": [*(each.high for _, each in shown), mean.labels_only_high],
             "reference": mean.judge_mean,
             "x_label": "label",
         }
@@ -123,22 +156,29 @@ class FewLabelsAnalysis:
         tables = {"estimates": pd.DataFrame(table, columns=COLUMNS)}
         return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict)]
 
-    def _pairs(self, rows: pd.DataFrame) -> tuple[few_labels.FewLabelsEstimate, int, int] | None:
-        """The difference within pairs; None without pairs, or with too few labelled on both sides."""
-        sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (self.treatment, self.baseline)]
+    def _pairs(
+        self, rows: pd.DataFrame, treatment: str, baseline: str
+    ) -> dict[Calibration, few_labels.FewLabelsEstimate]:
+        """The difference within pairs by each map; none without pairs, or with too few labelled on both sides."""
+        sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline)]
         both = sides[0].merge(sides[1], on="pair_id", suffixes=("_a", "_b"))
         known = np.flatnonzero(both["label_a"].notna() & both["label_b"].notna())
         if len(known) < FEWEST_LABELS:
-            return None
+            return {}
         joint = None
         if f"{INCLUSION}_a" in both:
             # A pair is labelled as one: its two texts carry the same probability.
             joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known]
-        found = few_labels.estimate_difference(
-            both["score_a"], both["score_b"], known, both["label_a"].to_numpy()[known],
-            both["label_b"].to_numpy()[known], inclusion=joint, level=self.level,
-        )  # fmt: skip
-        return found, len(both), len(known)
+        if few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]) < FEWEST_EFFECTIVE:
+            return {}
+        return {
+            calibration: few_labels.estimate_difference(
+                both["score_a"], both["score_b"], known, both["label_a"].to_numpy()[known],
+                both["label_b"].to_numpy()[known], inclusion=joint, calibration=calibration, groups=both["group_a"],
+                level=self.level,
+            )
+            for calibration in MAPS
+        }  # fmt: skip
 
     def _budget(
         self,
@@ -166,6 +206,35 @@ def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.flo
     return rows[INCLUSION].to_numpy(dtype=np.float64)[labelled]
 
 
-def _row(of: str, n_items: int, n_labels: int, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
-    cells = (of, n_items, n_labels, found.estimate, found.low, found.high)
+def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
+    cells = (of, found.calibration, found.n_items, found.n_labels, found.estimate, found.low, found.high, found.degrees)
     return dict(zip(COLUMNS, (*cells, found.labels_only, found.labels_only_low, found.labels_only_high), strict=True))
+
+
+def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
+    """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
+    values: dict[str, Any] = {"used": mean.calibration}
+    for place, other in zip(("first", "second"), others, strict=True):
+        values |= {place: other.calibration, f"{place}_estimate": other.estimate}
+        values[f"{place}_interval"] = (other.low, other.high)
+    return Finding("few_labels.maps", values)
+
+
+def _whenever(
+    rows: pd.DataFrame, labelled: NDArray[np.intp], labels: NDArray[np.float64], rubric: Rubric, level: float
+) -> list[Finding]:
+    """The interval that holds at every look while labels come in, in the order of the dataset; of these texts alone.
+
+    Where every labelled group is labelled whole, groups were drawn and are the looks; else texts were.
+    """
+    groups = rows["group"]
+    of_labels = groups.to_numpy()[labelled]
+    whole = groups[groups.isin(of_labels)].size == len(labelled)
+    names = groups.to_numpy() if whole else np.arange(len(rows))
+    found = sequential.mean_so_far_of_groups(
+        labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level
+    )
+    if found is None or found.n == found.n_total:
+        return []
+    values = {"n": found.n, "total": found.n_total, "interval": (found.low, found.high), "level": level}
+    return [Finding("few_labels.whenever", values | {"mean": found.estimate})]

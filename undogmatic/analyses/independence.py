@@ -64,7 +64,12 @@ def _designed(item: Item) -> list[Mark]:
     marks: list[Mark] = [("parent", item.id)]
     marks += [("pair", item.pair)] if item.pair is not None else []
     marks += [("parent", item.parent)] if item.parent is not None else []
-    return marks + [(key, str(item.metadata[key])) for key in TOGETHER if item.metadata.get(key) is not None]
+    return marks + [(key, str(value)) for key in TOGETHER for value in _listed(item.metadata.get(key))]
+
+
+def _listed(given: object) -> list[object]:
+    """A value, or each of several: a text may be about two precedents."""
+    return [value for value in (given if isinstance(given, list) else [given]) if value is not None]
 
 
 def _copied(items: Sequence[Item]) -> list[list[Mark]]:

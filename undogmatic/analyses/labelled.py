@@ -1,4 +1,4 @@
-"""Against gold labels: does the score follow them, in order and in size, and what did calibration change?"""
+"""Against human labels: does the score follow them, in order and in size, and what did calibration change?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import plots
+from undogmatic.analyses import following, plots, rivals
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
@@ -19,18 +19,17 @@ from undogmatic.analyses.base import (
     check_level,
     failed_finding,
 )
-from undogmatic.analyses.truth import check_order, check_scale
-from undogmatic.stats import agreement, ranking
-from undogmatic.stats.proportion import proportion
-
-FEWEST_TEXTS = 10
-"""Fewest labelled texts for a verdict and for bootstrap intervals."""
+from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
+from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.truth import check_order, check_scale, units
+from undogmatic.errors import ConfigError
+from undogmatic.stats import agreement, limits, ranking
 
 _TENTHS = 10
 
 
 class Accuracy(NamedTuple):
-    """One set of scores against gold. What does not exist for these data is None; bias is score minus gold."""
+    """One set of scores against the labels. What does not exist for these data is None; bias is score minus label."""
 
     n: int
     spearman: float | None
@@ -42,28 +41,32 @@ class Accuracy(NamedTuple):
     mae_high: float | None
     rmse: float
     bias: float
-    bias_low: float | None
-    bias_high: float | None
 
 
 @dataclass(frozen=True)
 class LabelledAnalysis:
-    """Scores against `label`, first repeat. Texts of one pair are resampled together.
+    """Scores against `label`, first repeat. Texts of one group are resampled together.
 
     Args:
         prefix: Use only the conditions that start so, where there are any: in a mixed dataset, controls and attacks
             have labels too, and analyses of their own. None uses every labelled text.
+        order: The rank correlation that the lower limit must exceed: then the score follows the labels.
+        margin: Largest bias that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval.
         resamples: Bootstrap resamples.
     """
 
     name: ClassVar[str] = "labelled"
     prefix: str | None = None
+    order: float = 0.5
+    margin: float | None = None
     level: float = 0.95
     resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
         check_level(self.name, self.resamples, level=self.level)
+        if not 0 <= self.order < 1:
+            raise ConfigError(f"`analysis.order` is {self.order}; a rank correlation from 0 to below 1 is needed.")
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
@@ -82,19 +85,25 @@ class LabelledAnalysis:
         if others:
             findings.append(Finding("labelled.only", {"prefix": self.prefix, "n": others}))
         metrics: dict[str, float] = {"labelled.judged": len(rows), "labelled.failed": len(first) - len(rows)}
+        margin = margin_of(judged.rubric, self.margin)
+        asked = Settings(self.order, margin, self.level, self.resamples)
+        evidence = following.examine(judged, first, asked, rng)
+        verdict, standing = following.verdict(evidence, asked)
         if rows.empty:
-            verdict = Finding("labelled.verdict_too_few", {"n": 0, "needed": FEWEST_TEXTS})
-            return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict)]
+            return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict, standing=standing)]
 
         accuracy = self._accuracy(rows, "score", rng)
         metrics |= {f"labelled.{k}": v for k, v in accuracy._asdict().items() if v is not None and k != "n"}
         findings += _say(accuracy)
-        gold = rows["label"].to_numpy(dtype=np.float64)
-        constant = float(np.mean(np.abs(gold - np.median(gold))))
+        label = rows["label"].to_numpy(dtype=np.float64)
+        constant = float(np.mean(following.constant_errors(label, units(rows))))
         metrics["labelled.mae_of_constant"] = constant
-        findings.append(Finding("labelled.constant", {"mae": constant, "median": float(np.median(gold))}))
+        findings.append(Finding("labelled.constant", {"mae": constant, "median": float(np.median(label))}))
+        numbers, said = _evidence(evidence, margin)
+        metrics |= numbers
+        findings += said
 
-        tables = {"by_gold": _by_gold(judged, rows)}
+        tables = {"by_label": _by_label(judged, rows)}
         for table, column in (("by_class", "condition"), ("by_register", "metadata.register")):
             if column in rows and rows[column].notna().any():
                 tables[table] = _by(rows, column, table.removeprefix("by_"))
@@ -110,7 +119,8 @@ class LabelledAnalysis:
                 tables=tables | tables_of,
                 findings=[*findings, *said, *missing],
                 figures=[*figures, *drawn],
-                verdict=_verdict(accuracy, constant),
+                verdict=verdict,
+                standing=standing,
                 headline="labelled.spearman" if accuracy.spearman is not None else None,
             )
         ]
@@ -126,47 +136,46 @@ class LabelledAnalysis:
     def _accuracy(self, rows: pd.DataFrame, column: str, rng: np.random.Generator) -> Accuracy:
         from sklearn.metrics import root_mean_squared_error
 
-        score, gold = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
-        groups = rows["pair_id"].where(rows["pair_id"].notna(), rows["item_id"]).tolist()
+        score, label = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+        groups = units(rows)
         n = score.size
-        order = agreement.correlation("spearman", score, gold).estimate if n >= 3 else None
-        linear = agreement.correlation("pearson", score, gold).estimate if n >= 3 else None
-        bias = agreement.bland_altman(score, gold, self.level) if n >= 3 else None
-        enough = len(set(groups)) >= FEWEST_TEXTS
+        order = agreement.correlation("spearman", score, label).estimate if n >= 3 else None
+        linear = agreement.correlation("pearson", score, label).estimate if n >= 3 else None
+        enough = len(set(groups)) >= FEWEST_GROUPS
         ranks = error = None
         if enough:
-            error = ranking.mean_absolute_error(gold, score, rng, self.level, self.resamples, groups=groups)
+            error = ranking.mean_absolute_error(label, score, rng, self.level, self.resamples, groups=groups)
             if order is not None:
-                try:
-                    ranks = ranking.spearman_interval(score, gold, rng, self.level, self.resamples, groups=groups)
-                except ValueError:
-                    # Nearly all scores are equal: too many resamples have no rank correlation for an interval.
-                    ranks = None
+                ranks = limits.order(score, label, rng, groups=groups, level=self.level, n_resamples=self.resamples)
         return Accuracy(
             n=n,
             spearman=order,
             spearman_low=None if ranks is None else ranks.low,
             spearman_high=None if ranks is None else ranks.high,
             pearson=linear,
-            mae=float(np.mean(np.abs(score - gold))),
+            mae=float(np.mean(np.abs(score - label))),
             mae_low=None if error is None else error.low,
             mae_high=None if error is None else error.high,
-            rmse=float(root_mean_squared_error(gold, score)),
-            bias=float(np.mean(score - gold)),
-            bias_low=None if bias is None else bias.bias_low,
-            bias_high=None if bias is None else bias.bias_high,
+            rmse=float(root_mean_squared_error(label, score)),
+            bias=float(np.mean(score - label)),
         )
 
     def _intervals(self, rows: pd.DataFrame) -> tuple[dict[str, float], list[Finding]]:
-        """Do the judge's own intervals hold the gold label, and how wide are they?"""
+        """Do the judge's own intervals hold the label, and how wide are they?"""
         given = rows[rows["low"].notna() & rows["high"].notna()]
         if given.empty:
             return {}, []
-        covered = proportion((given["low"] <= given["label"]) & (given["label"] <= given["high"]), self.level)
+        inside = (given["low"] <= given["label"]) & (given["label"] <= given["high"])
+        covered = limits.share(inside, units(given), self.level)
         width = float((given["high"] - given["low"]).mean())
-        metrics = plots.interval("labelled.coverage", covered.share, covered.low, covered.high)
+        metrics = plots.interval("labelled.coverage", covered.estimate, covered.low, covered.high)
         metrics["labelled.interval_width"] = width
-        values = {"coverage": covered.share, "interval": (covered.low, covered.high), "n": covered.n, "width": width}
+        values = {
+            "coverage": covered.estimate,
+            "interval": (covered.low, covered.high),
+            "n": len(given),
+            "width": width,
+        }
         return metrics, [Finding("labelled.coverage", values)]
 
     def _calibration(
@@ -185,7 +194,7 @@ class LabelledAnalysis:
         values |= {"spearman_before": before.spearman, "spearman_after": after.spearman}
         figures = []
         if len(both) >= plots.FEWEST:
-            columns = {"raw": "raw_score", "calibrated": "score", "gold": "label"}
+            columns = {"raw": "raw_score", "calibrated": "score", "label": "label"}
             data: dict[str, Any] = {name: both[column].tolist() for name, column in columns.items()}
             figures = [FigureData("calibration", "calibration", data | {"limits": plots.limits(judged.rubric)})]
         return metrics, [Finding("labelled.calibrated", values)], {"calibration": table}, figures
@@ -194,8 +203,39 @@ class LabelledAnalysis:
 def _say(a: Accuracy) -> list[Finding]:
     order = {"spearman": a.spearman, "interval": (a.spearman_low, a.spearman_high), "pearson": a.pearson, "n": a.n}
     size = {"mae": a.mae, "interval": (a.mae_low, a.mae_high), "rmse": a.rmse}
-    bias = {"bias": a.bias, "interval": (a.bias_low, a.bias_high)}
-    return [Finding("labelled.order", order), Finding("labelled.size", size), Finding("labelled.bias", bias)]
+    return [Finding("labelled.order", order), Finding("labelled.size", size)]
+
+
+_BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
+
+
+def _evidence(evidence: Evidence, margin: Margin) -> tuple[dict[str, float], list[Finding]]:
+    """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
+    metrics: dict[str, float] = {}
+    findings: list[Finding] = []
+    gain, bias, follows = evidence.gain, evidence.bias, evidence.follows
+    if gain is not None and bias is not None:
+        metrics |= plots.interval("labelled.gain", gain.judged.estimate, gain.judged.low, gain.judged.high)
+        metrics |= plots.interval("labelled.bias", bias.judged.estimate, bias.judged.low, bias.judged.high)
+        values: dict[str, Any] = {"gain": gain.judged.estimate, "interval": (gain.judged.low, gain.judged.high)}
+        findings.append(Finding("labelled.gain", values))
+        known = "bias_no_margin" if bias.judged.outcome == "within" and not margin.equivalence else None
+        values = {"bias": bias.judged.estimate, "interval": (bias.judged.low, bias.judged.high)}
+        values |= {"margin": margin.value, "said": known or _BIAS[bias.judged.outcome]}
+        findings.append(Finding("labelled.bias", values))
+        if evidence.failed:
+            values = {"failed": evidence.failed, "gain": (gain.worst.estimate, gain.best.estimate)}
+            values |= {"bias": (bias.worst.estimate, bias.best.estimate)}
+            findings.append(Finding("labelled.bounds", values))
+            if follows is not None:
+                metrics |= {"labelled.spearman_worst": follows.worst_low, "labelled.spearman_best": follows.best_high}
+                values = {"worst": follows.worst_low, "best": follows.best_high}
+                findings.append(Finding("labelled.bounds_order", values))
+    if evidence.surface is not None:
+        numbers, said = rivals.say_labelled(evidence.surface)
+        metrics |= numbers
+        findings += said
+    return metrics, findings
 
 
 def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
@@ -205,13 +245,13 @@ def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     return ordered.rename_axis(name).reset_index()
 
 
-def _by_gold(judged: Judged, rows: pd.DataFrame) -> pd.DataFrame:
-    """Per tenth of the scale that gold lies in: where on the scale the score is too high or too low."""
+def _by_label(judged: Judged, rows: pd.DataFrame) -> pd.DataFrame:
+    """Per tenth of the scale that the label lies in: where on the scale the score is too high or too low."""
     edges = np.linspace(judged.rubric.minimum, judged.rubric.maximum, _TENTHS + 1)
     tenth = np.clip(np.searchsorted(edges, rows["label"].to_numpy(), side="right") - 1, 0, _TENTHS - 1)
     table = _errors(rows, tenth).reset_index(names="tenth")
-    table.insert(0, "gold_from", edges[table["tenth"]])
-    table.insert(1, "gold_to", edges[table["tenth"] + 1])
+    table.insert(0, "label_from", edges[table["tenth"]])
+    table.insert(1, "label_to", edges[table["tenth"] + 1])
     return table.drop(columns="tenth")
 
 
@@ -219,7 +259,7 @@ def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
     error = rows["score"] - rows["label"]
     numbers = pd.DataFrame({"label": rows["label"], "score": rows["score"], "bias": error, "mae": error.abs()})
     grouped = numbers.groupby(groups)
-    table = grouped.mean().rename(columns={"label": "mean_gold", "score": "mean_score"})
+    table = grouped.mean().rename(columns={"label": "mean_label", "score": "mean_score"})
     table.insert(0, "n", grouped.size())
     return table
 
@@ -238,18 +278,3 @@ def _figures(judged: Judged, rows: pd.DataFrame) -> tuple[list[FigureData], list
     if rows["condition"].notna().all():
         data["groups"] = rows["condition"].tolist()
     return [FigureData("scatter", "scatter", data)], []
-
-
-def _verdict(a: Accuracy, constant: float) -> Finding:
-    """docs/verdicts.md, "Gold labels"."""
-    if a.mae_high is None:
-        return Finding("labelled.verdict_too_few", {"n": a.n, "needed": FEWEST_TEXTS})
-    if a.spearman_high is not None and a.spearman_high < 0:
-        values = {"spearman": a.spearman, "interval": (a.spearman_low, a.spearman_high), "n": a.n}
-        return Finding("labelled.verdict_reversed", values)
-    if a.spearman_low is None or a.spearman_low <= 0:
-        return Finding("labelled.verdict_does_not_track", {"spearman": a.spearman, "n": a.n})
-    values = {"spearman": a.spearman, "mae": a.mae, "constant": constant, "n": a.n}
-    return Finding(
-        "labelled.verdict_tracks_scale" if a.mae_high < constant else "labelled.verdict_tracks_order", values
-    )

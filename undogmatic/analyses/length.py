@@ -12,22 +12,30 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.stats import agreement, confound, paired, power, ranking
+from undogmatic.stats.claims import Claim, claim
 
 UNITS = ("characters", "words")
-Control = Literal["survives", "fails", "inseparable"]
+MATCHED = 0.10
+"""The texts of a pair are of equal length if they differ by at most this share of the longer one, in characters."""
+
+Control = Literal["survives", "confounded", "open", "inseparable"]
+"""At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
+where the texts allow no control."""
+Held = Literal["beyond", "below", "open"]
 
 
 class Matched(NamedTuple):
-    """The pairs of equal length alone; `telling` says whether they are enough to find the difference of all pairs."""
+    """The pairs of equal length alone; `telling` says whether they are enough to find the difference of all pairs
+    beyond the margin. `difference` is None for fewer than two groups."""
 
     n: int
-    mean_difference: float
-    test: paired.WilcoxonResult
+    mean: float
+    difference: Claim | None
     telling: bool
 
 
 class LengthCheck(NamedTuple):
-    """One unit's answer. `controlled` is None where `note` says why the regression does not exist.
+    """One unit's answer. `at_equal` is None where no regression exists.
 
     `auc` is how well length alone tells the conditions apart (0.5: not at all), `correlation` of score with length over
     the texts of both conditions.
@@ -36,25 +44,39 @@ class LengthCheck(NamedTuple):
     unit: str
     auc: ranking.Auc
     correlation: agreement.Correlation
-    controlled: confound.ControlledDifference | None
+    at_equal: confound.AtEqual | None
     same_length: bool
 
 
-def check_length(pairs: Pairs, treatment: str, baseline: str, ids: pd.Index, *, unit: str, level: float) -> LengthCheck:
-    """Length and score of the complete pairs `ids`, in one unit. Needs at least two pairs."""
+def check_length(
+    pairs: Pairs,
+    treatment: str,
+    baseline: str,
+    ids: pd.Index,
+    *,
+    unit: str,
+    sign: int,
+    margin: float,
+    level: float,
+    rng: np.random.Generator,
+) -> LengthCheck:
+    """Length and score of the complete pairs `ids`, in one unit, against the margin. Needs at least two pairs."""
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     size_a, size_b = pairs.column(treatment, unit, ids), pairs.column(baseline, unit, ids)
+    groups = pairs.sides[treatment].loc[ids, "group"].tolist()
     try:
-        controlled = confound.controlled_difference(a, b, size_a, size_b, level)
+        at_equal = confound.at_equal_length(
+            a, b, size_a, size_b, margin, rng, sign=sign, alpha=1 - level, groups=groups
+        )
     except ValueError:
         # Too few pairs, one length ratio throughout, or one pair that fixes the slope: no regression exists.
-        controlled = None
+        at_equal = None
     both = np.concatenate([size_a, size_b])
     return LengthCheck(
         unit,
         confound.length_auc(size_a, size_b, level),
         agreement.correlation("spearman", np.concatenate([a, b]), both),
-        controlled,
+        at_equal,
         bool(np.array_equal(size_a, size_b)),
     )
 
@@ -65,49 +87,65 @@ def check_matched(
     baseline: str,
     ids: pd.Index,
     *,
-    zero_method: paired.ZeroMethod,
-    alpha: float,
+    sign: int,
+    margin: float,
+    level: float,
     target: float,
+    rng: np.random.Generator,
 ) -> Matched | None:
-    """The pairs marked `length_matched` alone, or None if the dataset has no such mark or none of `ids` has it."""
-    side = pairs.sides[treatment]
-    if "metadata.length_matched" not in side:
-        return None
-    kept = ids[side.loc[ids, "metadata.length_matched"].map(_is_true).to_numpy(dtype=bool)]
-    if not len(kept):
+    """The pairs of equal length (MATCHED) alone, or None if there is none or all are.
+
+    They are telling if the mean difference of all pairs, were it that of these, would be shown to be beyond the margin
+    with probability `target`.
+    """
+    size_a, size_b = (pairs.column(c, "characters", ids) for c in (treatment, baseline))
+    near = np.abs(size_a - size_b) <= MATCHED * np.maximum(size_a, size_b)
+    if not near.any():
         return None
     everything = pairs.scores(treatment, ids) - pairs.scores(baseline, ids)
-    d = pairs.scores(treatment, kept) - pairs.scores(baseline, kept)
+    d = everything[near]
+    groups = pairs.sides[treatment].loc[ids, "group"].to_numpy(dtype=object)[near].tolist()
+    n_groups, alpha = len(set(groups)), 1 - level
     spread = float(np.std(everything, ddof=1)) if everything.size > 1 else 0.0
-    telling = len(kept) >= power.fewest_pairs(alpha)
+    excess = sign * float(everything.mean()) - margin
+    telling = n_groups >= power.fewest_pairs(alpha) and excess > 0
     if telling and spread > 0:
-        telling = power.power_at(float(everything.mean()), len(kept), spread, alpha) >= target
-    return Matched(len(kept), float(d.mean()), paired.wilcoxon(d, zero_method), telling)
+        telling = power.power_at(excess, n_groups, spread, alpha) >= target
+    found = claim(d, margin, rng, sign=sign, alpha=alpha, groups=groups) if n_groups >= 2 else None
+    return Matched(int(near.sum()), float(d.mean()), found, telling)
 
 
-def control(check: LengthCheck, matched: Matched | None, sign: int, alpha: float) -> Control:
-    """Whether the difference survives: every check that the data allow must pass, and there must be one.
+def control(check: LengthCheck, matched: Matched | None, sign: int, margin: float) -> Control:
+    """Whether a difference beyond the margin is one at equal length, too: every check that the data allow must hold,
+    and there must be one.
 
     Args:
         check: The regression on length.
         matched: The length-matched pairs.
         sign: +1 if the treatment is expected to score higher, else -1.
-        alpha: Significance level of the length-matched pairs.
+        margin: In score units.
     """
-    passed: list[bool] = []
+    found: list[Held] = []
     if check.same_length:
-        passed.append(True)
-    elif check.controlled is not None and not check.controlled.extrapolated:
-        near = check.controlled.low if sign > 0 else -check.controlled.high
-        passed.append(near > 0)
-    if matched is not None and matched.telling:
-        passed.append(matched.test.p_value < alpha and sign * matched.mean_difference > 0)
-    if not passed:
+        found.append("beyond")
+    elif check.at_equal is not None and not check.at_equal.extrapolated:
+        found.append(held(check.at_equal.difference, sign, margin))
+    if matched is not None and matched.telling and matched.difference is not None:
+        found.append(held(matched.difference, sign, margin))
+    if not found:
         return "inseparable"
-    return "survives" if all(passed) else "fails"
+    if "below" in found:
+        return "confounded"
+    return "survives" if all(one == "beyond" for one in found) else "open"
 
 
-def say(check: LengthCheck) -> tuple[dict[str, float], list[Finding]]:
+def held(found: Claim, sign: int, margin: float) -> Held:
+    """Where the whole interval lies: beyond the margin on the expected side, below it, or on both sides of it."""
+    near, far = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    return "beyond" if near > margin else "below" if far < margin else "open"
+
+
+def say(check: LengthCheck, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of one unit."""
     unit, area = check.unit, check.auc
     metrics = plots.interval(f"ab.length_auc.{unit}", area.auc, area.low, area.high)
@@ -115,27 +153,37 @@ def say(check: LengthCheck) -> tuple[dict[str, float], list[Finding]]:
     if check.correlation.estimate is not None:
         metrics[f"ab.length_spearman.{unit}"] = check.correlation.estimate
     findings = [Finding("ab.length", values | {"spearman": check.correlation.estimate})]
-    fit = check.controlled
+    fit = check.at_equal
     if fit is None:
         key = "ab.same_length" if check.same_length else "ab.not_controlled"
         return metrics, [*findings, Finding(key, {"unit": unit})]
-    metrics |= plots.interval(f"ab.controlled_difference.{unit}", fit.intercept, fit.low, fit.high)
-    values = {"unit": unit, "raw": fit.raw_difference, "difference": fit.intercept, "interval": (fit.low, fit.high)}
-    key = "ab.controlled_extrapolated" if fit.extrapolated else "ab.controlled"
-    return metrics, [*findings, Finding(key, values)]
+    rest, moved = fit.difference, fit.moved
+    metrics |= plots.interval(f"ab.controlled_difference.{unit}", rest.estimate, rest.low, rest.high)
+    metrics |= plots.interval(f"ab.length_shift.{unit}", moved.estimate, moved.low, moved.high)
+    values = {"unit": unit, "raw": fit.raw, "difference": rest.estimate, "interval": (rest.low, rest.high)}
+    if fit.extrapolated:
+        return metrics, [*findings, Finding("ab.controlled_extrapolated", values)]
+    findings.append(Finding(f"ab.controlled_{held(rest, sign, margin)}", values | {"margin": margin}))
+    values = {"unit": unit, "moved": moved.estimate, "interval": moved.inner, "margin": margin}
+    if moved.outcome == "within":
+        findings.append(Finding("ab.length_moves_nothing", values))
+    return metrics, findings
 
 
-def say_matched(matched: Matched | None) -> tuple[dict[str, float], list[Finding]]:
+def say_matched(matched: Matched | None, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and a sentence of the length-matched pairs; nothing where there are none."""
     if matched is None:
         return {}, []
-    metrics = {
-        "ab.matched_pairs": matched.n,
-        "ab.matched_difference": matched.mean_difference,
-        "ab.matched_p": matched.test.p_value,
-    }
-    values = {"n": matched.n, "difference": matched.mean_difference, "p": matched.test.p_value}
-    return metrics, [Finding("ab.matched" if matched.telling else "ab.matched_too_few", values)]
+    metrics: dict[str, float] = {"ab.matched_pairs": matched.n}
+    found = matched.difference
+    if found is None:
+        metrics["ab.matched_difference"] = matched.mean
+        return metrics, [Finding("ab.matched_alone", {"n": matched.n, "difference": matched.mean})]
+    metrics |= plots.interval("ab.matched_difference", found.estimate, found.low, found.high)
+    values = {"n": matched.n, "difference": found.estimate, "interval": (found.low, found.high)}
+    if not matched.telling:
+        return metrics, [Finding("ab.matched_too_few", values)]
+    return metrics, [Finding(f"ab.matched_{held(found, sign, margin)}", values | {"margin": margin})]
 
 
 def table(pairs: Pairs, conditions: list[str], ids: dict[str, pd.Index]) -> pd.DataFrame:
@@ -168,7 +216,3 @@ def table(pairs: Pairs, conditions: list[str], ids: dict[str, pd.Index]) -> pd.D
 def _within(scores: NDArray[np.float64], lengths: NDArray[np.float64]) -> float:
     found = agreement.correlation("spearman", scores, lengths).estimate if scores.size >= 3 else None
     return np.nan if found is None else found
-
-
-def _is_true(value: object) -> bool:
-    return value is True or str(value).lower() == "true"

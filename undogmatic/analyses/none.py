@@ -10,6 +10,7 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Finding, Judged, failed_finding, metric_name
+from undogmatic.analyses.interim import so_far
 from undogmatic.stats import paired
 
 _QUANTILES = (0.05, 0.95)
@@ -55,6 +56,10 @@ class NoAnalysis:
             metrics |= {"none.mean": s.mean, "none.median": s.median, "none.q1": s.q1, "none.q3": s.q3}
             values_said = {"n": s.n, "mean": s.mean, "median": s.median, "quartiles": (s.q1, s.q3)}
             findings.insert(0, Finding("none.summary", values_said))
+        mean = so_far(judged.frame, judged.rubric)
+        if mean is not None:
+            said = {"n": mean.n, "total": mean.n_total, "mean": mean.estimate, "interval": (mean.low, mean.high)}
+            findings.append(Finding("none.so_far", said | {"level": mean.level}))
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": scores}
         figures, missing = plots.distributions(judged.rubric, drawn, kinds=("histogram",))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,18 @@ class Pairs:
     def scores(self, condition: str, ids: pd.Index) -> NDArray[np.float64]:
         """Scores of one side for the pairs `ids`, shape (n_pairs,), in score units."""
         return self.column(condition, "score", ids)
+
+    def groups(self, condition: str, ids: pd.Index) -> NDArray[Any]:
+        """The independent unit that each of the pairs `ids` belongs to, shape (n_pairs,)."""
+        return self.sides[condition].loc[ids, "group"].to_numpy(dtype=object)
+
+    def failed(self, *conditions: str) -> int:
+        """How many texts of these conditions have no score."""
+        return sum(int(self.sides[condition]["score"].isna().sum()) for condition in conditions)
+
+    def filled(self, ends: Mapping[str, float]) -> Pairs:
+        """The same pairs with every failed judgment of a condition given a score: what it might have been at worst."""
+        return Pairs({c: side.assign(score=side["score"].fillna(ends[c])) for c, side in self.sides.items()})
 
 
 Names = str | Sequence[str]

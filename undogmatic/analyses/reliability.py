@@ -17,17 +17,23 @@ from undogmatic.analyses.base import (
     FigureData,
     Finding,
     Judged,
+    Standing,
     Unsuited,
     check_level,
     metric_name,
 )
+from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.repeats import Repeated, repeated, verdict_of
 from undogmatic.analyses.runs import OtherRun, read_runs
-from undogmatic.analyses.truth import check_order
+from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
-from undogmatic.stats import agreement
+from undogmatic.stats import agreement, limits
+from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.repeat import BackToBack, back_to_back
 
 FEWEST_ITEMS = 3
+FEWEST_GROUPS = 10
+"""Fewest independent texts for a verdict on agreement."""
 # Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions from 0.667.
 _RELIABLE, _TENTATIVE = 0.8, 0.667
 _COEFFICIENTS = ("pearson", "spearman", "kendall", "kappa")
@@ -40,16 +46,20 @@ class ReliabilityAnalysis:
     Args:
         against: Folders of other runs, whose `judgments.jsonl` is read; their first repeat is used.
         tolerance: Largest difference that counts as the same score, in score units.
+        margin: Largest difference that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval, and the share within the limits of agreement.
+        resamples: Bootstrap resamples.
     """
 
     name: ClassVar[str] = "reliability"
     against: Sequence[str] = ()
     tolerance: float = 0.0
+    margin: float | None = None
     level: float = 0.95
+    resamples: int = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
+        check_level(self.name, self.resamples, level=self.level)
         if not self.tolerance >= 0:
             raise ConfigError(f"`analysis.tolerance` is {self.tolerance}; it must be 0 or more.")
         if len(self.against) >= MOST_GROUPS:
@@ -72,10 +82,10 @@ class ReliabilityAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
         self.check(judged)
-        parts = [self._repeats(judged), self._agreement(judged)]
+        parts = [self._repeats(judged), self._agreement(judged, rng)]
         metrics = {k: v for part in parts for k, v in part.metrics.items()}
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
-        verdicts = [part.verdict for part in reversed(parts) if part.verdict is not None]
+        decided = [part for part in reversed(parts) if part.verdict is not None]
         return [
             AnalysisResult(
                 name=self.name,
@@ -83,7 +93,8 @@ class ReliabilityAnalysis:
                 tables={k: v for part in parts for k, v in part.tables.items()},
                 findings=[f for part in parts for f in part.findings],
                 figures=[f for part in parts for f in part.figures],
-                verdict=verdicts[0] if verdicts else None,
+                verdict=decided[0].verdict if decided else None,
+                standing=decided[0].standing if decided else None,
                 headline=next((key for key in wanted if key in metrics), None),
             )
         ]
@@ -95,8 +106,11 @@ class ReliabilityAnalysis:
         if last < 1:
             return AnalysisResult(self.name, {})
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
+        margin = margin_of(judged.rubric, self.margin)
         rows, found, findings = [], [], []
+        fresh: list[Repeated] = []
         for repeat in range(1, last + 1):
+            fresh.append(repeated(judged, repeat, margin, 1 - (1 - self.level) / last))
             both = scores[[0, repeat]].dropna()
             again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
             cached = int(((again["cached"] > 0) & (again["calls"] == 0)).sum())
@@ -112,8 +126,9 @@ class ReliabilityAnalysis:
             rows.append(_repeat_row(repeat, result, cached))
             if cached:
                 findings.append(Finding("reliability.cached", {"repeat": repeat + 1, "n": cached, "total": len(both)}))
+        verdict, standing = verdict_of(fresh, margin, self.level)
         if not found:
-            return AnalysisResult(self.name, {}, findings=findings)
+            return AnalysisResult(self.name, {}, findings=findings, verdict=verdict, standing=standing)
         worst, _ = min(found, key=lambda pair: (pair[0].exact_match.rate, -pair[0].max_abs_difference))
         cached_share = max(cached / result.n for result, cached in found)
         exact = worst.exact_match
@@ -136,18 +151,20 @@ class ReliabilityAnalysis:
         values |= {"largest": worst.max_abs_difference, "tolerance": self.tolerance}
         values |= {"pearson": worst.pearson.estimate, "spearman": worst.spearman.estimate}
         findings.insert(0, Finding("reliability.repeat", values))
-        verdict = _repeat_verdict(exact.rate, metrics["reliability.repeat.max_difference"], worst, cached_share)
-        return AnalysisResult(self.name, metrics, {"repeats": pd.DataFrame(rows)}, findings, verdict=verdict)
+        tables = {"repeats": pd.DataFrame(rows)}
+        return AnalysisResult(self.name, metrics, tables, findings, verdict=verdict, standing=standing)
 
     def _others(self, judged: Judged) -> list[OtherRun]:
         return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
 
-    def _agreement(self, judged: Judged) -> AnalysisResult:
+    def _agreement(self, judged: Judged, rng: np.random.Generator) -> AnalysisResult:
         """Every pair of runs, and all runs at once."""
         others = self._others(judged)
         if not others:
             return AnalysisResult(self.name, {})
-        first = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")["score"]
+        own = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")
+        first, groups = own["score"], pd.Series(units(own), index=own.index)
+        margin = margin_of(judged.rubric, self.margin)
         scores = pd.DataFrame({judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others})
         metrics: dict[str, float] = {}
         rows: list[dict[str, Any]] = []
@@ -164,43 +181,107 @@ class ReliabilityAnalysis:
                 values = {"a": a, "b": b, "n": len(both), "needed": FEWEST_ITEMS}
                 findings.append(Finding("reliability.too_few", values))
                 continue
-            row = self._compare(judged, both[a].to_numpy(), both[b].to_numpy())
+            row = self._compare(judged, both[a].to_numpy(), both[b].to_numpy(), groups[both.index].tolist(), margin)
             rows.append({"a": a, "b": b} | row)
-            findings.append(_say(a, b, row))
+            findings.append(_say(a, b, row, margin))
             if a == judged.name:
-                kept = (*_COEFFICIENTS, "bias", "lower", "upper", "drift")
+                kept = (*_COEFFICIENTS, "bias", "lower", "upper", "change")
                 metrics |= {metric_name("reliability", key, b): row[key] for key in kept if row[key] is not None}
                 figures.append(_bland_altman(a, b, both, row, len(figures)))
-        rated = scores.loc[scores.notna().sum(axis=1) >= 2]
-        verdict = None
-        if len(rated) >= FEWEST_ITEMS:
-            alpha = agreement.krippendorff_alpha(rated.to_numpy().T)
-            values = {"runs": len(scores.columns), "n": alpha.n_units, "alpha": alpha.estimate}
-            findings.append(Finding("reliability.alpha", values))
-            if alpha.estimate is not None:
-                metrics["reliability.alpha"] = alpha.estimate
-                verdict = _agreement_verdict(alpha.estimate, values)
-        return AnalysisResult(self.name, metrics, {"agreement": pd.DataFrame(rows)}, findings, figures, verdict)
+        numbers, said, verdict, standing = self._together(judged, scores, groups, rng)
+        tables = {"agreement": pd.DataFrame(rows)}
+        return AnalysisResult(self.name, metrics | numbers, tables, [*findings, *said], figures, verdict, standing)
 
-    def _compare(self, judged: Judged, a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
+    def _together(
+        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
+    ) -> tuple[dict[str, float], list[Finding], Finding, Standing]:
+        """All runs at once: metrics, sentences, verdict and standing."""
+        rated = scores.loc[scores.notna().sum(axis=1) >= 2]
+        n_groups, metrics, findings, found = int(groups[rated.index].nunique()), {}, [], None
+        values: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
+        if len(rated) >= FEWEST_ITEMS:
+            alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
+            interval: tuple[float | None, float | None] = (None, None)
+            if alpha is not None:
+                metrics["reliability.alpha"] = alpha
+                found = self._alpha(judged, scores, groups, rng) if n_groups >= FEWEST_GROUPS else None
+            if found is not None:
+                interval = (found.low, found.high)
+                metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
+            findings.append(Finding("reliability.alpha", values | {"alpha": alpha, "interval": interval}))
+        if n_groups < FEWEST_GROUPS:
+            values |= {"groups": n_groups, "needed": FEWEST_GROUPS}
+            return metrics, findings, Finding("reliability.verdict_few", values), "undecided"
+        return metrics, findings, *_agreement_verdict(found, values)
+
+    def _alpha(
+        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
+    ) -> limits.Limits | None:
+        scale = judged.rubric.minimum, judged.rubric.maximum
+        ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
+        return limits.alpha(ratings, scale, rng, groups=own, level=self.level, n_resamples=self.resamples)
+
+    def _compare(
+        self, judged: Judged, a: np.ndarray, b: np.ndarray, groups: list[str], margin: Margin
+    ) -> dict[str, Any]:
         levels = judged.rubric.levels
         kappa = agreement.weighted_kappa(agreement.nearest_level(a, levels), agreement.nearest_level(b, levels), levels)
-        limits = agreement.bland_altman(a, b, self.level)
+        ends = agreement.bland_altman(a, b, self.level)
+        bias, change = self._claim(a - b, groups, margin, (-margin.span, margin.span)), None
+        moved = changes(a, b, margin.span)
+        if moved is not None:
+            change = self._claim(moved, groups, margin)
         return {
             "n": len(a),
             "pearson": agreement.correlation("pearson", a, b).estimate,
             "spearman": agreement.correlation("spearman", a, b).estimate,
             "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
-            "bias": limits.bias,
-            "bias_low": limits.bias_low,
-            "bias_high": limits.bias_high,
-            "lower": limits.lower,
-            "upper": limits.upper,
-            "drift": limits.drift,
-            "drift_p": limits.drift_p,
+            "bias": ends.bias,
+            "bias_low": None if bias is None else bias.low,
+            "bias_high": None if bias is None else bias.high,
+            "bias_outcome": _outcome(bias, margin),
+            "lower": ends.lower,
+            "upper": ends.upper,
+            "change": None if moved is None else float(moved.mean()),
+            "change_low": None if change is None else change.low,
+            "change_high": None if change is None else change.high,
+            "change_outcome": _outcome(change, margin),
             "max_difference": agreement.max_abs_difference(a, b),
         }
+
+    def _claim(
+        self, values: np.ndarray, groups: list[str], margin: Margin, bounds: tuple[float, float] | None = None
+    ) -> Claim | None:
+        if len(set(groups)) < 2:
+            return None
+        return claim(values, margin.value, alpha=1 - self.level, groups=groups, bounds=bounds)
+
+
+def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
+    """Values whose mean is the drift over the whole scale: the least-squares slope of a - b on the mean of both, times
+    `span`; shape (n,). Their spread is that of the slope (leverage-corrected). None where every mean is the same.
+
+    References:
+        Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
+    """
+    d, mean = a - b, (a + b) / 2
+    centred = mean - mean.mean()
+    square = float(centred @ centred)
+    if square <= 1e-12 * max(1.0, float(mean @ mean)):
+        return None
+    slope = float(centred @ d) / square
+    rest = (d - d.mean() - slope * centred) / np.maximum(1 - 1 / d.size - centred**2 / square, 1 / d.size)
+    pull = d.size * centred * rest / square
+    return np.asarray(span * (slope + pull - pull.mean()))
+
+
+def _outcome(found: Claim | None, margin: Margin) -> str:
+    if found is None or found.outcome == "open":
+        return "is_open"
+    if found.outcome == "within":
+        return "is_none" if margin.equivalence else "no_margin"
+    return "matters"
 
 
 def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
@@ -218,9 +299,10 @@ def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
     }
 
 
-def _say(a: str, b: str, row: dict[str, Any]) -> Finding:
-    kept = ("n", *_COEFFICIENTS, "bias", "drift", "drift_p")
-    values = {"a": a, "b": b} | {key: row[key] for key in kept}
+def _say(a: str, b: str, row: dict[str, Any], margin: Margin) -> Finding:
+    kept = ("n", *_COEFFICIENTS, "bias", "bias_outcome", "change", "change_outcome")
+    values = {"a": a, "b": b, "margin": margin.value} | {key: row[key] for key in kept}
+    values["change_interval"] = (row["change_low"], row["change_high"])
     values |= {"bias_interval": (row["bias_low"], row["bias_high"]), "limits": (row["lower"], row["upper"])}
     return Finding("reliability.agreement", values)
 
@@ -239,16 +321,18 @@ def _bland_altman(a: str, b: str, both: pd.DataFrame, row: dict[str, Any], numbe
     return FigureData("bland_altman" if number == 0 else f"bland_altman_{number + 1}", "bland_altman", data)
 
 
-def _repeat_verdict(rate: float, largest: float, worst: BackToBack, cached_share: float) -> Finding:
-    """docs/verdicts.md, "Repeats"."""
-    if cached_share == 1:
-        return Finding("reliability.verdict_cached", {"n": worst.n})
-    if rate == 1:
-        return Finding("reliability.verdict_repeats", {"n": worst.n})
-    return Finding("reliability.verdict_varies", {"n": worst.n, "rate": rate, "largest": largest})
-
-
-def _agreement_verdict(alpha: float, values: dict[str, Any]) -> Finding:
+def _agreement_verdict(found: limits.Limits | None, values: dict[str, Any]) -> tuple[Finding, Standing]:
     """docs/verdicts.md, "Agreement"."""
-    word = "agree" if alpha >= _RELIABLE else "agree_roughly" if alpha >= _TENTATIVE else "disagree"
-    return Finding(f"reliability.verdict_{word}", values)
+    if found is None:
+        return Finding("reliability.verdict_no_alpha", values), "undecided"
+    values |= {"alpha": found.estimate, "interval": (found.low, found.high), "level": found.level}
+    tentative = limits.hold(found, _TENTATIVE)
+    if tentative.outcome == "above":
+        agree = limits.hold(found, _RELIABLE).outcome == "above"
+        return Finding(f"reliability.verdict_{'agree' if agree else 'agree_roughly'}", values), "supported"
+    if tentative.outcome == "below":
+        return Finding("reliability.verdict_disagree", values), "refuted"
+    if tentative.outcome == "open" and tentative.n_needed is not None:
+        return Finding("reliability.verdict_open", values | {"needed": tentative.n_needed}), "undecided"
+    key = "missing" if tentative.outcome == "missing" else "open_endless"
+    return Finding(f"reliability.verdict_{key}", values), "undecided"

@@ -3,14 +3,15 @@ several judges, of the same judge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from undogmatic.analyses.base import Judged
 from undogmatic.errors import DataError
-from undogmatic.runfolder import JOURNAL, RunFolder
+from undogmatic.runfolder import COMPOSED, JOURNAL, RunFolder
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class OtherRun:
     name: str
     scores: pd.Series
     differs: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
@@ -41,7 +43,7 @@ def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
         found.append(_checked(OtherRun(_free(name, taken), first), own, f"the run {name!r}"))
     for key, folder in folders.items():
         run = _read(folder, judged.digest, key, (str(judge), str(criterion)))
-        named = OtherRun(_free(run.name, taken), run.scores, run.differs)
+        named = replace(run, name=_free(run.name, taken))
         found.append(_checked(named, own, f"`{key}`: {folder}"))
     return found
 
@@ -50,7 +52,41 @@ def _read(typed: str, digest: str | None, key: str, voice: tuple[str, str]) -> O
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     there = folder.facts.get("dataset_digest")
     differs = digest is not None and there is not None and digest != there
-    return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(*voice), differs)
+    said = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
+    return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(*voice), differs, said)
+
+
+SET = ("model", "prompt", "readout", "judge")
+"""The groups of the config that make a score what it is."""
+
+
+def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
+    """What a run was set to: the option of every group of SET, every plain value below it, and the seed.
+
+    Args:
+        choices: Option per group.
+        config: The composed config; values that refer to others are left out.
+    """
+    found = {group: choices[group] for group in SET if choices.get(group) is not None}
+    for group in SET:
+        found |= dict(_plain(group, config.get(group)))
+    return found | dict(_plain("seed", config.get("seed")))
+
+
+def _plain(name: str, node: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from _plain(f"{name}.{key}", value)
+    elif isinstance(node, bool | int | float | str) and "${" not in str(node):
+        yield name, str(node)
+
+
+def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
+    """The settings that all runs have and in which they differ; of a group whose option differs, that alone."""
+    shared = [key for key in runs[0] if all(key in run for run in runs)]
+    found = [key for key in shared if len({run[key] for run in runs}) > 1]
+    groups = set(found) & set(SET)
+    return [key for key in found if key in groups or key.partition(".")[0] not in groups]
 
 
 def _checked(run: OtherRun, own: set[str], where: str) -> OtherRun:

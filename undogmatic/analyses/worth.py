@@ -1,29 +1,27 @@
-"""What `analysis=calibration` counts, part by part: intervals, confidence, ranks, human disagreement, a probe's guess.
+"""What `analysis=calibration` counts of doubt: does it order the errors, and better than the score alone would?
 
-Every function reads the judged rows of `truth.Truth` with the columns `truth` and `error_size` (|score - truth|) and
-yields a `Part`; where there is too little, the part holds one finding that says how much is needed.
+Every function reads the judged rows of `truth.Truth` with the columns `truth`, `error_size` (|score - truth|) and
+`expected_error` (what the score alone foretells of it) and yields a `Part`; where there is too little, the part holds
+one finding that says how much is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
+from undogmatic.analyses import beyond, plots
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
-from undogmatic.stats import calibration, ranking, resampling, review, selective
-from undogmatic.stats.intervals import interval_quality
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
-from undogmatic.stats.proportion import proportion
-
-FEWEST_UNITS = 10
-"""Fewest independent texts for coverage, correlations and curves."""
+from undogmatic.analyses.worth_parts import FEWEST_UNITS, Part, Settings, ends, groups_or_none, merged, nothing, too_few
+from undogmatic.stats import ranking, review, selective
+from undogmatic.stats.beyond_score import Beyond
+from undogmatic.stats.paired import BootstrapInterval
 
 FEWEST_CONFIDENCES = 30
 """Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
@@ -31,100 +29,6 @@ FEWEST_CONFIDENCES = 30
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 BUDGET = 0.2  # the one that the report puts into words
-
-
-class Part(NamedTuple):
-    """What one part adds to the result."""
-
-    metrics: dict[str, float]
-    findings: list[Finding]
-    tables: dict[str, pd.DataFrame]
-    figures: list[FigureData]
-
-
-class Settings(NamedTuple):
-    """What the parts share. `tolerance` in score units; `level` is that of every interval of ours."""
-
-    tolerance: float
-    nominal: float
-    bins: int
-    level: float
-    resamples: int
-
-
-def nothing(*findings: Finding) -> Part:
-    """A part that has only something to say."""
-    return Part({}, list(findings), {}, [])
-
-
-def too_few(what: str, present: int, needed: int) -> Part:
-    """A part left out for want of labels."""
-    return nothing(Finding("calibration.too_few", {"what": what, "present": present, "needed": needed}))
-
-
-def intervals(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator) -> Part:
-    """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones are where errors are."""
-    given = rows[rows["low"] <= rows["high"]]  # a debate whose sides changed places gives none
-    if given.empty:
-        return nothing(Finding("calibration.no_intervals", {}))
-    n = len(set(units(given)))
-    if n < FEWEST_UNITS:
-        return too_few("coverage", n, FEWEST_UNITS)
-    found = interval_quality(
-        given["low"],
-        given["high"],
-        given["truth"],
-        rng,
-        settings.nominal,
-        settings.level,
-        settings.resamples,
-        groups=_groups(units(given)),
-    )
-    covered, width, score = found.coverage, found.mean_width, found.interval_score
-    metrics = plots.interval("calibration.coverage", covered.share, covered.low, covered.high)
-    metrics |= plots.interval("calibration.width", *_ends(width))
-    metrics |= plots.interval("calibration.interval_score", *_ends(score))
-    word = "narrow" if covered.high < settings.nominal else "wide" if covered.low > settings.nominal else "nominal"
-    values = {
-        "coverage": covered.share,
-        "interval": (covered.low, covered.high),
-        "nominal": settings.nominal,
-        "width": width.estimate,
-        "score": score.estimate,
-        "n": covered.n,
-    }
-    return Part(metrics, [Finding(f"calibration.coverage_{word}", values)], {}, [])
-
-
-def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator) -> Part:
-    """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
-    given = rows[rows["confidence"].notna()]
-    if given.empty:
-        return nothing(Finding("calibration.no_confidence", {}))
-    n = len(set(units(given)))
-    if n < FEWEST_CONFIDENCES:
-        return too_few("ece", n, FEWEST_CONFIDENCES)
-    stated = given["confidence"].to_numpy(dtype=np.float64) / 100
-    right = given["right"].to_numpy(dtype=np.float64)
-    both = np.column_stack([stated, right])
-    error = _bootstrap(both, calibration.calibration_error(settings.bins), units(given), settings, rng)
-    brier = _bootstrap((stated - right) ** 2, resampling.MEAN, units(given), settings, rng)
-    table = pd.DataFrame(calibration.reliability_table(stated, right, settings.bins, level=settings.level))
-    metrics = plots.interval("calibration.ece", *_ends(error)) | plots.interval("calibration.brier", *_ends(brier))
-    metrics["calibration.share_right"] = float(right.mean())
-    metrics["calibration.mean_confidence"] = float(stated.mean())
-    values = {
-        "ece": error.estimate,
-        "interval": (error.low, error.high),
-        "brier": brier.estimate,
-        "stated": float(stated.mean()),
-        "right": float(right.mean()),
-        "n": len(given),
-    }
-    columns = {"confidence": "mean_confidence", "accuracy": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
-    data = {name: table[column].tolist() for name, column in columns.items()} | {"count": table["n"].tolist()}
-    figure = FigureData("reliability", "reliability", data | {"tolerance": settings.tolerance})
-    return Part(metrics, [Finding("calibration.ece", values)], {"reliability": table}, [figure])
 
 
 def disagreement(rows: pd.DataFrame, doubt: pd.Series, settings: Settings, rng: np.random.Generator) -> Part:
@@ -140,25 +44,8 @@ def disagreement(rows: pd.DataFrame, doubt: pd.Series, settings: Settings, rng: 
     if order is None:
         return nothing(Finding("calibration.no_disagreement_rank", {"n": len(given)}))
     values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(given)}
-    metrics = plots.interval("calibration.spearman_disagreement", *_ends(order))
+    metrics = plots.interval("calibration.spearman_disagreement", *ends(order))
     return Part(metrics, [Finding("calibration.disagreement", values)], {}, [])
-
-
-def estimated_accuracy(rows: pd.DataFrame, settings: Settings) -> Part:
-    """What `judge=calibration_probe` estimated of its own accuracy against the share that was right."""
-    column = "details.estimated_accuracy"
-    given = rows[rows[column].notna()] if column in rows else rows.head(0)
-    if given.empty:
-        return nothing()
-    n = len(set(units(given)))
-    if n < FEWEST_UNITS:
-        return too_few("estimated_accuracy", n, FEWEST_UNITS)
-    right = proportion(given["right"], settings.level)
-    estimate = float(given[column].astype(np.float64).mean()) / 100
-    metrics = {"calibration.estimated_accuracy": estimate, "calibration.estimated_accuracy_gap": estimate - right.share}
-    values = {"estimate": estimate, "right": right.share, "interval": (right.low, right.high), "n": right.n}
-    word = "too_high" if estimate > right.high else "too_low" if estimate < right.low else "holds"
-    return Part(metrics, [Finding(f"calibration.estimate_{word}", values)], {}, [])
 
 
 def correlation(
@@ -170,32 +57,45 @@ def correlation(
 ) -> BootstrapInterval | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
-        return ranking.spearman_interval(first, second, rng, settings.level, settings.resamples, groups=_groups(names))
+        return ranking.spearman_interval(
+            first, second, rng, settings.level, settings.resamples, groups=groups_or_none(names)
+        )
     except ValueError:
         # Constant, or constant in too many resamples: no rank correlation exists. NaN was excluded before.
         return None
 
 
 def errors_found(
-    rows: pd.DataFrame, found: Mapping[Measure, pd.Series], used: Measure, settings: Settings, rng: np.random.Generator
+    rows: pd.DataFrame,
+    found: Mapping[Measure, pd.Series],
+    used: Measure,
+    further: Mapping[Measure, Beyond],
+    settings: Settings,
+    rng: np.random.Generator,
 ) -> Part:
-    """Every measure against the size of the error; for the one that is used, the curves."""
-    error, groups = rows["error_size"].to_numpy(dtype=np.float64), _groups(units(rows))
+    """Every measure against the size of the error, and beyond the score (`further`); for the one that is used, the
+    curves."""
+    error, groups = rows["error_size"].to_numpy(dtype=np.float64), groups_or_none(units(rows))
+    expected = rows["expected_error"].to_numpy(dtype=np.float64)
+    alone = review.review_gain_interval(expected, error, rng, settings.level, settings.resamples, groups=groups)
     table = []
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
         order = correlation(u, error, units(rows), settings, rng)
-        spearman = (None, None, None) if order is None else _ends(order)
-        areas = {"aurc": selective.aurc(u, error), "excess_aurc": selective.excess_aurc(u, error)}
-        row = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())} | areas
-        row["review_gain"] = review.review_gain(u, error)
+        spearman = (None, None, None) if order is None else ends(order)
+        row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
+        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.estimate}
+        row |= beyond.cells(further.get(name))
+        row |= {"aurc": selective.aurc(u, error), "excess_aurc": selective.excess_aurc(u, error)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
-    whole = Part({}, [], {"measures": pd.DataFrame(table)}, [])
+    metrics = plots.interval("calibration.gain_of_score", *ends(alone))
+    whole = Part(metrics, [], {"measures": pd.DataFrame(table)}, [])
     doubt = found[used].to_numpy(dtype=np.float64)
-    if not doubt.size or found[used].round(9).nunique() == 1:
+    if found[used].round(9).nunique() == 1:
         return whole._replace(findings=[Finding("calibration.constant", {"measure": used})])
     parts = [whole, _rank(doubt, error, rows, settings, rng), _risk(doubt, error, groups, settings, rng)]
-    return merged([*parts, _review(doubt, error, groups, settings, rng)])
+    parts.append(_review(doubt, error, groups, settings, rng))
+    return merged([*parts, beyond.said(further.get(used), len(set(units(rows))), alone)])
 
 
 def _rank(
@@ -209,7 +109,7 @@ def _rank(
     if order is None:
         return nothing(Finding("calibration.no_rank", {"n": len(rows)}))
     values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(rows)}
-    metrics = plots.interval("calibration.spearman_error", *_ends(order))
+    metrics = plots.interval("calibration.spearman_error", *ends(order))
     return Part(metrics, [Finding("calibration.rank", values)], {}, [])
 
 
@@ -222,8 +122,8 @@ def _risk(
 ) -> Part:
     areas = selective.aurc_summary(doubt, error, rng, settings.level, settings.resamples, groups=groups)
     curve = selective.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
-    metrics = plots.interval("calibration.aurc", *_ends(areas.aurc))
-    metrics |= plots.interval("calibration.excess_aurc", *_ends(areas.excess))
+    metrics = plots.interval("calibration.aurc", *ends(areas.aurc))
+    metrics |= plots.interval("calibration.excess_aurc", *ends(areas.excess))
     values = {
         "aurc": areas.aurc.estimate,
         "interval": (areas.aurc.low, areas.aurc.high),
@@ -277,37 +177,6 @@ def _review(
         "gain_interval": (gain.low, gain.high),
     }
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": error.size}
-    metrics = plots.interval("calibration.review_gain", *_ends(gain))
+    metrics = plots.interval("calibration.review_gain", *ends(gain))
     figure = FigureData("review", "curve", data)
     return Part(metrics, [Finding("calibration.review", values)], {"review": table}, [figure])
-
-
-def merged(parts: list[Part]) -> Part:
-    """All parts as one, in order."""
-    whole = nothing()
-    for part in parts:
-        whole = Part(
-            whole.metrics | part.metrics,
-            whole.findings + part.findings,
-            whole.tables | part.tables,
-            whole.figures + part.figures,
-        )
-    return whole
-
-
-def _ends(found: BootstrapInterval) -> tuple[float, float, float]:
-    return found.estimate, found.low, found.high
-
-
-def _bootstrap(
-    values: NDArray[np.float64],
-    statistic: resampling.Statistic,
-    names: list[str],
-    settings: Settings,
-    rng: np.random.Generator,
-) -> BootstrapInterval:
-    return bootstrap_interval(values, statistic, rng, settings.level, settings.resamples, groups=_groups(names))
-
-
-def _groups(names: list[str]) -> list[str] | None:
-    return names if len(set(names)) < len(names) else None

@@ -25,5 +25,4 @@ def run(given: argparse.Namespace) -> None:
     theses = default if given.theses is None else existing_file(given.theses, "theses", (".jsonl",))
     rows = make_pairs(theses)
     write_json_lines(rows, Path(given.out))
-    matched = sum(row["length_matched"] for row in rows)
-    print(f"{len(rows)} pairs ({matched} length-matched) written to {given.out}")
+    print(f"{len(rows)} pairs written to {given.out}")

@@ -16,13 +16,16 @@ from undogmatic.paths import data_folder
 from undogmatic.records import Item
 from undogmatic.wordings import Licence
 
-VARIANTS = ("authority_only", "explained_only", "explained_cited")
-LENGTH_MATCH = 0.10
+THESIS = ("authority_only", "explained_only", "explained_cited")
+"""The texts of a thesis; the last, the hybrid, may be missing in a file of the user's."""
+PAIR = ("imitation", "explanation")
+"""The texts of a pair: an explanation, and what looks like it and explains nothing."""
 LABEL_SCALE = (0.0, 100.0)
 """Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
-Part = Literal["pairs", "controls", "adversarial", "labelled"]
+Part = Literal["pairs", "theses", "controls", "adversarial", "labelled"]
 _FILES = {
-    "pairs": "ab_pairs.jsonl",
+    "pairs": "pairs.jsonl",
+    "theses": "ab_pairs.jsonl",
     "controls": "controls.jsonl",
     "adversarial": "adversarial.jsonl",
     "labelled": "labelled.jsonl",
@@ -41,9 +44,10 @@ _LICENCE = {
 class CuratedDataset:
     """One or several of the curated files, one split.
 
-    Conditions: pairs give `authority_only`, `explained_only`, `explained_cited`; controls `humble`, `hubristic`,
-    `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`. Texts that two people labelled have metadata
-    `second_label`.
+    Conditions: pairs give `imitation` and `explanation`, theses `authority_only`, `explained_only`, `explained_cited`;
+    controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`. Texts that two
+    people labelled have metadata `second_label`; `precedent` names the precedents that a text is about, which tie texts
+    together (`analyses.independence`).
 
     Args:
         parts: Which files.
@@ -63,7 +67,7 @@ class CuratedDataset:
             raise ConfigError(f"`dataset.path` replaces one file, but `dataset.parts` names {len(parts)}.")
         self.parts, self.split, self.conditions = parts, split, conditions
         self._second_labels: dict[str, float] = {}
-        self.name = "+".join(parts) if len(parts) < 4 else "curated"
+        self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
 
@@ -92,7 +96,8 @@ class CuratedDataset:
                 continue
             if part == "labelled" and (second := self._second().get(str(row.get("id")))) is not None:
                 row["second_label"] = second
-            yield from _pair_items(place, row) if part == "pairs" else [(place, _single(place, part, row))]
+            paired = part in ("pairs", "theses")
+            yield from _pair_items(place, part, row) if paired else [(place, _single(place, part, row))]
 
     def _file(self, part: Part) -> Path:
         return self.path or data_folder() / "curated" / _FILES[part]
@@ -108,22 +113,24 @@ class CuratedDataset:
 
 
 def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
-    prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:", "pairs": ""}[part]
+    prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:"}[part]
     name = row.get("level") if part == "labelled" else row.get("condition")
     if not name:
         raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
     extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
+    extra |= {"precedent": row["precedents"]} if row.get("precedents") else {}
     fields: dict[str, Any] = {k: row[k] for k in ("id", "text", "label") if k in row}
     fields["condition"] = f"{prefix}{name}"
     return make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
 
 
-def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+def _pair_items(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
     pair = row.get("id")
     if not pair:
         raise DataError(f"{place}: `id` is missing.")
-    extra = {k: row[k] for k in ("court", "area", "authority_form", "length_matched", "split") if k in row}
-    for variant in VARIANTS:
+    variants = next((kind for kind in (PAIR, THESIS) if set(kind) & row.keys()), PAIR if part == "pairs" else THESIS)
+    extra = {k: row[k] for k in ("precedent", "court", "area", "register", "authority_form", "split") if k in row}
+    for variant in variants:
         text = row.get(variant)
         if variant == "explained_cited" and text is None:
             continue
@@ -132,19 +139,16 @@ def _pair_items(place: str, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
                 f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts."
             )
         fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
-        yield place, make_item(place, fields | {"metadata": {"part": "pairs"} | extra})
+        yield place, make_item(place, fields | {"metadata": {"part": part} | extra})
 
 
 def make_pairs(theses: Path) -> list[dict[str, Any]]:
-    """Theses file -> rows of the pairs file.
-
-    Checks every thesis (fields, both sides, ids, one split per precedent) and marks pairs whose two sides differ in
-    length by at most LENGTH_MATCH of the explained side's characters.
+    """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split per precedent).
 
     Raises:
         DataError: Naming file and line.
     """
-    needed = ("id", "precedent", "court", "area", "authority_form", "split", *VARIANTS)
+    needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
     rows: list[dict[str, Any]] = []
     ids: dict[str, int] = {}
     splits: dict[str, tuple[str, int]] = {}
@@ -162,10 +166,7 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
                 f"{place}: {brief(row['precedent'])} is in split {brief(row['split'])} here and in {brief(split)} at "
                 f"line {where}."
             )
-        naked, explained = len(row["authority_only"]), len(row["explained_only"])
-        rows.append(
-            {k: row[k] for k in needed} | {"length_matched": abs(naked - explained) <= LENGTH_MATCH * explained}
-        )
+        rows.append({k: row[k] for k in needed})
     return rows
 
 

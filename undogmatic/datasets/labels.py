@@ -11,12 +11,18 @@ from undogmatic.outside import brief
 from undogmatic.records import Item, Rubric
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
-PAIR_GOLD = {"authority_only": 95.0, "explained_only": 4.0, "explained_cited": 17.0}
+PAIR_GOLD = {
+    "authority_only": 95.0,
+    "explained_only": 4.0,
+    "explained_cited": 17.0,
+    "imitation": 84.0,
+    "explanation": 15.0,
+}
 
 
 def development_items() -> list[Item]:
     """All development texts with gold: labelled texts, attacks, controls, and the pairs with their class centres."""
-    items = CuratedDataset(parts=["labelled", "adversarial", "controls", "pairs"], split="development").load()
+    items = CuratedDataset(parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="development").load()
     return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
 
 

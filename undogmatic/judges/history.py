@@ -48,8 +48,8 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
         folder = RunFolder.open(typed, f"`judge.history[{n}]`")
         folder.check_finished()
-        _check_scale(folder, rubric)
-        tables.append(_labelled_texts(folder, _check_member(folder, member, rubric, n)))
+        check_scale(folder, rubric, "this panel")
+        tables.append(_labelled_texts(folder, check_member(folder, member, rubric, f"judge.members[{n}]")))
         _check_not_fitted(tables[-1], member, folder.named)
     _check_same_texts(folders, tables)
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
@@ -90,11 +90,12 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
     return [value / total for value in inverse]
 
 
-def _check_scale(folder: RunFolder, rubric: Rubric) -> None:
+def check_scale(folder: RunFolder, rubric: Rubric, who: str) -> None:
+    """Raise ConfigError for a run on another scale than that of `who` ("this panel")."""
     there = folder.rubric
     if rubric_digest(there) != rubric_digest(rubric):
         raise ConfigError(
-            f"{folder.named}, a run on {_scale(there)}; this panel judges on {_scale(rubric)}. Judge the labelled "
+            f"{folder.named}, a run on {_scale(there)}; {who} judges on {_scale(rubric)}. Judge the labelled "
             f"texts on this one: rubric={rubric.name}."
         )
 
@@ -104,17 +105,17 @@ def _scale(rubric: Rubric) -> str:
     return f"rubric={rubric.name} (levels {levels}, {rubric.direction})"
 
 
-def _check_member(folder: RunFolder, member: Judge, rubric: Rubric, n: int) -> tuple[str, str]:
-    """Judge and criterion of that run that this member is. Compared are judge, readout, settings, model, and a prompt
-    that is used."""
+def check_member(folder: RunFolder, member: Judge, rubric: Rubric, key: str) -> tuple[str, str]:
+    """Judge and criterion of that run that this judge, named by its config key, is. Compared are judge, readout,
+    settings, model, and a prompt that is used. Raises ConfigError where none is."""
     differ = []
     for voice, judgment in folder.voices().items():
         if not (found := _differences(judgment, member, rubric)):
             return voice
         differ.append("; ".join(found))
     raise ConfigError(
-        f"{folder.named}, a run by another judge than judge.members[{n}]: {', nor '.join(differ)}. Give the runs in "
-        "the order of judge.members, or judge the labelled texts with this member."
+        f"{folder.named}, a run by another judge than {key}: {', nor '.join(differ)}. Name a run of that judge (for a "
+        "panel, in the order of judge.members), or judge the labelled texts with it."
     )
 
 

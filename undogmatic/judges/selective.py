@@ -9,6 +9,7 @@ from pydantic import Field
 
 from undogmatic.errors import DataError
 from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.promise import doubt_of, read_promise
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item, Record, Rubric
 from undogmatic.stats.uncertainty import RULES, should_escalate
@@ -54,6 +55,12 @@ class WideInterval(Record):
     width_above: float = Field(default=0.4, ge=0, le=1)
 
 
+class Guaranteed(Record):
+    """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it."""
+
+    run: str = Field(min_length=1)
+
+
 class Rules(Record):
     """The rules with their thresholds; a rule that is null is switched off."""
 
@@ -63,6 +70,7 @@ class Rules(Record):
     low_variance: LowVariance | None = None
     low_confidence: LowConfidence | None = None
     wide_interval: WideInterval | None = None
+    guaranteed: Guaranteed | None = None
 
 
 class SelectiveJudge(Judge):
@@ -77,7 +85,8 @@ class SelectiveJudge(Judge):
         expensive: Judges the items where a rule fires. If it starts from the score of a judge equal to `cheap`, it is
             handed that score and does not ask again.
         rubric: The scale.
-        rules: The rules that are on.
+        rules: The rules that are on. With `guaranteed` alone, what the cheap judge decides alone agrees with the truth
+            at the rate, and with the confidence, that the run it names has promised for texts like those of that run.
     """
 
     name = "selective"
@@ -85,11 +94,14 @@ class SelectiveJudge(Judge):
     def __init__(self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules) -> None:
         super().__init__()
         self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
+        named = rules.guaranteed
+        self.promise = None if named is None else read_promise(named.run, cheap, rubric)
         initial = getattr(expensive, "initial", None)
         self.hands_over = isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
 
     def settings(self) -> dict[str, Any]:
-        return super().settings() | {"rules": self.rules.model_dump(mode="json")}
+        rules = self.rules.model_dump(mode="json", exclude={"guaranteed"} if self.promise is None else None)
+        return super().settings() | {"rules": rules | ({} if self.promise is None else self.promise._asdict())}
 
     async def judge(self, item: Item) -> Reading:
         """`reading` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
@@ -135,6 +147,10 @@ class SelectiveJudge(Judge):
                 unknown.append("wide_interval")
             elif self.rubric.share(reading.interval[1]) - self.rubric.share(reading.interval[0]) > wide.width_above:
                 fired.append("wide_interval")
+        if self.promise is not None:
+            doubt = doubt_of(reading, self.promise.measure)
+            if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
+                fired.append("guaranteed")
         return fired, unknown
 
     def readouts(self) -> Sequence[Source]:

@@ -24,7 +24,7 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
     forest        labels: list[str], estimate: list[float], low: list[float], high: list[float], reference?: float,
                   x_label
     heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
-    calibration   raw: list[float], calibrated: list[float], gold: list[float] (one per item), x_label?, y_label?
+    calibration   raw: list[float], calibrated: list[float], label: list[float] (one per item), x_label?, y_label?
     curve         lines: dict[str, {x: list[float], y: list[float], low?: list[float], high?: list[float]}], x_label,
                   y_label, n: int (items behind the curves); low and high are drawn as a band
     reliability   confidence: list[float], accuracy: list[float], low: list[float], high: list[float], count: list[int]
@@ -109,7 +109,7 @@ def size(figure: FigureData) -> int:
         return sum(len(values) for values in data["groups"].values())
     if figure.kind == "heatmap":
         return sum(not _nan(v) for row in data["matrix"] for v in row)
-    counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "gold"}
+    counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "label"}
     return len(data[counted.get(figure.kind, "labels")])
 
 

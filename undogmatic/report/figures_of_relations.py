@@ -66,7 +66,7 @@ def calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Gold against score, before and after calibration, each beside y = x."""
     figure, axes = pen.figure(4.2, columns=2, sharey=True)
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
-        ax.plot(data[key], data["gold"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
+        ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
         ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
         pen.label(ax, x=data.get("x_label", "score"), limits=data.get("limits"))
         pen.label(ax, y=data.get("y_label", "label"), limits=data.get("limits"))

@@ -21,7 +21,7 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY = (
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
 MARKERS = "osD^vPX"
 INK = "#222222"
-SCORES = ("score", "raw_score", "label", "gold")
+SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
 
 

@@ -16,7 +16,7 @@ from undogmatic.report.words import Words, missing, named_spec, spec_for
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
-_TELLING = ("rank_biserial", "p")
+_TELLING = ("margin",)
 
 
 class KeyFigure(NamedTuple):
@@ -28,7 +28,7 @@ class KeyFigure(NamedTuple):
 
 
 def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigure]:
-    """The metrics that sum a run up: the headline, effect size and p-value, then those with an interval.
+    """The metrics that sum a run up: the headline, the margin it is held against, then those with an interval.
 
     An interval is a pair of metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label
     are left to metrics.json; a headline never is. Several analyses get fewer figures each, named after them.

@@ -16,7 +16,11 @@ conformal     intervals with a coverage guarantee, over all items or per group
 intervals     coverage, width and interval score of any intervals
 selective     risk-coverage curves and their area: does the uncertainty know where the judge errs
 review        error caught by review budget: guided, random, oracle
+beyond_score  what a doubt knows of the errors that the score does not say
+promise       does a share keep what was promised of it
 ordering      items in the order of their uncertainty; shared by selective and review
+variance      where the variance of scores comes from, and how many scores to average
+sequential    a mean with an interval that holds whenever one looks or stops
 few_labels    means and differences corrected with a few human labels; how many are needed
 checks        one wording for what an array argument must be
 

@@ -4,7 +4,7 @@ A calibration is plain data (a dict of numbers and lists of numbers, JSON as it 
 development labels only: `split_check` raises when a fitted item is also evaluated.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,6 +220,43 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
     return float(_calibration_error(c, right, n_bins)(np.arange(c.size)[None, :])[0])
+
+
+def error_if_perfect(
+    confidence: ArrayLike,
+    rng: np.random.Generator,
+    n_bins: int = 10,
+    n_draws: int = 1000,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """`expected_calibration_error` of draws in which every item is right with exactly its stated probability.
+
+    Small bins make it larger than 0 even so; what was observed says something only beyond these. Members of a group are
+    drawn with one number, as if they were right and wrong together as far as their probabilities allow.
+
+    Args:
+        confidence: Stated probability of being right, shape (n,), in [0, 1].
+        rng: The source of randomness.
+        n_bins: Number of bins, of equal width over [0, 1].
+        n_draws: Number of draws.
+        groups: What belongs together, shape (n,); None draws each item for itself.
+    Returns:
+        Shape (n_draws,).
+    Raises:
+        ValueError: If NaN, or a confidence is outside [0, 1].
+    References:
+        Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
+    """
+    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)), "confidence", "correct")
+    codes = np.arange(c.size) if groups is None else checks.labels(groups, "groups", c.size)
+    member = np.eye(n_bins)[_bins(c, n_bins)[1]]
+    batch = max(1, 2_000_000 // c.size)
+    found = []
+    for first in range(0, n_draws, batch):
+        drawn = rng.random((min(batch, n_draws - first), int(codes.max()) + 1))[:, codes] < c
+        found.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
+    return np.concatenate(found)
 
 
 def calibration_error(n_bins: int) -> resampling.Prepared:

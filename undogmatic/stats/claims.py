@@ -40,11 +40,11 @@ class Claim(NamedTuple):
     margin: float
     n_units: int
     n_needed: int | None
-    reason: Reason
-    level: float
-    method: means.Method
-    sd: float
-    fewest: int
+    reason: Reason = ""
+    level: float = 0.95
+    method: means.Method = "studentised"
+    sd: float = float("nan")
+    fewest: int = 0
 
 
 def claim(

@@ -12,6 +12,7 @@ References:
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import calibration, checks, proportion
+from undogmatic.stats.promise import Promise, kept
 
 Groups = Sequence[Hashable]
 Kind = Literal["score", "range"]
@@ -32,7 +34,7 @@ _EVERYTHING = "all items"
 class Conformal(NamedTuple):
     """A fit; `reach` and the number of fitted items `n` are per group, "all items" without groups.
 
-    `reach` is in score units; `scale` holds the two ends.
+    `reach` is in score units; `scale` holds the two ends. `n_units` is the effective number of different ids among `n`.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class Conformal(NamedTuple):
     scale: tuple[float, float]
     reach: dict[str, float]
     n: dict[str, int]
+    n_units: dict[str, int]
     grouped: bool
     fit_ids: tuple[str, ...]
 
@@ -55,11 +58,14 @@ class Coverage(NamedTuple):
     """One slice: share of labels inside with Wilson's interval, against the nominal level.
 
     `band_low` to `band_high` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a
-    share below it speaks against exchangeability. Both are None for a slice that mixes groups fitted apart.
+    share below it speaks against exchangeability. Both are None for a slice that mixes groups fitted apart. Items with
+    one id are one unit in all of these. `promise` says whether at least the nominal share, but for the margin, is shown
+    to lie inside.
     """
 
     group: str
     inside: proportion.Proportion
+    promise: Promise
     nominal: float
     mean_width: float
     n_fit: int
@@ -159,6 +165,8 @@ def coverage(
     truth: ArrayLike,
     ids: Sequence[Hashable],
     groups: Groups | None = None,
+    margin: float = 0.05,
+    level: float = 0.95,
 ) -> list[Coverage]:
     """Empirical coverage on items the fit has not seen: all of them first, then each group in order of appearance.
 
@@ -170,6 +178,8 @@ def coverage(
         truth: Human labels, shape (n,), in score units.
         ids: What the items are split by, as given to the fit, shape (n,).
         groups: Slice per item, shape (n,).
+        margin: How far below the nominal level a share may lie and still keep the promise, in (0, 1).
+        level: Level of the intervals of the shares.
     Raises:
         ValueError: If an id was fitted on (`calibration.split_check`), lengths differ, or a value is NaN.
     """
@@ -186,17 +196,28 @@ def coverage(
         slices |= {name: names == name for name in dict.fromkeys(names.tolist())}
     table = []
     for name, members in slices.items():
-        n, n_fit = int(members.sum()), fitted.n.get(name, sum(fitted.n.values()))
+        own = [name_of for name_of, member in zip(ids, members, strict=True) if member]
+        n_fit = fitted.n.get(name, sum(fitted.n.values()))
         # Only what was fitted together is promised a share: all items, or a group of a grouped fit.
-        band = _coverage_band(n_fit, n, fitted.level) if name in fitted.n else (None, None)
+        band: tuple[float, float] | tuple[None, None] = (None, None)
+        if name in fitted.n:
+            band = _coverage_band(fitted.n_units.get(name, n_fit), _effective(own), fitted.level)
+        promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=own)
         width = float((high - low)[members].mean())
-        table.append(Coverage(name, proportion.proportion(inside[members]), fitted.level, width, n_fit, *band))
+        table.append(Coverage(name, promise.share, promise, fitted.level, width, n_fit, *band))
     return table
+
+
+def _effective(ids: Sequence[Hashable]) -> int:
+    """Kish's effective number of units: items with one id may be covered or missed together, so they count once."""
+    sizes = np.array(list(Counter(ids).values()), dtype=np.float64)
+    return max(1, int(sizes.sum() ** 2 / np.sum(sizes**2) + _ROUNDING))
 
 
 def _coverage_band(n_fit: int, n: int, level: float) -> tuple[float, float]:
     """The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673."""
-    rank = _rank(n_fit, level)
+    # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
+    rank = _rank(n_fit, level) if n_fit >= items_needed(level) else (n_fit + 1) * level
     count = stats.betabinom(n, rank, n_fit + 1 - rank)
     return float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
 
@@ -225,7 +246,8 @@ def _fitted(
             f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
         )
     reach = {name: float(np.sort(misses[names == name])[_rank(count, level) - 1]) for name, count in n.items()}
-    return Conformal(kind, level, scale, reach, n, groups is not None, tuple(map(str, ids)))
+    n_units = {name: _effective([id_ for id_, own in zip(ids, names, strict=True) if own == name]) for name in n}
+    return Conformal(kind, level, scale, reach, n, n_units, groups is not None, tuple(map(str, ids)))
 
 
 def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float64]:

@@ -1,37 +1,42 @@
-"""How much of a score difference text length could explain.
+"""What remains of a difference between matched pairs where something else about them is held equal.
 
-Lengths are positive counts (characters, words or tokens; one unit throughout) and enter as natural logarithms: it is
-the ratio of two lengths that matters. Controlling for length is arithmetic, not an experiment: where two conditions
-share no lengths the data cannot tell them apart, and the results here say so instead of extrapolating quietly.
+Holding equal is arithmetic, not an experiment: where the two conditions never meet (one side longer in every pair) the
+data cannot tell them apart, and the results here say so instead of extrapolating quietly.
 """
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, crossfit, surface
+from undogmatic.stats.claims import Claim, Outcome
 from undogmatic.stats.ranking import Auc, auc
 
+Array = NDArray[np.float64]
 
-class ControlledDifference(NamedTuple):
-    """`intercept` is the expected difference between texts of equal length, with its interval and p-value.
+_FEWEST_ACROSS = 2
+_SHARE_ACROSS = 0.05
+_ONE_GROUP = 0.999
 
-    `raw_difference` is the plain mean; `slope` is score units per unit of log length ratio. `extrapolated` is true
-    when no pair comes close to equal length from one side: all log length ratios lie on one side of zero.
+
+class AtEqual(NamedTuple):
+    """`difference` is what is expected between two texts whose controls are equal, against the margin; `moved` is the
+    plain mean minus that, against the margin too ("within": the controls make no difference that matters).
+
+    `raw` is the plain mean, `foreseen` the share of the variance of differences that the controls explain.
+    `extrapolated`: hardly a pair has its controls on the other side of equal, so that no pair is near the place that
+    `difference` speaks of, which then decides nothing.
     """
 
-    raw_difference: float
-    intercept: float
-    low: float
-    high: float
-    p_value: float
-    slope: float
-    slope_low: float
-    slope_high: float
+    raw: float
+    difference: Claim
+    moved: Claim
+    foreseen: float
     extrapolated: bool
-    n_pairs: int
-    level: float
 
 
 def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Auc:
@@ -49,67 +54,181 @@ def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) 
     return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
 
 
-def controlled_difference(
-    scores_a: ArrayLike, scores_b: ArrayLike, lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95
-) -> ControlledDifference:
-    """The paired score difference that remains at equal length.
+def at_equal_length(
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
+    lengths_a: ArrayLike,
+    lengths_b: ArrayLike,
+    margin: float,
+    rng: np.random.Generator,
+    *,
+    sign: int = 1,
+    alpha: float = 0.05,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> AtEqual:
+    """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
-    Least squares of (score a - score b) on log(length a / length b); the intercept is the difference at ratio 1.
-    Standard errors are HC3, because the spread of differences need not be the same at every ratio, with the t
-    distribution on n_pairs - 2 degrees of freedom. Heed `extrapolated`.
+    Two controls: the log length ratio of the pair, and the difference of what a curved function of one text's length
+    says of its score, fitted on the other groups' texts of both conditions.
 
     Args:
-        scores_a: Shape (n_pairs,), n_pairs >= 4, in score units.
-        scores_b: Scores of the other text of each pair, shape (n_pairs,).
-        lengths_a: Shape (n_pairs,), positive.
-        lengths_b: Shape (n_pairs,), positive.
-        level: Confidence level.
+        scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
+        lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
+        margin, sign, alpha: As in `claims.claim`.
+        rng: Deals the groups to folds.
+        groups: What belongs together, shape (n_pairs,).
     Raises:
-        ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or a single
-            pair fixes the slope.
-    References:
-        Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
-        Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
+        ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or there are
+            too few groups.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
     _, size_b = checks.paired_vectors(a, lengths_b, ("scores_a", "lengths_b"))
-    checks.share(level, "level")
-    d = a - b
-    ratio = np.log(_lengths(size_a, "lengths_a")) - np.log(_lengths(size_b, "lengths_b"))
+    log_a, log_b = np.log(_lengths(size_a, "lengths_a")), np.log(_lengths(size_b, "lengths_b"))
+    ratio = log_a - log_b
     if np.ptp(ratio) <= 1e-9:
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
-    fit = _robust_fit(d, np.column_stack([np.ones(d.size), ratio]), "one pair alone fixes the slope on length")
-    (low, high), (slope_low, slope_high) = (tuple(map(float, limits)) for limits in fit.conf_int(1 - level))
-    return ControlledDifference(
-        raw_difference=float(d.mean()),
-        intercept=float(fit.params[0]),
-        low=low,
-        high=high,
-        p_value=float(fit.pvalues[0]),
-        slope=float(fit.params[1]),
-        slope_low=slope_low,
-        slope_high=slope_high,
-        extrapolated=bool(ratio.min() > 0 or ratio.max() < 0),
-        n_pairs=d.size,
-        level=level,
-    )
+    codes = np.arange(a.size) if groups is None else checks.labels(groups, "groups", a.size)
+    both = np.concatenate([log_a, log_b])[:, None]
+    said = outcome_difference([surface.additive(both)], a, b, codes, rng)
+    return at_equal(a - b, np.column_stack([ratio, said]), margin, sign=sign, alpha=alpha, groups=codes)
 
 
-def _lengths(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def outcome_difference(
+    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: np.random.Generator
+) -> Array:
+    """What the other groups' texts say of the score of a minus that of b, by their kernels alone; shape (n_pairs,).
+
+    Args:
+        kernels: Similarities of all texts, those of a first, each of shape (2 n_pairs, 2 n_pairs).
+        scores_a, scores_b: Shape (n_pairs,).
+        groups: Shape (n_pairs,).
+        rng: Deals the groups to folds.
+    """
+    n = scores_a.size
+    codes = np.asarray(groups)
+    said = crossfit.predict(kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]), rng)
+    return np.asarray(said[:n] - said[n:])
+
+
+def at_equal(
+    differences: ArrayLike,
+    controls: ArrayLike,
+    margin: float,
+    *,
+    sign: int = 1,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> AtEqual:
+    """Least squares of paired differences on differences of controls; the intercept is what remains where these are 0.
+
+    Errors are those of leaving out one group at a time (HC3 where each pair is its own group), with the t distribution
+    on groups minus parameters degrees of freedom. Controls that add nothing to the
+    others, or are 0 in all groups but one, are left out.
+
+    Args:
+        differences: Shape (n_pairs,), in score units.
+        controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
+        margin, sign, alpha, power: As in `claims.claim`.
+        groups: What belongs together, shape (n_pairs,).
+    Raises:
+        ValueError: If NaN, sizes differ, or there are too few groups for an error.
+    References:
+        Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
+        Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
+        Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples,
+        Survey Methodology 28(2), for its form with groups.
+    """
+    d = checks.vector(differences, "differences")
+    z = checks.rows(controls, "controls")
+    z = z[:, None] if z.ndim == 1 else z
+    codes = np.arange(d.size) if groups is None else checks.labels(groups, "groups", d.size)
+    if len(z) != d.size:
+        raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
+    z = _telling_columns(z, codes)
+    n_groups = int(codes.max()) + 1
+    design = np.column_stack([np.ones(d.size), z])
+    freedom = n_groups - design.shape[1]
+    if freedom < 1:
+        raise ValueError(f"The difference at equal controls has no standard error: {n_groups} groups are too few.")
+    coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
+    pulls = _pulls(design, d - design @ coefficients, codes)
+    raw, intercept = float(d.mean()), float(coefficients[0])
+    of_mean = _pulls(np.ones((d.size, 1)), d - raw, codes)[:, 0]
+    moved = raw - intercept
+
+    def held(estimate: float, pull: Array) -> Claim:
+        error = math.sqrt(float(np.sum(pull**2)))
+        return against(estimate, error, freedom, margin, n_groups, sign=sign, alpha=alpha, power=power)
+
+    spread = float(np.sum((d - raw) ** 2))
+    foreseen = 1 - float(np.sum((d - design @ coefficients) ** 2)) / spread if spread > 0 else 0.0
+    return AtEqual(raw, held(intercept, pulls[:, 0]), held(moved, of_mean - pulls[:, 0]), foreseen, not _meet(z))
+
+
+def against(
+    estimate: float, error: float, freedom: float, margin: float, n: int, *, sign: int, alpha: float, power: float = 0.8
+) -> Claim:
+    """An estimate with its standard error against a margin, by the rules of `claims.claim`, on the t distribution."""
+    reach, inner_reach = (float(stats.t.isf(tail, freedom)) * error for tail in (alpha / 2, alpha))
+    low, high = estimate - reach, estimate + reach
+    inner = estimate - inner_reach, estimate + inner_reach
+    near, far = (low, high) if sign > 0 else (-high, -low)
+    outcome: Outcome = "open"
+    if near > margin:
+        outcome = "beyond"
+    elif far < -margin:
+        outcome = "against"
+    elif inner[0] > -margin and inner[1] < margin:
+        outcome = "within"
+    gap = min(abs(estimate - margin), abs(estimate + margin))
+    wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
+    needed = None if outcome != "open" or wanted > 1e6 else max(n + 1, math.ceil(wanted))
+    return Claim(outcome, estimate, low, high, inner, margin, n, needed)
+
+
+def _lengths(values: ArrayLike, name: str) -> Array:
     size = checks.vector(values, name)
     if np.any(size <= 0):
         raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
     return size
 
 
-def _robust_fit(response: NDArray[np.float64], design: NDArray[np.float64], problem: str) -> Any:
-    """Least squares with HC3 errors; ValueError where those errors do not exist."""
-    import statsmodels.api as sm
+def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
+    """Columns scaled to 1, without those that are 0 but for one group, or follow from the others before them."""
+    kept: list[Array] = []
+    for column in z.T:
+        size = float(np.sqrt(np.mean(column**2)))
+        if size <= 1e-9 * max(1.0, float(np.abs(z).max())):
+            continue
+        if np.bincount(codes, column**2).max() > _ONE_GROUP * np.sum(column**2):
+            continue
+        one = column / size
+        base = np.column_stack([np.ones(len(z)), *kept])
+        left = one - base @ np.linalg.lstsq(base, one, rcond=None)[0]
+        if np.mean(left**2) > 1e-6:
+            kept.append(one)
+    return np.column_stack(kept) if kept else np.zeros((len(z), 0))
 
-    n, k = design.shape
-    # HC3 divides by 1 - leverage: an observation that its own parameter fits perfectly has no error to show.
-    leverage = np.sum(np.linalg.qr(design)[0] ** 2, axis=1)
-    if n <= k or np.max(leverage) > 1 - 1e-9:
-        raise ValueError(f"The length-controlled difference has no standard error: {problem}.")
-    return sm.OLS(response, design).fit(cov_type="HC3", use_t=True)
+
+def _pulls(design: Array, residual: Array, codes: NDArray[np.intp]) -> Array:
+    """How far each group pulls the coefficients: those of all rows minus those without it, shape (n_groups, k)."""
+    inverse = np.linalg.pinv(design.T @ design)
+    pulls = np.empty((int(codes.max()) + 1, design.shape[1]))
+    for rows in crossfit.by_size(codes):
+        own = design[rows]
+        left = np.eye(rows.shape[1]) - own @ inverse @ own.transpose(0, 2, 1)
+        if np.linalg.eigvalsh(left).min() < 1e-9:
+            raise ValueError("The difference at equal controls has no standard error: one group alone fixes the slope.")
+        without = np.linalg.solve(left, residual[rows][..., None])
+        pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
+    return pulls
+
+
+def _meet(z: Array) -> bool:
+    """Whether pairs lie on both sides of equal, also in the direction in which the controls differ most."""
+    if not z.shape[1]:
+        return True
+    along = z @ np.linalg.lstsq(z, np.ones(len(z)), rcond=None)[0]
+    return bool(np.sum(along <= 0) >= max(_FEWEST_ACROSS, _SHARE_ACROSS * len(z)))

@@ -86,15 +86,15 @@ def interval(
     """
     v = checks.vector(values, "values")
     checks.share(level, "level")
-    sums = _sums(v, groups)
-    n = sums.total.size
+    units = sums(v, groups)
+    n = units.total.size
     if n < 2:
         raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {n} units; at least 2 are needed.")
     if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
         raise ValueError(f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}.")
-    estimate = float(sums.total.sum() / sums.size.sum())
-    se, df, skewness = _spread(sums, estimate)
-    own = sums.total / sums.size
+    estimate = float(units.total.sum() / units.size.sum())
+    se, df, skewness = _spread(units, estimate)
+    own = units.total / units.size
     tolerance = checks.SAME * float(np.max(np.abs(v)))
     if bounds is not None and np.isfinite(bounds).all():
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
@@ -103,7 +103,7 @@ def interval(
     method: Method = "studentised"
     if 2 * others.size <= n and others.size < FEW:
         if bounds is not None:
-            method, (low, high) = "bounded", bounded_limits(sums, bounds, level)
+            method, (low, high) = "bounded", bounded_limits(units, bounds, level)
         elif (1 - others.size / n) ** n > (1 - level) / 2:
             method = "unlimited"
             middle = float(np.median(own))
@@ -134,7 +134,7 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
     return estimate - se * max(reach, float(low)), estimate - se * min(-reach, float(high))
 
 
-def bounded_limits(sums: Sums, bounds: Bounds, level: float) -> tuple[float, float]:
+def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, float]:
     """Limits of a mean from the bounds of its values: Gaffke's, by a saddlepoint.
 
     The upper one is the quantile of the mean under random weights (exponential, one per unit) with one unit more that
@@ -143,7 +143,7 @@ def bounded_limits(sums: Sums, bounds: Bounds, level: float) -> tuple[float, flo
     which no exception was found. Groups of unequal size count as Kish's effective number of groups.
 
     Args:
-        sums: Of the units.
+        units: Their sums.
         bounds: Lowest and highest value; an infinite one makes that end infinite.
         level: Confidence level of both ends together.
     References:
@@ -152,9 +152,9 @@ def bounded_limits(sums: Sums, bounds: Bounds, level: float) -> tuple[float, flo
         Learned-Miller and Thomas (2020), A new confidence interval for the mean of a bounded random variable.
         arXiv:1905.06208. Barndorff-Nielsen (1990), doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
     """
-    share = sums.size / sums.size.sum()
+    share = units.size / units.size.sum()
     shapes = share / np.sum(share**2)
-    own = sums.total / sums.size
+    own = units.total / units.size
     quantile = float(special.ndtri((1 + level) / 2))
     return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
 
@@ -188,20 +188,21 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
     return float(bound - width * at(float(y))[0])
 
 
-def _sums(v: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
+def sums(values: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
+    """Sums and sizes of the groups of values, in the order of first appearance; None takes each value for itself."""
     if groups is None:
-        return Sums(v, np.ones(v.size))
-    codes = checks.labels(groups, "groups", v.size)
-    return Sums(np.bincount(codes, v).astype(np.float64), np.bincount(codes).astype(np.float64))
+        return Sums(values, np.ones(values.size))
+    codes = checks.labels(groups, "groups", values.size)
+    return Sums(np.bincount(codes, values).astype(np.float64), np.bincount(codes).astype(np.float64))
 
 
-def _spread(sums: Sums, estimate: float) -> tuple[float, float, float]:
+def _spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the estimate."""
-    n = sums.total.size
-    share = sums.size / sums.size.sum()
-    rest = (sums.total - estimate * sums.size) / sums.size.sum()
+    n = units.total.size
+    share = units.size / units.size.sum()
+    rest = (units.total - estimate * units.size) / units.size.sum()
     square = float(np.sum(rest**2))
-    scale = float(np.max(np.abs(sums.total / sums.size)))
+    scale = float(np.max(np.abs(units.total / units.size)))
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))

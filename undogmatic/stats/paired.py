@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, resampling, signedrank, walsh
+from undogmatic.stats.proportion import proportion
 from undogmatic.stats.signedrank import ZeroMethod
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -41,6 +42,7 @@ class ShareInDirection(NamedTuple):
     n_ties: int
     n_pairs: int
     level: float
+    n_units: int
 
 
 class BootstrapInterval(NamedTuple):
@@ -137,8 +139,10 @@ def share_in_direction(
     differences: ArrayLike,
     direction: Literal["positive", "negative"] = "positive",
     level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
 ) -> ShareInDirection:
-    """Share of pairs whose difference has the expected sign, with Wilson's score interval.
+    """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
@@ -146,6 +150,7 @@ def share_in_direction(
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         direction: The expected sign.
         level: Confidence level of the interval.
+        groups: What belongs together, shape (n_pairs,).
     Raises:
         ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or `direction` is neither.
     References:
@@ -154,16 +159,16 @@ def share_in_direction(
     d = checks.vector(differences, "differences")
     checks.share(level, "level")
     checks.option(direction, "direction", ("positive", "negative"))
-    hits = int(np.sum(d > 0 if direction == "positive" else d < 0))
-    interval = stats.binomtest(hits, d.size).proportion_ci(confidence_level=level, method="wilson")
+    found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)
     return ShareInDirection(
-        share=hits / d.size,
-        low=float(interval.low),
-        high=float(interval.high),
-        n_in_direction=hits,
+        share=found.share,
+        low=found.low,
+        high=found.high,
+        n_in_direction=found.n_true,
         n_ties=int(np.sum(d == 0)),
         n_pairs=d.size,
         level=level,
+        n_units=found.n_units,
     )
 
 

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from undogmatic.stats import checks, resampling
+from undogmatic.stats import checks, means, resampling
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+
+Groups = Sequence[object] | ArrayLike
 
 
 class Auc(NamedTuple):
@@ -46,29 +48,53 @@ class AttackSummary(NamedTuple):
     level: float
 
 
-def auc(positive: ArrayLike, negative: ArrayLike, level: float = 0.95) -> Auc:
+def auc(
+    positive: ArrayLike,
+    negative: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups_a: Groups | None = None,
+    groups_b: Groups | None = None,
+) -> Auc:
     """Area under the ROC curve: how often a positive text scores above a negative one, ties counting half.
 
     The interval is built on the logit scale from DeLong's variance, so it stays within [0, 1]. That variance is 0 when
     the groups separate perfectly, which would claim certainty from a handful of texts; then, and with a single text in
     a group, Newcombe's score interval (his method 5) takes over and `method` says so.
 
+    Texts that belong together (a pair with one text on each side, several texts of one case) get Obuchowski's variance,
+    which is DeLong's where nothing does, and the quantile of t for the number of groups; in Newcombe's interval groups
+    count instead of texts.
+
     Args:
         positive: Scores expected to be higher, shape (n_positive,).
         negative: Scores expected to be lower, shape (n_negative,).
         level: Confidence level.
+        groups_a: What each positive text belongs to, shape (n_positive,); with `groups_b`, or neither.
+        groups_b: The same of the negative texts; the same label on both sides is the same group.
     Raises:
-        ValueError: If a group is empty or holds NaN.
+        ValueError: If a group is empty or holds NaN, or only one of `groups_a` and `groups_b` is given.
     References:
         DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
+        Obuchowski (1997), Nonparametric analysis of clustered ROC curve data. doi:10.2307/2533958
         Qin and Hotilovac (2008), doi:10.1177/0962280207087173, for the logit scale.
     """
     p, q = checks.vector(positive, "positive"), checks.vector(negative, "negative")
     checks.share(level, "level")
-    area, error = _area(p, q), _delong_error(p, q)
+    if (groups_a is None) != (groups_b is None):
+        raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
+    area = _area(p, q)
+    units = (p.size, q.size)
+    if groups_a is None or groups_b is None:
+        error, quantile = _delong_error(p, q), float(stats.norm.ppf((1 + level) / 2))
+    else:
+        codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", p.size + q.size)  # type: ignore[arg-type]
+        units = (np.unique(codes[: p.size]).size, np.unique(codes[p.size :]).size)
+        error, df = _obuchowski(p, q, codes)
+        quantile = float(special.stdtrit(df, (1 + level) / 2)) if error else 0.0
     if error == 0 or area in (0.0, 1.0):
-        return Auc(area, *_newcombe(area, p.size, q.size, level), "newcombe", level, p.size, q.size)
-    reach = stats.norm.ppf((1 + level) / 2) * error / (area * (1 - area))
+        return Auc(area, *_newcombe(area, *units, level), "newcombe", level, p.size, q.size)
+    reach = quantile * error / (area * (1 - area))
     low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
     return Auc(area, low, high, "delong", level, p.size, q.size)
 
@@ -131,7 +157,7 @@ def spearman_interval(
     level: float = 0.95,
     n_resamples: int = 2000,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups | None = None,
 ) -> BootstrapInterval:
     """Spearman rank correlation with a bootstrap interval over items, or over groups of items.
 
@@ -163,7 +189,7 @@ def mean_absolute_error(
     level: float = 0.95,
     n_resamples: int = 2000,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups | None = None,
 ) -> BootstrapInterval:
     """Mean absolute error in score units, with a bootstrap interval over items, or over groups of items.
 
@@ -199,6 +225,36 @@ def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) 
     # Brunner and Munzel's variance of P(x1 > x2) is DeLong's; its test statistic divides by it, 0 or not.
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.sqrt(rank_compare_2indep(positive, negative).var_prob))
+
+
+def _obuchowski(
+    positive: NDArray[np.float64], negative: NDArray[np.float64], codes: NDArray[np.intp]
+) -> tuple[float, float]:
+    """Standard error of the area over groups, and its degrees of freedom; 0 where there is no variance to estimate.
+
+    A text's placement is its share of the other side's texts that it is beyond. Degrees of freedom are Satterthwaite's,
+    of the two sides' sums over their groups.
+    """
+    m, n = positive.size, negative.size
+    ranks = stats.rankdata(np.r_[positive, negative])
+    above = (ranks[:m] - stats.rankdata(positive)) / n
+    below = 1 - (ranks[m:] - stats.rankdata(negative)) / m
+    area, total = float(above.mean()), int(codes.max()) + 1
+    sums, variances, dfs = [], [], []
+    for placements, own in ((above, codes[:m]), (below, codes[m:])):
+        sums.append(np.bincount(own, placements - area, total) / placements.size)
+        share = np.bincount(own, minlength=total) / placements.size
+        share = share[share > 0]
+        held = share.size
+        if held < 2:
+            return 0.0, 0.0
+        variances.append(held / (held - 1) * float(sums[-1] @ sums[-1]))
+        dfs.append(means.degrees_of_freedom(share))
+    both = 2 * total / (total - 1) * float(sums[0] @ sums[1])
+    if min(sum(variances) + both, sum(variances)) <= checks.SAME**2:
+        return 0.0, 0.0
+    df = sum(variances) ** 2 / sum(v**2 / d for v, d in zip(variances, dfs, strict=True))
+    return float((sum(variances) + both) ** 0.5), min(df, total - 1.0)
 
 
 def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:

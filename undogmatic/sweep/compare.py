@@ -12,14 +12,17 @@ import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, measured, overall_alpha, pairs
+from undogmatic.sweep.sources import variance_of
 from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
 from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
+from undogmatic.wordings import texts_beside
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")
@@ -55,6 +58,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     best = set(table["name"].head(MOST_AGREED))
     agreement = agree([pair for pair in found if {pair.left, pair.right} <= best], finished)
     further = worth | {"described": described(finished), "costs": costs_table(finished)}
+    sources = variance_of(finished, choices)
+    further["variance"] = sources.table
     sweep = Sweep(finished, headline, family, found, margin)
     said = verdicts(table, sweep)
     return SweepResult(
@@ -73,12 +78,17 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             *_findings(finished, choices, found),
             *_tests(family, margin),
             *_worth_findings(finished),
+            *sources.findings,
         ],
         figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=_rubric(jobs),
-        texts=[OWN_TEXTS, *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ()))],
+        texts=[
+            OWN_TEXTS,
+            *texts_beside(VarianceAnalysis),
+            *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
+        ],
     )
 
 

@@ -1,0 +1,122 @@
+"""The control for length: which checks count, that all of them must hold, and that matches come from the texts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import paired_run
+from undogmatic.analyses import length
+from undogmatic.analyses.base import Judged
+from undogmatic.analyses.length import Control, LengthCheck, Matched
+from undogmatic.analyses.pairs import Pairs, match
+from undogmatic.stats.agreement import Correlation
+from undogmatic.stats.claims import Claim
+from undogmatic.stats.confound import AtEqual
+from undogmatic.stats.ranking import Auc, auc
+
+T, B = "naked", "explained"
+MARGIN = 10.0
+
+
+def _claim(low: float, high: float) -> Claim:
+    return Claim("open", (low + high) / 2, low, high, (low, high), MARGIN, 40, None)
+
+
+BEYOND, BELOW, OPEN = (15.0, 25.0), (-3.0, 6.0), (5.0, 25.0)
+
+
+def _check(limits: tuple[float, float] | None, extrapolated: bool = False, same: bool = False) -> LengthCheck:
+    found = None if limits is None else AtEqual(20.0, _claim(*limits), _claim(-1, 1), 0.1, extrapolated)
+    area: Auc = auc([1.0, 2.0], [1.5, 3.0])
+    return LengthCheck("characters", area, Correlation("spearman", None, None, 4), found, same)
+
+
+def _matched(limits: tuple[float, float], telling: bool = True) -> Matched:
+    return Matched(20, 0.0, _claim(*limits), telling)
+
+
+@pytest.mark.parametrize(
+    ("check", "matched", "expected"),
+    [
+        (_check(BEYOND), None, "survives"),
+        (_check(BEYOND), _matched(BEYOND), "survives"),
+        # Every check that the data allow must hold: one that does not is enough.
+        (_check(BEYOND), _matched(BELOW), "confounded"),
+        (_check(BELOW), _matched(BEYOND), "confounded"),
+        (_check(BEYOND), _matched(OPEN), "open"),
+        (_check(OPEN), _matched(BEYOND), "open"),
+        # Matched pairs that are too few to tell decide nothing, either way.
+        (_check(BEYOND), _matched(BELOW, telling=False), "survives"),
+        (_check(BELOW), _matched(BEYOND, telling=False), "confounded"),
+        (_check(None), _matched(BEYOND, telling=False), "inseparable"),
+        # Nor does a line drawn to where no pair is.
+        (_check(BELOW, extrapolated=True), _matched(BEYOND), "survives"),
+        (_check(BEYOND, extrapolated=True), None, "inseparable"),
+        # Not significant is not "not there".
+        (_check(OPEN), None, "open"),
+        (_check(None), None, "inseparable"),
+        (_check(None, same=True), None, "survives"),
+        (_check(None, same=True), _matched(BELOW), "confounded"),
+    ],
+)
+def test_all_checks_that_count_must_hold(check: LengthCheck, matched: Matched | None, expected: Control) -> None:
+    assert length.control(check, matched, 1, MARGIN) == expected
+
+
+def test_the_expected_side_may_be_the_lower() -> None:
+    assert length.control(_check((-25, -15)), None, -1, MARGIN) == "survives"
+    assert length.control(_check((-25, -15)), None, 1, MARGIN) == "confounded"
+
+
+def _run(counts: dict[str, list[int]], scores: dict[str, list[float]], **fields: object) -> Pairs:
+    judged: Judged = paired_run(scores, lengths=counts, **fields)  # type: ignore[arg-type]
+    return match(judged, (T, B))
+
+
+def _match(pairs: Pairs) -> Matched | None:
+    rng = np.random.default_rng(0)
+    ids = pairs.complete(T, B)
+    return length.check_matched(pairs, T, B, ids, sign=1, margin=MARGIN, level=0.95, target=0.8, rng=rng)
+
+
+def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None:
+    rng = np.random.default_rng(1)
+    counts = {T: [9] * 10 + [20] * 10, B: [10] * 10 + [40] * 10}
+    scores = {T: (60 + rng.normal(0, 5, 20)).tolist(), B: (30 + rng.normal(0, 5, 20)).tolist()}
+    lies = {"length_matched": [False] * 10 + [True] * 10}
+    found = _match(_run(counts, scores, metadata=lies))
+    assert found is not None
+    assert (found.n, found.telling) == (10, True)
+    assert found.difference is not None
+    assert found.difference.outcome == "beyond"
+
+
+def test_few_matched_pairs_are_not_telling() -> None:
+    rng = np.random.default_rng(2)
+    counts = {T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}
+    scores = {T: (60 + rng.normal(0, 15, 40)).tolist(), B: (30 + rng.normal(0, 15, 40)).tolist()}
+    found = _match(_run(counts, scores))
+    assert found is not None
+    assert (found.n, found.telling) == (4, False)
+    assert _match(_run({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5})) is None
+
+
+def test_one_matched_pair_is_said_without_an_interval() -> None:
+    found = _match(_run({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]}))
+    assert found is not None
+    assert (found.n, found.difference, found.telling) == (1, None, False)
+    assert length.say_matched(found, 1, MARGIN)[1][0].key == "ab.matched_alone"
+
+
+def test_pairs_of_one_group_are_one_unit() -> None:
+    rng = np.random.default_rng(3)
+    scores = {T: (60 + rng.normal(0, 5, 12)).tolist(), B: (30 + rng.normal(0, 5, 12)).tolist()}
+    pairs = _run({T: [10] * 12, B: [10] * 12}, scores)
+    sides = {c: side.assign(group=[f"g{n // 4}" for n in range(12)]) for c, side in pairs.sides.items()}
+    found = _match(dataclasses.replace(pairs, sides=sides))
+    assert found is not None
+    assert found.difference is not None
+    assert (found.difference.n_units, found.telling) == (3, False)

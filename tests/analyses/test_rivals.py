@@ -1,0 +1,229 @@
+"""The surface judge as a rival: judges of the surface are not believed beyond it, and a judge of something else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.analyses.conftest import PACKAGE, SHIPPED
+from undogmatic.analyses import rivals
+from undogmatic.analyses.base import Finding
+from undogmatic.analyses.pairs import Pairs
+from undogmatic.analyses.rivals import Rival, labelled_rival, paired_rival, say, say_labelled
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.report.words import Words
+
+T, B = "naked", "explained"
+Judge = Callable[[str], float]
+
+
+def _pairs(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray) -> tuple[Pairs, pd.Index]:
+    ids = pd.Index([f"p{n}" for n in range(len(first))])
+    sides = {
+        T: pd.DataFrame({"text": list(first), "score": a, "group": ids}, index=ids),
+        B: pd.DataFrame({"text": list(second), "score": b, "group": ids}, index=ids),
+    }
+    return Pairs(sides), ids
+
+
+def _rival(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0) -> Rival:
+    pairs, ids = _pairs(first, second, a, b)
+    return paired_rival(pairs, T, B, ids, sign=1, margin=10, rng=np.random.default_rng(seed))
+
+
+def _text(rng: np.random.Generator) -> str:
+    """Words of random letters with commas, capitals and digits."""
+    words = ["".join(rng.choice(list("abcdeiou"), rng.integers(1, 10))) for _ in range(rng.integers(20, 70))]
+    marked = [
+        w.capitalize()
+        if (u := rng.random()) < 0.15
+        else w + ","
+        if u < 0.3
+        else str(rng.integers(1, 999))
+        if u < 0.35
+        else w
+        for w in words
+    ]
+    return " ".join(marked) + "."
+
+
+def _apart(judge: Judge, n: int, seed: int) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
+    """Pairs of which the text that the judge puts higher is the treatment, with a mean difference of 25."""
+    rng = np.random.default_rng(seed)
+    made = [_text(rng) for _ in range(2 * n)]
+    both = [sorted(pair, key=judge) for pair in zip(made[:n], made[n:], strict=True)]
+    low, high = [pair[0] for pair in both], [pair[1] for pair in both]
+    a, b = np.array([judge(t) for t in high]), np.array([judge(t) for t in low])
+    scale = 25 / np.mean(a - b)
+    return high, low, a * scale, b * scale
+
+
+SURFACE: dict[str, Judge] = {
+    "capitals": lambda t: float(sum(c.isupper() for c in t)),
+    "length bent at 170": lambda t: abs(len(t) - 170) / 2,
+    "word length": lambda t: len(t) / len(t.split()),
+    "share of e": lambda t: t.count("e") / len(t),
+    "commas times words": lambda t: float(t.count(",") * len(t.split())),
+}
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
+    found = _rival(*_apart(SURFACE[name], 40, 0))
+    assert found.outcome in ("surface_as_good", "surface_explains", "open")
+    assert found.at_equal is not None
+    assert found.at_equal.raw == pytest.approx(25)
+    assert found.at_equal.difference.low < 10
+
+
+def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:
+    outcomes = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        first, second = ([_text(rng) for _ in range(46)] for _ in range(2))
+        topic = rng.normal(40, 10, 46)
+        found = _rival(first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed)
+        outcomes.append(found.outcome)
+        assert found.at_equal is not None
+        assert found.at_equal.difference.low < 20 < found.at_equal.difference.high + 3
+    assert outcomes.count("beyond_surface") >= 2
+
+
+def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
+    """A perfect judge, even: their naked side is other in every count."""
+    items = CuratedDataset(parts=["pairs"]).load()
+    sides = [[i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")]
+    n = len(sides[0])
+    noise = np.random.default_rng(0).normal(0, 5, (2, n))
+    found = _rival(*sides, 80 + noise[0], 20 + noise[1])
+    assert found.outcome == "surface_as_good"
+    assert found.share is not None
+    assert found.share > 0.95
+    assert found.at_equal is not None
+    assert found.at_equal.extrapolated
+
+
+def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
+    same = _rival(["a"] * 10, ["a"] * 10, np.arange(10.0) + 20, np.arange(10.0))
+    assert (same.outcome, same.share) == ("no_texts", None)
+    few = _rival(list("abcde"), list("fghij"), np.arange(5.0) + 20, np.arange(5.0))
+    assert (few.outcome, few.share) == ("open", None)
+    assert say(same, 1, 10)[1][0].key == "ab.surface_no_texts"
+    assert say(few, 1, 10)[1][0].key == "ab.surface_too_few"
+
+
+def test_equal_scores_throughout_break_nothing() -> None:
+    rng = np.random.default_rng(0)
+    texts = [_text(rng) for _ in range(24)]
+    found = _rival(texts[:12], texts[12:], np.full(12, 50.0), np.full(12, 50.0))
+    assert found.outcome in ("open", "surface_as_good")
+    steady = _rival(texts[:12], texts[12:], np.full(12, 90.0), np.full(12, 10.0))
+    assert steady.at_equal is not None
+    assert steady.at_equal.raw == 80
+
+
+def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rivals, "MOST_TEXTS", 40)
+    rng = np.random.default_rng(1)
+    texts = [_text(rng) for _ in range(100)]
+    found = _rival(texts[:50], texts[50:], np.arange(50.0) + 20, np.arange(50.0))
+    assert (found.n_pairs, found.n_drawn) == (50, 20)
+    assert "ab.surface_drawn" in [f.key for f in say(found, 1, 10)[1]]
+
+
+class TestLabelled:
+    n = 80
+
+    def _texts(self, rng: np.random.Generator) -> list[str]:
+        return [_text(rng) for _ in range(self.n)]
+
+    def test_a_judge_of_the_surface_where_labels_follow_the_surface(self) -> None:
+        rng = np.random.default_rng(0)
+        texts = self._texts(rng)
+        capitals = np.array([SURFACE["capitals"](t) for t in texts])
+        labels = capitals + rng.normal(0, 3, self.n)
+        found = labelled_rival(texts, capitals, labels, list(range(self.n)), rng, resamples=300)
+        assert found.outcome in ("surface_as_good", "surface_explains")
+        assert found.correlation is not None
+        assert found.correlation > 0.4
+
+    def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did(self) -> None:
+        """Here its words are as good as random: 80 texts cannot teach which of them count."""
+        rng = np.random.default_rng(7)
+        texts = self._texts(rng)
+        worth = {text: float(rng.uniform(0, 100)) for text in texts}
+        scores = np.array([worth[text] for text in texts])
+        labels = scores + rng.normal(0, 15, self.n)
+        groups = list(range(self.n))
+        alone = labelled_rival(texts, scores, labels, groups, rng, resamples=300)
+        met = labelled_rival(
+            texts, scores, labels, groups, rng, resamples=300, known=lambda t: np.array([[worth[one]] for one in t])
+        )
+        assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
+
+    def test_a_judge_that_knows_more(self) -> None:
+        rng = np.random.default_rng(3)
+        texts = self._texts(rng)
+        labels = rng.uniform(0, 100, self.n)
+        found = labelled_rival(
+            texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng, resamples=300
+        )
+        assert found.outcome == "beyond_surface"
+        assert found.error_saved is not None
+        assert found.error_saved.low > 0
+        for finding in say_labelled(found)[1]:
+            _worded(finding)
+
+    def test_a_judge_of_noise(self) -> None:
+        rng = np.random.default_rng(4)
+        texts = self._texts(rng)
+        labels = rng.uniform(0, 100, self.n)
+        found = labelled_rival(texts, rng.normal(size=self.n), labels, list(range(self.n)), rng, resamples=300)
+        assert found.outcome != "beyond_surface"
+
+    def test_what_is_missing(self) -> None:
+        rng = np.random.default_rng(5)
+        texts = self._texts(rng)
+        flat = labelled_rival(texts, np.full(self.n, 5.0), rng.normal(size=self.n), list(range(self.n)), rng)
+        assert (flat.outcome, flat.increment) == ("open", None)
+        same = labelled_rival(["a"] * 20, np.arange(20.0), np.arange(20.0), list(range(20)), rng)
+        assert same.outcome == "no_texts"
+        one = labelled_rival(texts, np.arange(80.0), np.arange(80.0), ["one"] * 80, rng)
+        assert one.outcome == "open"
+        for found in (flat, same, one):
+            assert len(say_labelled(found)[1]) == 1
+
+
+def _worded(finding: Finding) -> None:
+    for language in ("en", "pt"):
+        assert Words(language, SHIPPED, strict=True).say(finding)
+
+
+def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
+    assert PACKAGE.is_dir()
+    rng = np.random.default_rng(6)
+    texts = [_text(rng) for _ in range(40)]
+    found = _rival(texts[:20], texts[20:], rng.normal(40, 5, 20), rng.normal(20, 5, 20))
+    assert found.at_equal is not None
+    assert found.increment is not None
+    for low, foreseen, extrapolated in ((15.0, 1.0, False), (-9.0, 1.0, False), (5.0, 1.0, False), (15.0, 1.0, True)):
+        at = found.at_equal._replace(
+            difference=found.at_equal.difference._replace(low=low, high=low + 12, estimate=low + 6),
+            foreseen=foreseen,
+            extrapolated=extrapolated,
+        )
+        for finding in say(found._replace(at_equal=at), 1, 10)[1]:
+            _worded(finding)
+    moved = found.at_equal.moved._replace(estimate=9.0)
+    at = found.at_equal._replace(
+        difference=found.at_equal.difference._replace(low=12, high=20), moved=moved, foreseen=0.1
+    )
+    findings = say(found._replace(at_equal=at), 1, 10)[1]
+    assert findings[-1].key == "ab.surface_unforeseen"
+    _worded(findings[-1])
+    for language in ("en", "pt"):
+        words = Words(language, SHIPPED, strict=True)
+        assert all(words.find(f"ab.names.{name}") for name in rivals.COLUMNS)

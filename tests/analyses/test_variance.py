@@ -1,0 +1,159 @@
+"""Sources of variance within a run, over runs and in a sweep's table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from tests.analyses.builders import Score, configured, made_up, rubric, verdict
+from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.runs import differing, settings
+from undogmatic.analyses.variance import of_scores
+from undogmatic.errors import ConfigError
+from undogmatic.records import Cost, Item
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
+
+
+def items(n: int) -> list[Item]:
+    return [Item(id=f"t{i}", text=made_up(9, str(i))) for i in range(n)]
+
+
+def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> Judged:
+    """A row of repeats per item."""
+    judgments = [
+        verdict(f"t{i}", score, repeat=r, cost=cost if r else None)
+        for i, row in enumerate(scores)
+        for r, score in enumerate(row)
+    ]
+    return Judged(tabulate(items(len(scores)), judgments, len(scores[0])), rubric(), **fields)
+
+
+def folder(path: Path, scores: Sequence[Score], **choices: str) -> str:
+    path.mkdir()
+    lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
+    (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (path / "run.json").write_text(json.dumps({"name": path.name, "choices": choices}), encoding="utf-8")
+    return str(path)
+
+
+def analyse(judged: Judged, **changes: Any) -> AnalysisResult:
+    (result,) = configured("variance", **changes)(judged, np.random.default_rng(0))
+    return result
+
+
+def long(scores: np.ndarray, **facets: Sequence[str]) -> pd.DataFrame:
+    rows = []
+    for place in np.ndindex(scores.shape):
+        values = {name: own[k] for (name, own), k in zip(facets.items(), place[1:], strict=True)}
+        rows.append({"item_id": f"t{place[0]}", "group": f"g{place[0]}", "score": scores[place]} | values)
+    return pd.DataFrame(rows)
+
+
+class TestWithinARun:
+    def test_published_numbers(self, said: Said) -> None:
+        result = analyse(repeated(SHROUT.tolist()))
+        m = result.metrics
+        # ICC(2,1) and ICC(3,1) of Shrout and Fleiss (1979).
+        assert m["variance.phi"] == pytest.approx(0.29, abs=0.005)
+        assert m["variance.relative"] == pytest.approx(0.71, abs=0.005)
+        assert m["variance.phi_of_all"] == pytest.approx(0.62, abs=0.005)
+        assert (result.headline, result.standing) == ("variance.phi", None)
+        assert result.tables["components"]["source"].tolist() == ["item", "repeat", "item × repeat"]
+        found = said(result)
+        assert found["variance.needed"].values["order"] == 2
+        assert found["variance.verdict_average"].values["design"] == {"repeat": m["variance.needed.repeat"]}
+        assert found["variance.few_levels"].values["facets"] == {"repeat": 4}
+        averaged = result.tables["averaged"].set_index("n")["phi"]
+        assert averaged.loc[1] == m["variance.phi"] < averaged.loc[10]
+
+    def test_a_text_with_a_failure_is_left_out_whole(self, said: Said) -> None:
+        rows = [*SHROUT.tolist(), [5.0, "refusal", 5.0, 5.0]]
+        result = analyse(repeated(rows))
+        assert said(result)["variance.left_out"].values == {"n": 1, "total": 7}
+        assert result.metrics["variance.phi"] == analyse(repeated(SHROUT.tolist())).metrics["variance.phi"]
+
+    def test_repeats_from_the_cache_are_said(self, said: Said) -> None:
+        judged = repeated([[10.0, 10], [20.0, 20], [30.0, 30]], cost=Cost(calls=0, cached=1))
+        assert said(analyse(judged))["variance.cached"].values == {"n": 3, "total": 3}
+
+    def test_what_cannot_be_said(self, said: Said) -> None:
+        with pytest.raises(Unsuited, match=r"one score per text. Set run.repeats=3"):
+            configured("variance").check(repeated([[1.0], [2.0], [3.0]]))
+        assert "variance.constant" in said(analyse(repeated([[50.0, 50]] * 5)))
+        assert said(analyse(repeated([[1.0, 2]] * 2)))["variance.too_few"].values["groups"] == 2
+        with pytest.raises(ConfigError, match="target"):
+            configured("variance", target=1.0)
+
+
+class TestOverRuns:
+    def test_the_settings_that_differ_are_the_facets(self, tmp_path: Path, said: Said) -> None:
+        draw = np.random.default_rng(1)
+        scores = 50 + draw.normal(0, 10, (12, 1, 1)) + draw.normal(0, 8, (1, 1, 3)) + draw.normal(0, 2, (12, 2, 3))
+        models, prompts = ["a", "b"], ["p", "q", "r"]
+        own = repeated([[float(s)] for s in scores[:, 0, 0]], name="own", settings={"model": "a", "prompt": "p"})
+        others = [
+            folder(tmp_path / f"{m}{p}", scores[:, i, k].tolist(), model=m, prompt=p)
+            for i, m in enumerate(models)
+            for k, p in enumerate(prompts)
+            if (m, p) != ("a", "p")
+        ]
+        result = analyse(own, against=others)
+        expected = of_scores(long(scores, model=models, prompt=prompts), ["model", "prompt"]).table
+        found = result.tables["components"].set_index("source")["share"]
+        assert found.to_dict() == pytest.approx(expected.set_index("source")["share"].to_dict())
+        assert said(result)["variance.sources"].values["first"] == "prompt"
+        # Without one of them the settings are not crossed any more, so that runs are what varies.
+        fewer = analyse(own, against=others[:-1])
+        assert said(fewer)["variance.runs_as_one"].values == {"facets": ["model", "prompt"], "runs": 5}
+        assert fewer.tables["components"]["source"].tolist() == ["item", "run", "item × run"]
+
+    def test_which_settings_differ(self) -> None:
+        one = settings({"model": "a", "prompt": "demos"}, {"prompt": {"demo_order": 0}, "model": {"t": 1}, "seed": 0})
+        other = settings({"model": "b", "prompt": "demos"}, {"prompt": {"demo_order": 3}, "model": {"t": 2}, "seed": 0})
+        assert differing([one, other]) == ["model", "prompt.demo_order"]
+        refers = settings({}, {"model": {"key": "${oc.env:KEY}"}})
+        assert refers == {}
+
+
+class TestScoresOfASweep:
+    def test_order_of_demonstrations(self) -> None:
+        draw = np.random.default_rng(2)
+        scores = draw.normal(50, 5, (20, 1)) + draw.normal(0, 15, (20, 6))
+        found = of_scores(long(scores, **{"prompt.demo_order": list("012345")}), ["prompt.demo_order"])
+        assert found.study is not None
+        keys = {f.key: f.values for f in found.findings}
+        needed = keys["variance.needed"]
+        assert (needed["facet"], needed["target"]) == ("prompt.demo_order", 0.8)
+        assert needed["n"] > 10
+        assert keys["variance.sources"]["first"] == "item × prompt.demo_order"
+
+    def test_what_changes_together_is_one_facet(self) -> None:
+        draw = np.random.default_rng(3)
+        frame = long(draw.normal(50, 5, (8, 3)), model=["a", "b", "c"])
+        frame["readout"] = frame["model"].map({"a": "x", "b": "y", "c": "z"})
+        found = of_scores(frame.assign(seed="0"), ["seed", "model", "readout"])
+        assert found.table["source"].tolist() == ["item", "model + readout", "item × model + readout"]
+
+    def test_what_is_not_crossed_is_not_divided(self) -> None:
+        frame = long(np.random.default_rng(4).normal(50, 5, (8, 2, 2)), model=["a", "b"], prompt=["p", "q"])
+        found = of_scores(frame[(frame["model"] == "a") | (frame["prompt"] == "p")], ["model", "prompt"])
+        assert (found.study, len(found.table)) == (None, 0)
+        values = {"facets": ["model", "prompt"], "there": 3, "needed": 4}
+        assert found.findings == [Finding("variance.not_crossed", values)]
+        assert of_scores(frame, []).findings == [Finding("variance.nothing_varies")]
+
+
+def test_words_of_both_languages_take_the_same_values() -> None:
+    path = Path(__file__).parents[2] / "undogmatic" / "analyses" / "variance.texts.yaml"
+    texts = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert texts["en"]["variance"].keys() == texts["pt"]["variance"].keys()
+    assert texts["en"]["variance"]["names"].keys() == texts["pt"]["variance"]["names"].keys()

@@ -1,0 +1,130 @@
+"""The rules of the paired verdict on hand-made evidence: which rule applies first, and what outweighs what."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.verdict import REFUTING, Evidence, HybridEvidence, Key, Ruling, Standing, decide, withheld
+from undogmatic.stats.claims import Claim, Outcome
+
+MARGIN = Margin(10.0, "rubric", 100.0)
+
+
+def found(
+    outcome: Outcome, inner: tuple[float, float] | None = None, margin: float = 10.0, needed: int | None = 90
+) -> Claim:
+    """A claim of this outcome; only what the rules read is told apart."""
+    ends = {"beyond": (15.0, 25.0), "against": (-25.0, -15.0), "within": (-4.0, 5.0), "open": (3.0, 18.0)}[outcome]
+    inner = inner or ends
+    return Claim(outcome, sum(ends) / 2, *ends, inner, margin, 46, needed, *_rest())
+
+
+def _rest() -> tuple[object, ...]:
+    """Fields that the rules do not read."""
+    return tuple(None for _ in Claim._fields[8:])
+
+
+def evidence(**changes: object) -> Evidence:
+    """What supports the claim, with changes."""
+    good = Evidence(
+        judged=(46, 46),
+        n_pairs=46,
+        n_groups=46,
+        fewest=6,
+        margin=MARGIN,
+        identical=False,
+        difference=found("beyond"),
+        p_value=1e-6,
+        share_low=0.8,
+        hybrid=HybridEvidence(46, found("beyond"), found("within"), "beyond_surface"),
+        surface="beyond_surface",
+        length="survives",
+    )
+    return good._replace(**changes)  # type: ignore[arg-type]
+
+
+def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46) -> HybridEvidence:
+    return HybridEvidence(groups, over, found(under), None)
+
+
+BELOW = found("open", inner=(-14.0, 7.0))
+ZERO = MARGIN._replace(value=0.0)
+UNSET = MARGIN._replace(source="default")
+
+TABLE: list[tuple[dict[str, object], Key, Standing]] = [
+    ({}, "supported", "supported"),
+    ({"hybrid": None}, "supported", "supported"),
+    ({"margin": UNSET}, "supported", "supported"),
+    ({"judged": (0, 46), "n_pairs": 0, "n_groups": 0, "difference": None}, "all_failed", "undecided"),
+    ({"n_pairs": 0, "n_groups": 0, "difference": None}, "no_pairs", "undecided"),
+    ({"n_groups": 1, "difference": None}, "one_group", "undecided"),
+    ({"n_pairs": 1, "n_groups": 1, "difference": None}, "too_few", "undecided"),
+    ({"n_groups": 5}, "too_few", "undecided"),
+    ({"margin": MARGIN._replace(value=100.0)}, "margin_wide", "undecided"),
+    ({"identical": True, "difference": found("within")}, "identical", "refuted"),
+    ({"difference": found("against")}, "reversed", "refuted"),
+    ({"difference": found("within")}, "within", "refuted"),
+    ({"difference": found("within"), "margin": UNSET}, "no_margin", "undecided"),
+    ({"difference": BELOW}, "below", "refuted"),
+    ({"difference": BELOW, "margin": UNSET}, "no_margin", "undecided"),
+    ({"difference": found("open")}, "open", "undecided"),
+    ({"difference": found("open", needed=None)}, "open_endless", "undecided"),
+    ({"difference": found("open", inner=(-9.0, -1.0), margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
+    ({"difference": found("open", margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
+    ({"surface": "surface_explains"}, "surface_explains", "refuted"),
+    ({"surface": "surface_as_good"}, "surface_as_good", "undecided"),
+    ({"surface": "open"}, "surface_open", "undecided"),
+    ({"surface": "no_texts"}, "no_texts", "undecided"),
+    ({"length": "confounded"}, "confounded", "refuted"),
+    ({"length": "open"}, "length_open", "undecided"),
+    ({"length": "inseparable"}, "inseparable", "undecided"),
+    ({"hybrid": hybrid(found("within"))}, "reads_citation", "refuted"),
+    ({"hybrid": hybrid(found("within"), "beyond")}, "reads_citation", "refuted"),
+    ({"hybrid": hybrid(BELOW)}, "reads_citation", "refuted"),
+    ({"hybrid": hybrid(found("against"), "beyond"), "margin": UNSET}, "reads_citation", "refuted"),
+    ({"hybrid": hybrid(found("within")), "margin": UNSET}, "hybrid_open", "undecided"),
+    ({"hybrid": hybrid(found("open"), "beyond")}, "citation_first", "undecided"),
+    ({"hybrid": hybrid(found("open"))}, "hybrid_open", "undecided"),
+    ({"hybrid": hybrid(found("beyond"), groups=5)}, "hybrid_few", "undecided"),
+    ({"hybrid": HybridEvidence(0, None, None, None)}, "hybrid_few", "undecided"),
+    ({"hybrid": hybrid(found("beyond"))._replace(surface="open")}, "hybrid_surface", "undecided"),
+    ({"hybrid": hybrid(found("beyond"))._replace(surface="surface_explains")}, "hybrid_surface", "undecided"),
+    ({"p_value": 0.05}, "inconsistent", "undecided"),
+    ({"share_low": 0.5}, "inconsistent", "undecided"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "standing"), TABLE)
+def test_every_rule(changes: dict[str, object], key: Key, standing: Standing) -> None:
+    ruling = decide(evidence(**changes), 0.05)
+    assert (ruling.key, ruling.standing, ruling.others) == (key, standing, ())
+
+
+def test_the_table_has_every_key_but_the_one_of_failures() -> None:
+    assert {key for _, key, _ in TABLE} | {"missing"} == set(get_args(Key))
+
+
+def test_the_gravest_reason_leads_and_the_others_follow() -> None:
+    ruling = decide(
+        evidence(surface="surface_as_good", length="confounded", hybrid=hybrid(found("open")), p_value=1), 0.05
+    )
+    assert ruling == Ruling("confounded", "refuted", ("surface_as_good", "hybrid_open", "inconsistent"))
+    ruling = decide(evidence(surface="surface_as_good", length="inseparable"), 0.05)
+    assert ruling == Ruling("surface_as_good", "undecided", ("inseparable",))
+
+
+def test_only_what_refutes_leads_to_a_refutation() -> None:
+    order = get_args(Key)
+    assert max(order.index(key) for key in REFUTING) < order.index("surface_as_good")
+
+
+def test_failures_withhold_a_verdict_that_they_could_turn() -> None:
+    yes, no, open_ = Ruling("supported", "supported"), Ruling("within", "refuted"), Ruling("open", "undecided")
+    assert withheld(yes, yes) == yes
+    assert withheld(no, Ruling("reversed", "refuted")) == no
+    assert withheld(yes, open_) == Ruling("missing", "undecided", ("supported",))
+    assert withheld(no, yes) == Ruling("missing", "undecided", ("within",))
+    assert withheld(open_, yes) == open_

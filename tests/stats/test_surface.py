@@ -1,0 +1,73 @@
+"""What is counted, and that texts that count alike are alike."""
+
+import numpy as np
+import pytest
+
+from undogmatic.stats import crossfit, surface
+
+TEXT = 'O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.'
+
+
+def _of(text: str) -> dict[str, float]:
+    return dict(zip(surface.COUNTS, surface.counts([text])[0].tolist(), strict=True))
+
+
+def test_counts_by_hand() -> None:
+    found = _of(TEXT)
+    assert found["characters"] == len(TEXT)
+    assert (found["words"], found["sentences"], found["lines"]) == (16, 3, 2)
+    assert (found["capitals"], found["capital_words"]) == (7, 5)
+    assert (found["digits"], found["numbers"]) == (9, 2)
+    assert (found["commas"], found["full_stops"], found["parentheses"]) == (2, 2, 2)
+    assert (found["quotes"], found["colons"], found["hyphens"], found["other_marks"]) == (2, 1, 1, 3)
+    assert found["longest_word"] == 5
+    assert found["different_words"] == 1
+
+
+def test_a_text_without_words_counts_nothing_and_breaks_nothing() -> None:
+    assert set(surface.counts(["", "   "])[:, 4:8].ravel()) == {0.0}
+    for texts in (["", "a"], ["x", "y"], ["a a", "a a", "b"], ["", "", "..."]):
+        for kernel in surface.kernels(texts):
+            assert kernel.shape == (len(texts), len(texts))
+            assert np.isfinite(kernel).all()
+
+
+def test_extra_columns_are_beside_the_counts() -> None:
+    assert surface.counts(["a", "b"], np.array([[3.0], [4.0]]))[:, -1].tolist() == [3, 4]
+
+
+def test_kernels_are_of_inner_products() -> None:
+    texts = [f"{'palavra ' * (n % 7 + 1)}, {n}." for n in range(20)]
+    for kernel in surface.kernels(texts):
+        assert kernel == pytest.approx(kernel.T)
+        assert np.linalg.eigvalsh(kernel)[0] > -1e-6 * max(1, np.abs(kernel).max())
+
+
+def test_contrast_is_the_kernel_of_differences() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(10, 3))
+    first, second = np.arange(5), np.arange(5, 10)
+    d = x[first] - x[second]
+    assert surface.contrast(x @ x.T, first, second) == pytest.approx(d @ d.T)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda t: abs(len(t) - 60) / 2,
+        lambda t: 5.0 * t.count(","),
+        lambda t: t.count("b") / len(t),
+        lambda t: t.count(",") * len(t),
+        lambda t: float((t + ",").find(",")),
+        lambda t: sum(len(w) for w in t.split()) / len(t.split()),
+    ],
+)
+def test_a_judge_of_the_surface_is_foretold(judge) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(1)
+    texts = []
+    for _ in range(100):
+        words = ["".join(rng.choice(list("abcde"), rng.integers(1, 9))) for _ in range(rng.integers(4, 22))]
+        texts.append(" ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + ".")
+    scores = np.array([judge(t) for t in texts])
+    found = crossfit.predict(surface.kernels(texts), scores, np.arange(100), rng)
+    assert np.corrcoef(found, scores)[0, 1] > 0.8

@@ -1,0 +1,159 @@
+"""Variance components: by hand, against mixed models, by symmetry, and the coverage of their intervals."""
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from undogmatic.stats.variance import Study
+
+# Six items under four prompts: Shrout and Fleiss (1979), table 2, doi:10.1037/0033-2909.86.2.420. Mean squares of items
+# 11.24, of judges 32.49, residual 1.02; ICC(2,1) is phi of one judge, ICC(3,1) is E rho squared of one, and with k = 4
+# they are the two of the mean.
+SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
+
+
+def variances(study: Study) -> dict[str, float]:
+    return {" ".join(c.source): c.estimated for c in study.components()}
+
+
+class TestPublished:
+    def test_shrout_and_fleiss(self) -> None:
+        study = Study(SHROUT, ["judge"])
+        squares = {" ".join(c.source): c.mean_square for c in study.components()}
+        assert squares == pytest.approx({"item": 11.24, "judge": 32.49, "item judge": 1.02}, abs=0.005)
+        assert [c.degrees for c in study.components()] == [5, 3, 15]
+        one, all_ = study.reliability({}), study.reliability()
+        assert (one.phi, one.relative) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.71, abs=0.005))
+        assert (all_.phi, all_.relative) == (pytest.approx(0.62, abs=0.005), pytest.approx(0.91, abs=0.005))
+
+    def test_by_hand_with_a_negative_estimate(self) -> None:
+        # Item means 0.5, 2.5, 4.5: MS 8; prompt means 8/3, 7/3: MS 1/6; rest: residuals of +-1/3 and 2/3, MS 2/3.
+        study = Study([[1, 0], [2, 3], [5, 4]], ["prompt"])
+        assert variances(study) == pytest.approx({"item": 11 / 3, "prompt": -1 / 6, "item prompt": 2 / 3})
+        assert [c.variance for c in study.components()][1] == 0
+        assert sum(c.share for c in study.components()) == pytest.approx(1)
+        # A negative one counts as 0: phi = (11/3) / (11/3 + 2/3).
+        assert study.reliability({}).phi == pytest.approx(11 / 13)
+
+
+def test_two_facets_against_a_mixed_model() -> None:
+    """p x i x o, balanced: restricted maximum likelihood is the analysis of variance where nothing is negative."""
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    rng = np.random.default_rng(1)
+    n, prompts, models = 12, 4, 3
+    effects = {"item": (n, 1, 1), "prompt": (1, prompts, 1), "model": (1, 1, models), "item prompt": (n, prompts, 1)}
+    effects |= {"item model": (n, 1, models), "prompt model": (1, prompts, models), "rest": (n, prompts, models)}
+    sds = [10, 5, 4, 4, 5, 5, 3]
+    scores = sum(rng.normal(0, sd, shape) for sd, shape in zip(sds, effects.values(), strict=True))
+    study = Study(scores, ["prompt", "model"])
+    estimated = variances(study)
+    assert min(estimated.values()) > 0
+    rows = [
+        {"item": p, "prompt": i, "model": o, "y": scores[p, i, o]}  # type: ignore[index]
+        for p, i, o in itertools.product(range(n), range(prompts), range(models))
+    ]
+    frame = pd.DataFrame(rows)
+    formulas = {"item": "0 + C(item)", "prompt": "0 + C(prompt)", "model": "0 + C(model)"}
+    formulas |= {"item prompt": "0 + C(item):C(prompt)", "item model": "0 + C(item):C(model)"}
+    formulas |= {"prompt model": "0 + C(prompt):C(model)"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MixedLM.from_formula("y ~ 1", frame, groups=np.ones(len(frame)), vc_formula=formulas)
+        fitted = model.fit(reml=True)
+    found = dict(zip(model.exog_vc.names, fitted.vcomp, strict=True)) | {"item prompt model": fitted.scale}
+    assert found == pytest.approx(estimated, rel=0.02)
+
+
+class TestHowMany:
+    def test_what_is_needed_reaches_the_target_and_one_fewer_does_not(self) -> None:
+        study = Study(SHROUT, ["judge"])
+        needed = study.needed("judge", 0.8)
+        assert needed is not None
+        assert study.reliability({"judge": needed}).phi >= 0.8 > study.reliability({"judge": needed - 1}).phi
+        assert study.needed("judge", 0.8, absolute=False) == 2  # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
+        assert study.cheapest(0.8) == {"judge": needed}
+
+    def test_what_no_number_reaches_is_none(self) -> None:
+        rng = np.random.default_rng(2)
+        # The model moves items apart; prompts cannot average that away.
+        scores = rng.normal(0, 5, (30, 1, 1)) + rng.normal(0, 8, (30, 3, 1)) + rng.normal(0, 1, (30, 3, 4))
+        study = Study(scores, ["model", "prompt"])
+        assert study.needed("prompt", 0.8) is None
+        models = study.needed("model", 0.8)
+        assert models is not None and models > 3
+        design = study.cheapest(0.8)
+        assert design is not None and design["prompt"] <= 2
+        assert Study(rng.normal(0, 1, (30, 3)), ["repeat"]).cheapest(0.99) is None
+
+    def test_more_is_never_less_reliable(self) -> None:
+        study = Study(SHROUT, ["judge"])
+        phis = [study.reliability({"judge": n}).phi for n in range(1, 20)]
+        assert phis == sorted(phis)
+
+
+class TestIntervals:
+    def test_coverage_over_items(self) -> None:
+        """For the prompts at hand: what other prompts would give is not in the interval, and is said so."""
+        rng = np.random.default_rng(3)
+        prompts = np.array([-5.0, 0, 7])
+        of_prompts = prompts.var(ddof=1)
+        truth = {"phi": 100 / (136 + of_prompts), "relative": 100 / 136, "item": 100.0, "prompt": of_prompts}
+        truth["item prompt"] = 36.0
+        for n in (10, 40):
+            hits = dict.fromkeys(truth, 0)
+            for _ in range(200):
+                study = Study(rng.normal(50, 10, n)[:, None] + prompts + rng.normal(0, 6, (n, 3)), ["prompt"])
+                one = study.reliability({})
+                ends = {"phi": (one.phi_low, one.phi_high), "relative": (one.relative_low, one.relative_high)}
+                ends |= {" ".join(c.source): (c.low, c.high) for c in study.components()}
+                for key, (low, high) in ends.items():
+                    hits[key] += low <= truth[key] <= high
+            assert all(0.915 <= hit / 200 <= 0.985 for hit in hits.values()), hits
+
+    def test_groups_are_the_units(self) -> None:
+        rng = np.random.default_rng(4)
+        scores = rng.normal(50, 10, (20, 1)) + rng.normal(0, 4, (20, 3))
+        once = Study(scores, ["prompt"]).reliability({})
+        copies = Study(np.repeat(scores, 4, axis=0), ["prompt"], groups=np.repeat(range(20), 4)).reliability({})
+        blind = Study(np.repeat(scores, 4, axis=0), ["prompt"]).reliability({})
+        assert copies.phi_high - copies.phi_low == pytest.approx(once.phi_high - once.phi_low, rel=0.1)
+        assert blind.phi_high - blind.phi_low < 0.7 * (once.phi_high - once.phi_low)
+
+    def test_moving_and_stretching_the_scale(self) -> None:
+        one, other = Study(SHROUT, ["judge"]), Study(20 + 3 * SHROUT, ["judge"])
+        assert other.reliability({}).phi_low == pytest.approx(one.reliability({}).phi_low)
+        for a, b in zip(one.components(), other.components(), strict=True):
+            assert (b.variance, b.low, b.high) == pytest.approx((9 * a.variance, 9 * a.low, 9 * a.high))
+
+
+def test_items_that_do_not_differ_have_no_reliability() -> None:
+    rng = np.random.default_rng(5)
+    same = np.tile([10.0, 20, 40], (8, 1))
+    study = Study(same, ["prompt"])
+    assert (study.reliability({}).phi, study.needed("prompt", 0.8), study.cheapest(0.8)) == (0, None, None)
+    assert Study(np.full((8, 3), 50.0), ["prompt"]).constant
+    assert not Study(rng.normal(size=(8, 3)), ["prompt"]).constant
+    # A judge that repeats itself exactly: nothing but items.
+    exact = Study(np.repeat(rng.normal(size=(8, 1)), 3, axis=1), ["repeat"])
+    assert (exact.reliability({}).phi, exact.needed("repeat", 0.8)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"scores": SHROUT[:, :1]}, "two values"),
+        ({"facets": ["a", "b"]}, "facets"),
+        ({"scores": np.where(SHROUT == 9, np.nan, SHROUT)}, "NaN"),
+        ({"groups": [0, 0, 0, 1, 1, 1]}, "at least 3"),
+        ({"level": 0}, "level"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], named: str) -> None:
+    arguments: dict[str, Any] = {"scores": SHROUT, "facets": ["judge"]}
+    with pytest.raises(ValueError, match=named):
+        Study(**(arguments | change))

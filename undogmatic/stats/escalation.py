@@ -1,0 +1,143 @@
+"""How much may a cheap judge decide alone? A threshold on its doubt below which it agrees with the truth at a stated
+rate, with a stated confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks
+
+STEPS = 20
+"""Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
+stops at the first that fails, but neighbours differ by chance alone."""
+
+
+class Step(NamedTuple):
+    """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout.
+
+    `low` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
+    """
+
+    threshold: float
+    n: int
+    n_right: int
+    low: float
+    passed: bool
+
+
+class Escalation(NamedTuple):
+    """`threshold` is the largest doubt with which the judge decides alone, None where no threshold can be promised.
+
+    `share` is the share of items that it then decides. `steps` are the candidates tried, the strictest first, up to and
+    including the first that failed. `needed` is the fewest units, all in agreement, with which a first step can pass.
+    """
+
+    threshold: float | None
+    share: float
+    rate: float
+    confidence: float
+    needed: int
+    n_units: int
+    steps: tuple[Step, ...]
+
+
+def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
+    """Fewest units, `n_wrong` of which disagree, that show a rate of agreement above `rate`: the lower limit of
+    Clopper and Pearson then reaches it.
+
+    Args:
+        rate: Wanted rate of agreement, in (0, 1).
+        confidence: One minus the probability of promising too much, in (0, 1).
+        n_wrong: Units in disagreement.
+    Raises:
+        ValueError: If a share is outside (0, 1) or `n_wrong` is negative.
+    """
+    checks.share(rate, "rate")
+    checks.share(confidence, "confidence")
+    if n_wrong < 0:
+        raise ValueError(f"`n_wrong` is {n_wrong}; it must be 0 or more.")
+    low = high = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
+    while lower_limit(high - n_wrong, high, confidence) < rate:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        enough = lower_limit(middle - n_wrong, middle, confidence) >= rate
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return high
+
+
+def lower_limit(n_true: int, n: int, confidence: float) -> float:
+    """Exact one-sided lower limit of a proportion.
+
+    References:
+        Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404
+    """
+    return float(stats.beta.ppf(1 - confidence, n_true, n - n_true + 1)) if n_true else 0.0
+
+
+def find_threshold(
+    doubt: ArrayLike,
+    right: ArrayLike,
+    rate: float = 0.9,
+    confidence: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> Escalation:
+    """The largest doubt below which the judge agrees with the truth at `rate`, with probability `confidence`.
+
+    Fixed-sequence testing: candidates depend on the doubts alone, not on who was right; from the strictest on, each is
+    tested at the full level 1 - confidence by the exact binomial test, and the first failure ends the sequence. So the
+    probability that the threshold promises more than the truth is at most 1 - confidence, for items drawn like these.
+    With `groups`, a group agrees if all of its items below the threshold do, and the promise is for groups; for items
+    it is on the safe side, unless the groups that disagree are much larger than the others.
+
+    Args:
+        doubt: Larger is less sure, any unit, shape (n,).
+        right: 1 or True where the judge agrees with the truth, shape (n,).
+        rate: Rate of agreement that is promised, in (0, 1).
+        confidence: Probability with which the promise holds, in (0, 1).
+        groups: What belongs together, shape (n,).
+    Raises:
+        ValueError: If lengths differ, a value is NaN, `right` is other than 0 and 1, or a share is outside (0, 1).
+    References:
+        Jung, Brahman and Choi (2024), Trust or escalate. arXiv:2407.18370
+        Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
+    """
+    u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
+    if np.any((agrees != 0) & (agrees != 1)):
+        raise ValueError("`right` must hold only 0 and 1.")
+    codes = np.arange(u.size) if groups is None else checks.labels(groups, "groups", u.size)
+    needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
+    steps: list[Step] = []
+    for threshold in _candidates(u, codes, needed):
+        kept = u <= threshold
+        wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
+        present = np.bincount(codes[kept], minlength=n_units) > 0
+        n = int(present.sum())
+        n_right = n - int(wrong.sum())
+        low = lower_limit(n_right, n, confidence)
+        steps.append(Step(float(threshold), n, n_right, low, low >= rate))
+        if low < rate:
+            break
+    passed = [step for step in steps if step.passed]
+    best = passed[-1].threshold if passed else None
+    share = 0.0 if best is None else float((u <= best).mean())
+    return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
+
+
+def _candidates(u: checks.Vector, codes: NDArray[np.intp], needed: int) -> list[float]:
+    """Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass."""
+    first = np.full(int(codes.max()) + 1, np.inf)
+    np.minimum.at(first, codes, u)  # a unit is kept in part as soon as its surest item is
+    order = np.sort(first)
+    if order.size < needed:
+        return []
+    places = np.unique(np.round(np.linspace(needed, order.size, STEPS)).astype(int))
+    found = np.unique(order[places - 1])
+    return [*found.tolist(), *([float(u.max())] if u.max() > found[-1] else [])]

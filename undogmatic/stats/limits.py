@@ -1,0 +1,363 @@
+"""Limits that decide: a share, an area or a correlation counts only with its lower or its upper limit.
+
+Each quantity comes with what failed judgments could make of it: `worst_low` and `best_high` are its limits with all of
+them set against the claim, and for it. What these do not bear out is withheld.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks, ranking, resampling
+from undogmatic.stats.paired import bootstrap_interval
+
+Array = NDArray[np.float64]
+Outcome = Literal["above", "below", "open", "missing"]
+
+MOST_UNITS = 10**6
+"""More than these are as good as no number of units."""
+_CUTS = 20
+
+
+class Limits(NamedTuple):
+    """A quantity with its interval of level `level` over judged items; `worst_low` and `best_high` are limits over all
+    items, with failed judgments set against it and for it. `n_units` independent units were judged."""
+
+    estimate: float
+    low: float
+    high: float
+    worst_low: float
+    best_high: float
+    n_units: int
+    level: float
+
+
+class Held(NamedTuple):
+    """Limits against a bound.
+
+    "above", "below": shown, failures notwithstanding. "missing": shown by the judged items, but failed judgments could
+    turn it. "open": neither. `n_needed` (only of "open") is the rough number of units that would decide with
+    probability 0.8 if the estimate were the truth and the interval shrank with their root; None where no number would.
+    """
+
+    outcome: Outcome
+    n_needed: int | None
+
+
+def hold(limits: Limits, bound: float, power: float = 0.8) -> Held:
+    """Hold a quantity against a bound: the interval must lie wholly on one side.
+
+    Args:
+        limits: The quantity.
+        bound: In its units.
+        power: For `n_needed`.
+    """
+    if limits.low > bound:
+        return Held("above" if limits.worst_low > bound else "missing", None)
+    if limits.high < bound:
+        return Held("below" if limits.best_high < bound else "missing", None)
+    room = limits.estimate - bound
+    reach = limits.estimate - limits.low if room > 0 else limits.high - limits.estimate
+    if room == 0:
+        return Held("open", None)
+    widened = reach * (1 + stats.norm.ppf(power) / stats.norm.ppf((1 + limits.level) / 2))
+    needed = max(limits.n_units + 1, math.ceil(limits.n_units * (widened / room) ** 2))
+    return Held("open", needed if needed <= MOST_UNITS else None)
+
+
+def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Limits:
+    """Share of true flags with exact limits (Clopper and Pearson), which never err more often than they say.
+
+    Where groups hold several items, a group counts as one item: right where the flags of a group agree, and else on
+    the safe side.
+
+    Args:
+        flags: 1 or 0 per item, NaN where it was not judged; shape (n,), one at least judged.
+        groups: What belongs together, shape (n,).
+        level: Confidence level.
+    References:
+        Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404. Korn and Graubard (1998), Confidence intervals for
+        proportions with small expected number of positive counts, Survey Methodology 24(2), for samples in groups.
+    """
+    checks.share(level, "level")
+    f = np.asarray(flags, dtype=np.float64)
+    codes = checks.labels(groups, "groups", f.size)
+    judged = ~np.isnan(f)
+    worst, best = np.where(judged, f, 0.0), np.where(judged, f, 1.0)
+    low, high = _exact(f[judged], codes[judged], level)
+    n_units = int(np.unique(codes[judged]).size)
+    ends = _exact(worst, codes, level)[0], _exact(best, codes, level)[1]
+    return Limits(float(f[judged].mean()), low, high, *ends, n_units, level)
+
+
+def _exact(flags: Array, codes: NDArray[np.intp], level: float) -> tuple[float, float]:
+    n, tail = int(np.unique(codes).size), (1 - level) / 2
+    hits = float(flags.mean()) * n
+    low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
+    high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+def area(
+    positive: ArrayLike,
+    negative: ArrayLike,
+    groups_positive: Sequence[object],
+    groups_negative: Sequence[object],
+    scale: tuple[float, float],
+    level: float = 0.95,
+) -> Limits:
+    """How often a positive item scores above a negative one, ties counting half: the area under the ROC curve.
+
+    Args:
+        positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
+        groups_positive, groups_negative: What belongs together, shape (n,) each.
+        scale: The ends of the scale.
+        level: Confidence level.
+    """
+    p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
+    a, b = list(groups_positive), list(groups_negative)
+    up, down = ~np.isnan(p), ~np.isnan(q)
+    found, n_units = _area(p[up], q[down], _kept(a, up), _kept(b, down), level)
+    worst_low, best_high = found.low, found.high
+    if not (up.all() and down.all()):
+        bottom, top = scale
+        ends = [
+            _area(np.where(up, p, own), np.where(down, q, other), a, b, level)[0]
+            for own, other in ((bottom, top), (top, bottom))
+        ]
+        worst_low, best_high = ends[0].low, ends[1].high
+    return Limits(found.auc, found.low, found.high, worst_low, best_high, n_units, level)
+
+
+def _area(
+    positive: Array, negative: Array, groups_a: list[object], groups_b: list[object], level: float
+) -> tuple[ranking.Auc, int]:
+    m, n = len(set(groups_a)), len(set(groups_b))
+    alone = m == positive.size and n == negative.size and not set(groups_a) & set(groups_b)
+    found = ranking.auc(
+        positive, negative, level, groups_a=None if alone else groups_a, groups_b=None if alone else groups_b
+    )
+    if 1 / math.comb(m + n, m) > (1 - level) / 2:
+        # So few that even a perfect order is not rare enough by chance.
+        found = found._replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
+    return found, min(m, n)
+
+
+def _kept(groups: list[object], kept: NDArray[np.bool_]) -> list[object]:
+    return [group for group, one in zip(groups, kept, strict=True) if one]
+
+
+def order(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    groups: Sequence[object],
+    level: float = 0.95,
+    n_resamples: int = 2000,
+) -> Limits | None:
+    """Spearman's rank correlation of scores with labels.
+
+    Each limit is the wider of two: of the bootstrap over groups, which undercovers few items, and of Fisher's
+    transformation with Bonett and Wright's variance, which does not know groups or ties and takes a group for one item.
+
+    Args:
+        scores: NaN where not judged, shape (n,).
+        labels: Shape (n,).
+        rng: For the bootstrap.
+        groups: What belongs together, shape (n,).
+        level: Confidence level.
+        n_resamples: Bootstrap resamples.
+    Returns:
+        None where scores or labels are (nearly) all equal.
+    References:
+        Bonett and Wright (2000), doi:10.1007/BF02294183
+    """
+    s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
+    codes = checks.labels(groups, "groups", s.size)
+    judged = ~np.isnan(s)
+    found = _correlation(s[judged], y[judged], codes[judged], rng, level, n_resamples)
+    if found is None:
+        return None
+    estimate, low, high, n_units = found
+    worst_low, best_high = low, high
+    if not judged.all():
+        worst = _correlation(imputed(s, y, against=True), y, codes, rng, level, n_resamples)
+        best = _correlation(imputed(s, y, against=False), y, codes, rng, level, n_resamples)
+        worst_low = -1.0 if worst is None else min(low, worst[1])
+        best_high = 1.0 if best is None else max(high, best[2])
+    return Limits(estimate, low, high, worst_low, best_high, n_units, level)
+
+
+def _correlation(
+    s: Array, y: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float, n_resamples: int
+) -> tuple[float, float, float, int] | None:
+    n = int(np.unique(codes).size)
+    if n < 4:
+        return None
+    try:
+        found = ranking.spearman_interval(s, y, rng, level, n_resamples, groups=codes.tolist())
+    except ValueError:
+        return None
+    r = found.estimate
+    reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
+    centre = math.atanh(min(max(r, -1 + 1 / n**2), 1 - 1 / n**2))
+    low, high = math.tanh(centre - reach), math.tanh(centre + reach)
+    return r, min(low, found.low), max(high, found.high), n
+
+
+def alpha(
+    ratings: ArrayLike,
+    scale: tuple[float, float],
+    rng: np.random.Generator,
+    *,
+    groups: Sequence[object],
+    level: float = 0.95,
+    n_resamples: int = 2000,
+) -> Limits | None:
+    """Krippendorff's alpha (interval) of several raters, by a bootstrap over groups of items.
+
+    The lower limit is that of the items with one more on which the raters agree no better than by chance, where it is
+    lower: a handful of items on which all agree does not show that no other would part them.
+
+    Args:
+        ratings: Shape (n_raters, n_items), NaN where a rater failed.
+        scale: Its ends; a failed rating is thought at the one farthest from the others, or at their mean.
+        rng: For the bootstrap.
+        groups: What belongs together, shape (n_items,).
+        level: Confidence level.
+        n_resamples: Bootstrap resamples.
+    Returns:
+        None where all ratings are (nearly) equal, or fewer than two groups have two ratings.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    codes = checks.labels(groups, "groups", table.shape[1])
+    found = _alpha(table, codes, rng, level, n_resamples)
+    if found is None:
+        return None
+    estimate, low, high, n_units = found
+    worst_low, best_high = low, high
+    if np.isnan(table).any():
+        seen = (~np.isnan(table)).any(axis=0)
+        means = np.full(table.shape[1], sum(scale) / 2)
+        means[seen] = np.nanmean(table[:, seen], axis=0)
+        far = np.where(means < sum(scale) / 2, scale[1], scale[0])
+        spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
+        worst = np.where(np.isnan(table), np.where(seen, far, spread), table)
+        ends = [_alpha(own, codes, rng, level, n_resamples) for own in (worst, np.where(np.isnan(table), means, table))]
+        worst_low = -1.0 if ends[0] is None else min(low, ends[0][1])
+        best_high = 1.0 if ends[1] is None else max(high, ends[1][2])
+    return Limits(estimate, low, high, worst_low, best_high, n_units, level)
+
+
+def _alpha(
+    table: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float, n_resamples: int
+) -> tuple[float, float, float, int] | None:
+    kept = (~np.isnan(table)).sum(axis=0) >= 2
+    known, own = table[:, kept], codes[kept]
+    n_units = int(np.unique(own).size)
+    ratings = known[~np.isnan(known)]
+    if n_units < 2 or checks.is_constant(ratings):
+        return None
+    known = known - ratings.mean()
+    size = (~np.isnan(known)).sum(axis=0).astype(np.float64)
+    rows = np.column_stack([size, np.nansum(known, axis=0), np.nansum(known**2, axis=0)])
+    usual = float(size.mean())
+    chance = np.array([[usual, 0.0, (usual - 1) * float(ratings.var(ddof=1))]])
+    try:
+        found = bootstrap_interval(rows, _ALPHA, rng, level, n_resamples, groups=own)
+        padded = bootstrap_interval(
+            np.vstack([rows, chance]), _ALPHA, rng, level, n_resamples, groups=[*own.tolist(), -1]
+        )
+    except ValueError:
+        return None
+    return found.estimate, min(found.low, padded.low), found.high, n_units
+
+
+def _alpha_of(rows: Array) -> resampling.OfDraws:
+    """Alpha from number, sum and sum of squares of the ratings of each item, shape (n, 3)."""
+    size, total, squares = rows.T
+    within = (squares - total**2 / size) * size / (size - 1)
+
+    def of_draws(drawn: resampling.Index) -> Array:
+        n, sums, both, apart = (column.take(drawn).sum(axis=1) for column in (size, total, squares, within))
+        expected = (both - sums**2 / n) * n / (n - 1)
+        return np.asarray(1 - np.divide(apart, expected, out=np.full(len(drawn), np.nan), where=expected > 0))
+
+    return of_draws
+
+
+_ALPHA = resampling.Prepared(_alpha_of)
+
+
+def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
+    """Scores with the failed ones set so that the rank correlation with the labels is (nearly) the lowest, or highest.
+
+    Those of low labels go beyond one end of the judged scores and those of high labels beyond the other, each part in
+    the order that serves; where to part them is tried at up to 21 places, and for the highest also scores among the
+    judged ones at the place of the label. Beyond the ends of the scale is allowed, as only ranks count.
+
+    Args:
+        scores: NaN where not judged, shape (n,).
+        labels: Shape (n,).
+        against: Lowest, or highest.
+    """
+    s, y = np.array(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    failed = np.flatnonzero(np.isnan(s))
+    ranked = failed[np.argsort(y[failed], kind="stable")]
+    n = ranked.size
+    if n == 0:
+        return s
+    judged = s[~np.isnan(s)]
+    bottom, top = (float(judged.min()), float(judged.max())) if judged.size else (0.0, 0.0)
+    step = np.arange(1, n + 1) / n
+    tried: list[Array] = []
+    for cut in np.unique(np.linspace(0, n, min(n, _CUTS) + 1).round().astype(int)):
+        filled = s.copy()
+        if against:
+            filled[ranked[:cut]] = top + step[:cut][::-1]
+            filled[ranked[cut:]] = bottom - step[: n - cut]
+        else:
+            filled[ranked[:cut]] = bottom - step[:cut][::-1]
+            filled[ranked[cut:]] = top + step[: n - cut]
+        tried.append(filled)
+    if not against and judged.size:
+        filled = s.copy()
+        places = np.searchsorted(np.sort(y[~np.isnan(s)]), y[ranked]) / judged.size
+        filled[ranked] = np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
+        tried.append(filled)
+    found = [_spearman(filled, y) for filled in tried]
+    return tried[int(np.argmin(found) if against else np.argmax(found))]
+
+
+def _spearman(x: Array, y: Array) -> float:
+    a, b = stats.rankdata(x), stats.rankdata(y)
+    a, b = a - a.mean(), b - b.mean()
+    size = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def most_order(n_units: int, level: float = 0.95) -> float:
+    """The highest rank correlation that a judge may have that gave `n_units` items one and the same score.
+
+    The share of other scores is below 1 - ((1 - level) / 2) ** (1 / n) then; if all others were in perfect order at one
+    end, the correlation would be sqrt(1 - (1 - share)**3).
+
+    Args:
+        n_units: Independent items, 1 or more.
+        level: Confidence level.
+    """
+    rest = ((1 - level) / 2) ** (1 / n_units)
+    return math.sqrt(1 - rest**3)
+
+
+def fewest_same(bound: float, level: float = 0.95) -> int:
+    """The number of items of one score with which `most_order` falls below `bound` (above 0)."""
+    rest = (1 - bound**2) ** (1 / 3)
+    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else MOST_UNITS

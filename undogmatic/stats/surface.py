@@ -1,0 +1,162 @@
+"""What can be counted in a text without reading what it argues, and how alike two texts are in that alone.
+
+Counts are of characters, words, sentences, capitals, digits and punctuation; words of a field (citations, say) are
+counted by whoever knows the field, and come in as `extra`. Five kernels make a judge of them (`stats.crossfit`): curved
+functions of single counts, added up; products of two counts; where in the text things stand and how long its words are;
+how often each character occurs; TF-IDF of character n-grams.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+COUNTS = (
+    "characters words sentences lines word_length longest_word sentence_length longest_sentence capitals "
+    "capitals_share capital_words digits numbers commas full_stops parentheses quotes colons hyphens other_marks "
+    "different_words different_characters"
+).split()
+"""What `counts` counts, in this order."""
+
+_QUOTES = "\"'“”‘’«»"
+_HYPHENS = "-–—"
+_SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)")
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d[\d.,/]*")
+_KNOTS = 8
+_FARTHEST = 4.0
+_CHARACTERS = (2, 5)
+_LONG_WORD = 12
+
+
+def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
+    """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
+    found = np.array([_count(text) for text in texts], dtype=np.float64).reshape(len(texts), len(COUNTS))
+    return found if extra is None else np.column_stack([found, extra])
+
+
+def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
+    """Similarities of the texts in their surface, five of shape (n_texts, n_texts). Time grows with the square."""
+    x = counts(texts, extra)
+    scaled = np.clip(_standard(x), -_FARTHEST, _FARTHEST)
+    products = (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2
+    places = np.array([_places(text) for text in texts], dtype=np.float64)
+    return [additive(x), products, additive(places), _characters(texts), _tfidf(texts)]
+
+
+def additive(x: Array) -> Array:
+    """Similarity for sums of curved functions of single columns: lines bent at up to eight quantiles of each.
+
+    Args:
+        x: Shape (n, k).
+    Returns:
+        Shape (n, n).
+    """
+    columns = []
+    for column in x.T:
+        knots = np.unique(np.quantile(column, np.linspace(0, 1, _KNOTS + 2)[1:-1]))
+        columns += [column, *(np.maximum(0, column - knot) for knot in knots if knot < column.max())]
+    bent = _standard(np.column_stack(columns))
+    return np.asarray(bent @ bent.T)
+
+
+def contrast(kernel: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+    """The kernel of pairs: similarity of (first minus second) with (first minus second), shape (n_pairs, n_pairs)."""
+    crossed = kernel[np.ix_(first, second)]
+    return np.asarray(kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)])
+
+
+def _count(text: str) -> list[float]:
+    words = _WORD.findall(text)
+    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
+    lengths = [len(_WORD.findall(part)) for part in sentences]
+    capitals = sum(c.isupper() for c in text)
+    digits = sum(c.isdigit() for c in text)
+    marks = Counter(c for c in text if not c.isalnum() and not c.isspace())
+    named = {
+        "commas": marks[","],
+        "full_stops": marks["."],
+        "parentheses": marks["("] + marks[")"],
+        "quotes": sum(marks[c] for c in _QUOTES),
+        "colons": marks[":"] + marks[";"],
+        "hyphens": sum(marks[c] for c in _HYPHENS),
+    }
+    found = {
+        "characters": len(text),
+        "words": len(words),
+        "sentences": len(sentences),
+        "lines": text.count("\n") + 1,
+        "word_length": sum(map(len, words)) / max(1, len(words)),
+        "longest_word": max(map(len, words), default=0),
+        "sentence_length": sum(lengths) / max(1, len(lengths)),
+        "longest_sentence": max(lengths, default=0),
+        "capitals": capitals,
+        "capitals_share": capitals / max(1, len(text)),
+        "capital_words": sum(word[0].isupper() for word in words),
+        "digits": digits,
+        "numbers": len(_NUMBER.findall(text)),
+        **named,
+        "other_marks": sum(marks.values()) - sum(named.values()),
+        "different_words": len({word.lower() for word in words}) / max(1, len(words)),
+        "different_characters": len(set(text.lower())),
+    }
+    return [float(found[name]) for name in COUNTS]
+
+
+def _places(text: str) -> list[float]:
+    """Where the first comma, stop, digit, capital (after the beginning), parenthesis, quote and colon stand (the end if
+    nowhere), how long the first and last sentence are, and the share of words of each length."""
+    ends = [
+        next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text))
+        for known in (
+            ",".__eq__,
+            ".".__eq__,
+            str.isdigit,
+            str.isupper,
+            "(".__eq__,
+            _QUOTES.__contains__,
+            ":;".__contains__,
+        )
+    ]
+    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
+    lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
+    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(1, lengths.size)
+    return [*ends, len(sentences[0]), len(sentences[-1]), *of_each.tolist(), *np.cumsum(of_each).tolist()]
+
+
+def _standard(x: Array) -> Array:
+    spread = x.std(axis=0)
+    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf))
+
+
+def _characters(texts: Sequence[str]) -> Array:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    try:
+        bag = (
+            CountVectorizer(analyzer="char", min_df=min(2, len(texts)))
+            .fit_transform(texts)
+            .toarray()
+            .astype(np.float64)
+        )
+    except ValueError:  # no character occurs in two texts
+        return np.zeros((len(texts), len(texts)))
+    shares = bag / np.maximum(1, bag.sum(axis=1))[:, None]
+    scaled = np.clip(_standard(np.column_stack([bag, shares])), -_FARTHEST, _FARTHEST)
+    return np.asarray(scaled @ scaled.T)
+
+
+def _tfidf(texts: Sequence[str]) -> Array:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        table = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=_CHARACTERS, sublinear_tf=True, min_df=min(2, len(texts))
+        ).fit_transform(texts)
+    except ValueError:  # no n-gram occurs in two texts
+        return np.zeros((len(texts), len(texts)))
+    return np.asarray((table @ table.T).toarray(), dtype=np.float64)

@@ -1,0 +1,293 @@
+"""Where the variance of scores comes from, and how many scores to average for a reliability: a generalisability study.
+
+Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every item has one score
+under every combination. The variance of a score is then the sum of components: of the items, which is what one wants to
+measure, of each facet (it moves all items alike), of each interaction (it moves some items more than others), and of
+the highest interaction, which one score per cell cannot tell from chance.
+
+Components are those of the random-effects analysis of variance by expected mean squares. Intervals are from leaving
+out one group of items at a time, on the scale of the logarithm where that exists: they say what other items would give.
+What other values of a facet would give (a fourth prompt), they do not know.
+
+References:
+    Brennan (2001), Generalizability theory. doi:10.1007/978-1-4757-3456-0
+    Shavelson and Webb (1991), Generalizability theory: a primer.
+    Searle, Casella and McCulloch (1992), Variance components. doi:10.1002/9780470316856
+    Arvesen and Schmitz (1970), Robust procedures for variance component problems with the jackknife.
+        doi:10.2307/2528855 (logarithms)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
+
+from undogmatic.stats import checks
+
+Array = NDArray[np.float64]
+Source = tuple[str, ...]
+"""What a component is of: facets, with ITEM in front where items take part."""
+
+ITEM = "item"
+FEWEST_GROUPS = 3
+MOST_FACETS = 6
+MOST_SCORES = 100
+"""Most scores per item that a design proposed by `Study.cheapest` takes."""
+
+
+class Component(NamedTuple):
+    """A variance component, in squared score units; `share` is of the variance of one score.
+
+    `variance` is `estimated`, or 0 where that is negative. `low` and `high` are NaN where items cannot say them.
+    """
+
+    source: Source
+    variance: float
+    low: float
+    high: float
+    share: float
+    estimated: float
+    mean_square: float
+    degrees: int
+
+
+class Reliability(NamedTuple):
+    """Of a mean of scores over `design` (facet -> how many of it are averaged).
+
+    `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for decisions on the order of
+    items.
+    """
+
+    design: Mapping[str, int]
+    phi: float
+    phi_low: float
+    phi_high: float
+    relative: float
+    relative_low: float
+    relative_high: float
+
+
+class Study:
+    """A generalisability study of a balanced, fully crossed design with one score per cell.
+
+    Args:
+        scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
+        facets: Names of the axes after the first, k of them, each with at least two values.
+        groups: What items belong together, shape (n_items,); None where each is its own.
+        level: Confidence level.
+    Raises:
+        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
+            FEWEST_GROUPS groups, or more than MOST_FACETS facets.
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        facets: Sequence[str],
+        *,
+        groups: Sequence[object] | ArrayLike | None = None,
+        level: float = 0.95,
+    ) -> None:
+        x = np.asarray(scores, dtype=np.float64)
+        if x.ndim != len(facets) + 1 or not 1 <= len(facets) <= MOST_FACETS:
+            raise ValueError(f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and items.")
+        if not np.isfinite(x).all():
+            raise ValueError("`scores` holds NaN; leave out items that lack a score under some combination.")
+        if min(x.shape[1:]) < 2:
+            raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
+        self.facets, self.levels = tuple(facets), x.shape[1:]
+        self.n_items, self.level = x.shape[0], checks.share(level, "level")
+        codes = np.arange(self.n_items) if groups is None else checks.labels(groups, "groups", self.n_items)
+        self.n_groups = int(np.unique(codes).size)
+        if self.n_groups < FEWEST_GROUPS:
+            raise ValueError(f"`groups` holds {self.n_groups} groups; at least {FEWEST_GROUPS} are needed.")
+        self._subsets = [
+            frozenset(own)
+            for size in range(len(facets) + 1)
+            for own in itertools.combinations(range(len(facets)), size)
+        ]
+        own_squares = self._squares(x)
+        sizes = np.bincount(codes).astype(np.float64)
+        squares = np.stack([np.bincount(codes, column) for column in own_squares.T], axis=1)
+        cells = x.reshape(self.n_items, -1)
+        sums = np.stack([np.bincount(codes, column) for column in cells.T], axis=1)
+        total = np.array([float(self.n_items)])
+        self._estimated, self._mean_squares, self._degrees = self._estimates(
+            total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
+        )
+        # Without each group in turn.
+        self._left_out, _, _ = self._estimates(total - sizes, squares.sum(axis=0) - squares, sums.sum(axis=0) - sums)
+
+    def components(self) -> list[Component]:
+        """All of them: the items', then by the number of facets in them, with and without items."""
+        values = np.maximum(self._estimated[0], 0)
+        whole = float(values.sum())
+        order = sorted(range(values.size), key=lambda k: (len(self._source(k)), ITEM not in self._source(k)))
+        found = []
+        for k in order:
+            low, high = self._limits(self._estimated[0, k], self._left_out[:, k], math.inf)
+            found.append(
+                Component(
+                    source=self._source(k),
+                    variance=float(values[k]),
+                    low=low,
+                    high=high,
+                    share=float(values[k]) / whole if whole > 0 else math.nan,
+                    estimated=float(self._estimated[0, k]),
+                    mean_square=float(self._mean_squares[0, k]),
+                    degrees=int(self._degrees[0, k]),
+                )
+            )
+        return found
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are the same, so that there is nothing to divide."""
+        return bool(np.maximum(self._estimated[0], 0).sum() <= 0)
+
+    def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
+        """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""
+        own = dict(zip(self.facets, self.levels, strict=True))
+        counts = own if design is None else dict.fromkeys(self.facets, 1) | dict(design)
+        ends = []
+        for absolute in (True, False):
+            values = self._ratio(self._estimated, counts, absolute)[0], self._ratio(self._left_out, counts, absolute)
+            ends.append((self._bounded(float(values[0])), *self._limits(float(values[0]), values[1], 1.0)))
+        return Reliability(counts, *ends[0], *ends[1])
+
+    def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
+        """How many values of one facet to average, the others counting once, for a reliability; None: no number."""
+        checks.share(target, "target")
+        signal, shrinks, stays = self._parts_of(facet, absolute)
+        room = signal * (1 - target) / target - stays
+        if room <= 0:
+            return None
+        return max(1, math.ceil(shrinks / room - 1e-9))
+
+    def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
+        """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
+        checks.share(target, "target")
+        best: dict[str, int] | None = None
+        fewest, reached = MOST_SCORES + 1, 0.0
+        for counts in _designs(len(self.facets), MOST_SCORES):
+            product = math.prod(counts)
+            if product > fewest:
+                continue
+            design = dict(zip(self.facets, counts, strict=True))
+            value = self._bounded(float(self._ratio(self._estimated, design, absolute)[0]))
+            if value >= target - 1e-12 and (product < fewest or value > reached):
+                best, fewest, reached = design, product, value
+        return best
+
+    def _source(self, k: int) -> Source:
+        """Components are numbered: subsets of facets with items, then the same without (but for the empty one)."""
+        n = len(self._subsets)
+        with_items = k < n
+        subset = self._subsets[k] if with_items else self._subsets[k - n + 1]
+        return ((ITEM,) if with_items else ()) + tuple(self.facets[f] for f in sorted(subset))
+
+    def _squares(self, x: Array) -> Array:
+        """Sum over the cells of each row of its squared effect of every subset of facets, shape (n_rows, n_subsets)."""
+        axes = range(1, x.ndim)
+        means = []
+        for subset in self._subsets:
+            others = tuple(axis for axis in axes if axis - 1 not in subset)
+            mean = x.mean(axis=others) if others else x
+            weight = math.prod(x.shape[axis] for axis in others)
+            means.append(weight * np.square(mean).reshape(len(x), -1).sum(axis=1))
+        effects = [
+            sum((-1) ** (len(whole) - len(part)) * means[n] for n, part in enumerate(self._subsets) if part <= whole)
+            for whole in self._subsets
+        ]
+        return np.stack(effects, axis=1)  # type: ignore[arg-type]
+
+    def _estimates(self, n: Array, squares: Array, sums: Array) -> tuple[Array, Array, Array]:
+        """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
+
+        Args:
+            n: Items in each, shape (n_sets,).
+            squares: Sums of `_squares` over items, shape (n_sets, n_subsets).
+            sums: Sums of scores per cell, shape (n_sets, n_cells).
+        """
+        of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
+        own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
+        degrees = np.concatenate([(n - 1)[:, None] * own, np.broadcast_to(own, of_mean.shape)[:, 1:]], axis=1)
+        total = np.concatenate([np.maximum(squares - of_mean, 0), of_mean[:, 1:]], axis=1)
+        # Rounding leaves a constant a little spread.
+        size = np.abs(squares).sum(axis=1, keepdims=True)
+        total = np.where(total <= 1e-12 * size, 0, total)
+        mean_squares = total / degrees
+        names = [frozenset(self._source(k)) for k in range(total.shape[1])]
+        cells = math.prod(self.levels)
+        sizes = dict(zip(self.facets, self.levels, strict=True))
+        columns = []
+        for whole in names:
+            # Every expected mean square is the sum of the components that hold its source: turned round, with signs.
+            signed = sum((-1) ** (len(o) - len(whole)) * mean_squares[:, k] for k, o in enumerate(names) if whole <= o)
+            repeated = cells / math.prod(sizes[f] for f in whole if f in sizes) * (1 if ITEM in whole else n)
+            columns.append(np.asarray(signed) / repeated)
+        return np.stack(columns, axis=1), mean_squares, degrees
+
+    def _parts_of(self, facet: str, absolute: bool) -> tuple[float, float, float]:
+        """Variance of items, error that shrinks as more of the facet are averaged, and error that stays."""
+        if facet not in self.facets:
+            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
+        signal = shrinks = stays = 0.0
+        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
+            source = self._source(k)
+            if source == (ITEM,):
+                signal = float(value)
+            elif absolute or ITEM in source:
+                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
+        return signal, float(shrinks), float(stays)
+
+    def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
+        """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of them is 0."""
+        error = np.zeros(len(estimated))
+        for k in range(1, estimated.shape[1]):
+            source = self._source(k)
+            if absolute or ITEM in source:
+                error += np.maximum(estimated[:, k], 0) / math.prod(design[f] for f in source if f != ITEM)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(np.maximum(estimated[:, 0], 0)) - np.log(error))
+
+    @staticmethod
+    def _bounded(ratio: float) -> float:
+        """The logarithm of a ratio as a reliability; NaN (no variance at all) stays."""
+        return float(special.expit(ratio))
+
+    def _limits(self, estimate: float, left_out: Array, ceiling: float) -> tuple[float, float]:
+        """A jackknife interval over groups. `ceiling` 1: of a reliability, given as the logarithm of a ratio; else of a
+        variance, on the logarithm where no part of the items makes it 0."""
+        if ceiling == 1.0:
+            if not np.isfinite(left_out).all() or not math.isfinite(estimate):
+                return (0.0, self._bounded(estimate)) if estimate == -math.inf else (math.nan, math.nan)
+            low, high = self._jackknife(estimate, left_out)
+            return self._bounded(low), self._bounded(high)
+        if estimate > 0 and (left_out > 0).all():
+            low, high = self._jackknife(math.log(estimate), np.log(left_out))
+            return float(np.exp(min(low, 700))), float(np.exp(min(high, 700)))
+        low, high = self._jackknife(estimate, left_out)
+        return float(max(low, 0.0)), float(max(high, 0.0))
+
+    def _jackknife(self, estimate: float, left_out: Array) -> tuple[float, float]:
+        n = left_out.size
+        error = math.sqrt((n - 1) / n * float(np.sum((left_out - left_out.mean()) ** 2)))
+        reach = float(stats.t.ppf((1 + self.level) / 2, n - 1)) * error
+        return estimate - reach, estimate + reach
+
+
+def _designs(n_facets: int, most: int) -> Iterator[tuple[int, ...]]:
+    """All counts per facet with a product of at most `most`."""
+    if n_facets == 0:
+        yield ()
+        return
+    for count in range(1, most + 1):
+        for rest in _designs(n_facets - 1, most // count):
+            yield (count, *rest)
