@@ -16,9 +16,9 @@ from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
-from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected
+from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, overall_alpha, pairs, score_twins
+from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, measured, overall_alpha, pairs
 from undogmatic.sweep.sources import variance_of
 from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
 from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
@@ -52,10 +52,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     headline = _headline(list(finished.values()))
     found = list(pairs(finished))
     margin = margin_of_jobs(finished) if finished else None
-    family = corrected(
-        [*compare_scores(found, finished, margin), *compare_worth(finished)],
-        score_twins(finished) | worth_twins(finished),
-    )
+    family = tested(finished, found, margin)
     worth = worth_tables(finished, family.table)
     table = _leaderboard(by_name, choices, headline, further=not worth)
     best = set(table["name"].head(MOST_AGREED))
@@ -93,6 +90,15 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
         ],
     )
+
+
+def tested(finished: Mapping[str, Job], found: Sequence[Pair], margin: Margin | None) -> Family:
+    """All that is tested between the jobs, corrected once."""
+    if margin is None:
+        return corrected([], {})
+    values = measured(finished)
+    same = {measure: twins(of_job) for measure, of_job in values.items()} | worth_twins(finished)
+    return corrected([*compare_scores(found, finished, values, margin), *compare_worth(finished)], same)
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

@@ -67,26 +67,31 @@ def same_items(one: Job, other: Job) -> bool:
     return same and ends[0] == ends[1] and set(one.scores.index) == set(other.scores.index)
 
 
-def compare_scores(found: Sequence[Pair], jobs: Mapping[str, Job], margin: Margin | None) -> list[Comparison]:
-    """Every pair of jobs by every measure of WITH_MARGIN that their items have: the distance to human labels; by how
-    much the score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference
-    but not who is right.
+def measured(jobs: Mapping[str, Job]) -> dict[str, dict[str, pd.Series | None]]:
+    """The measures of WITH_MARGIN by job, per item or pair of texts: the distance to human labels; by how much the
+    score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference but not
+    who is right. None where its items do not have it."""
+    return {measure: {name: _measure(job, measure) for name, job in jobs.items()} for measure in WITH_MARGIN}
+
+
+def compare_scores(
+    found: Sequence[Pair], jobs: Mapping[str, Job], values: Mapping[str, Mapping[str, pd.Series | None]], margin: Margin
+) -> list[Comparison]:
+    """Every pair of jobs by every measure of WITH_MARGIN.
 
     Args:
         found: The pairs.
-        jobs: The jobs by name, for the conditions that form an item pair.
-        margin: What matters between them, None without jobs.
+        jobs: The jobs by name.
+        values: What was `measured` of them.
+        margin: What matters between them.
     """
     comparisons: list[Comparison] = []
-    if margin is None:
-        return comparisons
-    for measure in WITH_MARGIN:
-        values = {name: _measure(job, measure) for name, job in jobs.items()}
+    for measure, of_job in values.items():
         groups = {name: _groups(job, measure) for name, job in jobs.items()}
         reach = margin.span * (2 if measure == "pair_difference" else 1)
         with doing(f"testing {measure} of every two jobs"):
             for left, right, *_ in found:
-                a, b = values[left], values[right]
+                a, b = of_job[left], of_job[right]
                 if a is None or b is None:
                     continue
                 difference = a.to_numpy(dtype=np.float64) - b.reindex(a.index).to_numpy(dtype=np.float64)
@@ -95,11 +100,6 @@ def compare_scores(found: Sequence[Pair], jobs: Mapping[str, Job], margin: Margi
                     own = groups[left].reindex(a.index).to_numpy()[there]
                     comparisons.append(of_means(left, right, measure, difference[there], own, margin, reach))
     return comparisons
-
-
-def score_twins(jobs: Mapping[str, Job]) -> dict[str, dict[str, str]]:
-    """Per measure of WITH_MARGIN each job's first twin."""
-    return {m: twins({name: _measure(job, m) for name, job in jobs.items()}) for m in WITH_MARGIN}
 
 
 def margin_of_jobs(jobs: Mapping[str, Job]) -> Margin:
