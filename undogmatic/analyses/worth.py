@@ -19,6 +19,7 @@ from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.stats import calibration, ranking, resampling, review, selective
 from undogmatic.stats.intervals import interval_quality
+from undogmatic.stats.jackknife import Coefficient
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 from undogmatic.stats.proportion import proportion
 
@@ -167,7 +168,7 @@ def correlation(
     names: list[str],
     settings: Settings,
     rng: np.random.Generator,
-) -> BootstrapInterval | None:
+) -> Coefficient | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
         return ranking.spearman_interval(first, second, rng, settings.level, settings.resamples, groups=_groups(names))
@@ -295,7 +296,7 @@ def merged(parts: list[Part]) -> Part:
     return whole
 
 
-def _ends(found: BootstrapInterval) -> tuple[float, float, float]:
+def _ends(found: BootstrapInterval | Coefficient) -> tuple[float, float, float]:
     return found.estimate, found.low, found.high
 
 
