@@ -3,9 +3,12 @@
 paired        differences of matched pairs: tests, effect sizes, bootstrap intervals
 means         the interval of a mean, over independent values or groups
 claims        what an interval allows to say against a margin, and how many units would settle it
+signedrank    the exact null distribution of the signed-rank statistic
 power         what a paired design of this size can and cannot detect
 confound      how much of a difference text length could explain
 agreement     do two or more judges, or a judge and people, say the same
+coefficients  intervals of correlations, kappa and alpha
+jackknife     the interval of any coefficient between -1 and 1
 ranking       does the score separate and order texts; attacks on it
 calibration   map raw scores onto the scale; is a stated confidence honest
 distribution  a probability over levels: entropy, interval, a cut normal

