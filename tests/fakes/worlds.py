@@ -1,0 +1,59 @@
+"""Texts to try judges on: the shipped pairs, and made-up pairs with surfaces alike, or not."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.analyses.builders import ORIGIN, rubric
+from tests.fakes.judges import Scores
+from undogmatic.analyses.base import AnalysisResult, Judged, analyse, tabulate
+from undogmatic.api import compose_config
+from undogmatic.config import build
+from undogmatic.datasets.curated import CuratedDataset, Part
+from undogmatic.records import Cost, Failure, Item, Judgment, Verdict
+
+WORDS = [f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")]
+
+
+def shipped(part: Part, n: int | None = None) -> list[Item]:
+    """The test texts of a part, or its first `n` pairs."""
+    items = CuratedDataset(parts=[part], split="test").load()
+    kept = list(dict.fromkeys(item.pair for item in items))[:n]
+    return [item for item in items if item.pair in kept and item.condition != "explained_cited"]
+
+
+def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
+    """Pairs of texts of random words; with `apart` above 0 the treatment is longer by so many standard deviations, with
+    more capitals and commas."""
+    draw = np.random.default_rng(seed)
+    items = []
+    for k in range(n):
+        for condition, more in (("imitation", apart), ("explanation", 0.0)):
+            length = max(12, int(draw.normal(50 + 12 * more, 12)))
+            words = [str(draw.choice(WORDS)) for _ in range(length)]
+            for place in range(length):
+                if draw.uniform() < 0.08 + 0.05 * more:
+                    words[place] = words[place].capitalize()
+                if draw.uniform() < 0.08 + 0.05 * more:
+                    words[place] += ","
+            text = " ".join(words) + "." + " " + "".join(draw.choice(list(string.ascii_lowercase), 6))
+            items.append(Item(id=f"p{k}:{condition}", text=text, pair=f"p{k}", condition=condition))
+    return items
+
+
+def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:
+    """What analysis=ab, as it ships, says of these scores."""
+    outcomes = [
+        Failure(reason=score, message="no") if isinstance(score, str) else Verdict(score=score) for score in said
+    ]
+    judgments = [
+        Judgment(item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN)
+        for item, outcome in zip(items, outcomes, strict=True)
+    ]
+    judged = Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    analysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
+    (result,) = analyse(analysis, judged, np.random.default_rng(0))
+    return result
