@@ -246,7 +246,7 @@ class TestVerdicts:
         found = self.verdict(naked, explained, said, lengths=counts)
         assert found.key == "ab.verdict_supported"
         # The same judge, but the difference vanishes where the lengths agree.
-        vanishing = np.where(np.arange(self.n) < 20, explained + draw.normal(0, 3, self.n), naked)
+        vanishing = np.where(np.arange(self.n) < 20, explained + draw.normal(0, 3, self.n), naked + 20)
         found = self.verdict(vanishing, explained, said, lengths=counts)
         assert found.key == "ab.verdict_confounded"
 
