@@ -136,6 +136,16 @@ class TestLength:
         assert np.mean([r.difference.low <= 25 <= r.difference.high for r in results]) >= 0.9
         assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
 
+    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self) -> None:
+        rng = np.random.default_rng(34)
+        pairs = _pairs(rng, 0, _vee, n=5000)
+        found = confound.at_equal_length(*pairs, 10, rng)
+        assert abs(found.raw) > 10
+        assert found.difference.outcome == "within"
+        kept = confound.at_equal_length(*_pairs(rng, 25, _nothing, n=5000), 10, rng)
+        assert kept.difference.outcome == "beyond"
+        assert kept.moved.outcome == "within"
+
     def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self) -> None:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
         rng = np.random.default_rng(33)

@@ -96,7 +96,7 @@ def check_matched(
     """The pairs of equal length (MATCHED) alone, or None if there is none or all are.
 
     They are telling if the mean difference of all pairs, were it that of these, would be shown to be beyond the margin
-    with probability `target`.
+    with probability `target`, at the spread that matched and other pairs have around their own means.
     """
     size_a, size_b = (pairs.column(c, "characters", ids) for c in (treatment, baseline))
     near = np.abs(size_a - size_b) <= MATCHED * np.maximum(size_a, size_b)
@@ -106,7 +106,8 @@ def check_matched(
     d = everything[near]
     groups = pairs.sides[treatment].loc[ids, "group"].to_numpy(dtype=object)[near].tolist()
     n_groups, alpha = len(set(groups)), 1 - level
-    spread = float(np.std(everything, ddof=1)) if everything.size > 1 else 0.0
+    within = [part - part.mean() for part in (d, everything[~near]) if part.size]
+    spread = float(np.sqrt(sum(np.sum(part**2) for part in within) / max(1, everything.size - len(within))))
     excess = sign * float(everything.mean()) - margin
     telling = n_groups >= power.fewest_pairs(alpha) and excess > 0
     if telling and spread > 0:

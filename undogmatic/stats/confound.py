@@ -18,6 +18,7 @@ from undogmatic.stats.ranking import Auc, auc
 
 Array = NDArray[np.float64]
 
+MOST_CURVED = 300
 _FEWEST_ACROSS = 2
 _SHARE_ACROSS = 0.05
 _ONE_GROUP = 0.999
@@ -69,7 +70,8 @@ def at_equal_length(
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
     Two controls: the log length ratio of the pair, and the difference of what a curved function of one text's length
-    says of its score, fitted on the other groups' texts of both conditions.
+    says of its score, fitted on the other groups' texts of both conditions. Above MOST_CURVED pairs there are enough to
+    control for the parts of such a function themselves.
 
     Args:
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
@@ -90,7 +92,11 @@ def at_equal_length(
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
     codes = np.arange(a.size) if groups is None else checks.labels(groups, "groups", a.size)
     both = np.concatenate([log_a, log_b])[:, None]
-    said = outcome_difference([surface.additive(both)], a, b, codes, rng)
+    if a.size > MOST_CURVED:
+        parts = surface.bent(both)
+        said = parts[: a.size] - parts[a.size :]
+    else:
+        said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
     return at_equal(a - b, np.column_stack([ratio, said]), margin, sign=sign, alpha=alpha, groups=codes)
 
 

@@ -50,19 +50,24 @@ def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
 
 
 def additive(x: Array) -> Array:
-    """Similarity for sums of curved functions of single columns: lines bent at up to eight quantiles of each.
+    """Similarity for sums of curved functions of the columns of `x` (shape (n, k)), shape (n, n)."""
+    columns = bent(x)
+    return np.asarray(columns @ columns.T)
+
+
+def bent(x: Array) -> Array:
+    """Columns whose sums are curved functions: each column of `x`, and it bent at up to eight quantiles; standardised.
 
     Args:
         x: Shape (n, k).
     Returns:
-        Shape (n, n).
+        Shape (n, at most 9 k).
     """
     columns = []
     for column in x.T:
         knots = np.unique(np.quantile(column, np.linspace(0, 1, _KNOTS + 2)[1:-1]))
         columns += [column, *(np.maximum(0, column - knot) for knot in knots if knot < column.max())]
-    bent = _standard(np.column_stack(columns))
-    return np.asarray(bent @ bent.T)
+    return _standard(np.column_stack(columns))
 
 
 def _steps(x: Array) -> Array:
