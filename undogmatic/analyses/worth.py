@@ -21,7 +21,7 @@ from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth_parts import FEWEST_UNITS, Part, Settings, ends, groups_or_none, merged, nothing, too_few
 from undogmatic.stats import ranking, review, selective
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.paired import BootstrapInterval
+from undogmatic.stats.jackknife import Coefficient
 
 FEWEST_CONFIDENCES = 30
 """Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
@@ -54,7 +54,7 @@ def correlation(
     names: list[str],
     settings: Settings,
     rng: np.random.Generator,
-) -> BootstrapInterval | None:
+) -> Coefficient | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
         return ranking.spearman_interval(

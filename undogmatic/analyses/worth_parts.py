@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.stats import resampling
+from undogmatic.stats.jackknife import Coefficient
 from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
 FEWEST_UNITS = 10
@@ -60,7 +61,7 @@ def merged(parts: list[Part]) -> Part:
     return whole
 
 
-def ends(found: BootstrapInterval) -> tuple[float, float, float]:
+def ends(found: BootstrapInterval | Coefficient) -> tuple[float, float, float]:
     """Estimate, low, high: what `plots.interval` takes."""
     return found.estimate, found.low, found.high
 
