@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.family import RESULTS, SIZES, WORLDS, family, null_sweep, wrong
+from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.test_sweep import keys, metrics, result_of, said, scored, write_job
 from undogmatic.analyses.margins import Margin
 from undogmatic.stats import paired
@@ -47,18 +47,12 @@ def test_twins_are_one_hypothesis_and_what_is_the_same_is_none() -> None:
 @pytest.mark.parametrize("n_pairs", SIZES)
 @pytest.mark.parametrize("world", WORLDS)
 def test_sweeps_of_equal_judges_find_nothing(world: str, n_pairs: int) -> None:
-    """400 sweeps of each kind are in benchmarks/results/family.csv."""
+    """A few of each kind; `python -m benchmarks.family` makes hundreds."""
     found = [family(null_sweep(world, n_pairs, 3, seed)) for seed in range(1000, 1004)]
     measures = {*found[0].table["measure"]}
     assert measures == {*(TESTED if n_pairs < 30 or world == "clustered" else BETTER)}
     assert found[0].size == 3 * len(measures)
     assert sum(any(wrong(each)) for each in found) <= 1
-
-
-def test_the_stored_simulation_keeps_its_word() -> None:
-    stored = pd.read_csv(RESULTS)
-    assert set(stored["world"]) == set(WORLDS) and (stored["sweeps"] >= 400).all()
-    assert (stored[["error", "shown", "missed"]] <= 0.06).all(axis=None)
 
 
 def means(values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure: str = "score") -> pd.Series:

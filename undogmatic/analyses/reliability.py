@@ -35,7 +35,7 @@ FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10
 """Fewest independent texts for a verdict on agreement."""
 # Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions from 0.667.
-_RELIABLE, _TENTATIVE = 0.8, 0.667
+RELIABLE, TENTATIVE = 0.8, 0.667
 _COEFFICIENTS = ("pearson", "spearman", "kendall", "kappa")
 
 
@@ -326,9 +326,9 @@ def _agreement_verdict(found: limits.Limits | None, values: dict[str, Any]) -> t
     if found is None:
         return Finding("reliability.verdict_no_alpha", values), "undecided"
     values |= {"alpha": found.estimate, "interval": (found.low, found.high), "level": found.level}
-    tentative = limits.hold(found, _TENTATIVE)
+    tentative = limits.hold(found, TENTATIVE)
     if tentative.outcome == "above":
-        agree = limits.hold(found, _RELIABLE).outcome == "above"
+        agree = limits.hold(found, RELIABLE).outcome == "above"
         return Finding(f"reliability.verdict_{'agree' if agree else 'agree_roughly'}", values), "supported"
     if tentative.outcome == "below":
         return Finding("reliability.verdict_disagree", values), "refuted"

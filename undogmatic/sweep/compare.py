@@ -12,6 +12,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
@@ -268,9 +269,12 @@ def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequen
     if len(found) < possible:
         findings.append(Finding("sweep.other_items", {"n": possible - len(found), "total": possible}))
     overall = overall_alpha(finished)
-    if overall is not None and overall[0].estimate is not None:
-        values = {"alpha": overall[0].estimate, "jobs": overall[1], "n": overall[0].n_units}
-        findings.append(Finding("sweep.alpha", values))
+    if overall is not None:
+        alpha, n_jobs, items = overall
+        word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
+        word = "apart" if alpha.high < TENTATIVE else word
+        values = {"alpha": alpha.estimate, "interval": (alpha.low, alpha.high), "jobs": n_jobs, "n": items}
+        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_units}))
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         findings.append(Finding("sweep.cached", {"names": named(cached)}))

@@ -15,7 +15,6 @@ import pandas as pd
 from pydantic import ValidationError
 
 from undogmatic.analyses.base import part_names
-from undogmatic.analyses.calibration import ITEMS as CALIBRATED
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.outside import read_text
@@ -23,6 +22,8 @@ from undogmatic.records import OVERALL, Cost, Rubric, Verdict
 from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
+READ = tuple("unit score truth error right uncertainty confidence inside width interval_score".split())
+"""Columns of it that are compared between jobs."""
 Status = Literal["finished", "stopped", "failed"]
 STANDINGS = ("refuted", "undecided", "supported")
 """The worst first."""
@@ -221,7 +222,7 @@ def _items(folder: RunFolder, part: str) -> pd.DataFrame:
     if not folder.has(name):
         return pd.DataFrame()
     found = folder.table(name).set_index("item_id")
-    lacking = sorted({*CALIBRATED} - {"item_id", *found.columns})
+    lacking = sorted({*READ} - {*found.columns})
     if lacking or not found.index.is_unique:
         why = f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it"
         raise DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")

@@ -13,6 +13,8 @@ from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
 from undogmatic.progress import doing
 from undogmatic.stats import agreement, means
+from undogmatic.stats.coefficients import alpha_interval
+from undogmatic.stats.jackknife import Coefficient
 from undogmatic.sweep.family import WITH_MARGIN, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 
@@ -190,8 +192,9 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
-def overall_alpha(jobs: Mapping[str, Job]) -> tuple[agreement.Alpha, int] | None:
-    """Krippendorff's alpha (interval) over these jobs and their number, or None if they did not judge the same items.
+def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Coefficient, int, int] | None:
+    """Krippendorff's alpha (interval) over these jobs with its interval over groups, the number of jobs and of items;
+    None if they did not judge the same items.
 
     Jobs with the same score for every item are one rater: a copy agrees with its original whatever the judge is worth.
     """
@@ -201,6 +204,8 @@ def overall_alpha(jobs: Mapping[str, Job]) -> tuple[agreement.Alpha, int] | None
         return None
     ids = several[0].scores.index
     ratings = np.stack([job.scores["score"].reindex(ids).to_numpy(dtype=np.float64) for job in several])
-    if not np.any(np.sum(~np.isnan(ratings), axis=0) >= 2):
+    items = int(np.sum(np.sum(~np.isnan(ratings), axis=0) >= 2))
+    if not items:
         return None
-    return agreement.krippendorff_alpha(ratings), len(several)
+    found = alpha_interval(ratings, np.random.default_rng(0), groups=_groups(several[0], "score").tolist())
+    return None if found is None else (found, len(several), items)
