@@ -37,6 +37,7 @@ class TestOutcome:
         assert claims.claim(np.full(40, 50.0), 10, bounds=(-100, 100)).outcome == "beyond"
         few = claims.claim(np.zeros(10), 10, bounds=(-100, 100))
         assert few.outcome == "open" and few.n_needed is not None
+        assert few.level == pytest.approx(0.98) and claims.claim(np.zeros(20), 10, bounds=(-100, 100)).level == 0.95
         enough = claims.claim(np.zeros(few.n_needed + 6), 10, bounds=(-100, 100))
         assert enough.outcome == "within"
 
@@ -69,6 +70,7 @@ class TestNeeded:
         lambda rng, n: rng.uniform(-30, 30, n),
         lambda rng, n: 90 * (rng.random(n) < 0.9) - 81,
         lambda rng, n: 10 * (rng.exponential(1, n) - 1),
+        lambda rng, n: 10 * (1 - rng.exponential(1, n)),
     ],
 )
 def test_a_mean_at_the_margin_is_seldom_called_beyond_it(noise, n) -> None:  # type: ignore[no-untyped-def]

@@ -17,14 +17,21 @@ Reason = Literal["", "too_few", "no_spread", "interval"]
 
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
+FEW_UNITS = 20
+CAUTION = 0.4
+"""Of fewer than FEW_UNITS units, alpha is multiplied by CAUTION. One end of their interval errs more often than half of
+alpha where values are skewed away from it: with exponential tails in 4.8 % of samples of six and 3.1 % of ten instead
+of 2.5 %, and with this in 3.4 and 2.0 %. Asking the exact signed-rank test as well would not mend it (4.2 and 2.8 %):
+of skewed values it tests the middle, not the mean."""
 
 
 class Claim(NamedTuple):
     """A mean against a margin.
 
-    `low` to `high` is the interval of level 1 - alpha, `inner` that of level 1 - 2 alpha, by which two one-sided tests
-    decide whether the mean lies within the margin. `n_units` independent units were there; `n_needed` would settle the
-    question with the wanted power if the estimate and the spread were the truth, None where no number would.
+    `low` to `high` is the interval of level `level`, 1 - alpha unless units are few (see FEW_UNITS), `inner` that of
+    level 1 - 2 alpha, by which two one-sided tests decide whether the mean lies within the margin. `n_units`
+    independent units were there; `n_needed` would settle the question with the wanted power if the estimate and the
+    spread were the truth, None where no number would.
 
     `reason` is empty unless the outcome is "open": "too_few" (fewer units than `fewest`), "no_spread" (nearly all
     units have one value and no bounds say where others could lie: an end of the interval is infinite), "interval" (it
@@ -85,8 +92,10 @@ def claim(
         raise ValueError(f"`margin` is {margin}; it must be 0 or more.")
     checks.share(power, "power")
     fewest = fewest_pairs(alpha)
-    outer = means.interval(v, 1 - alpha, groups=groups, bounds=bounds)
-    inner = means.interval(v, 1 - 2 * alpha, groups=groups, bounds=bounds)
+    n_units = v.size if groups is None else int(checks.labels(groups, "groups", v.size).max()) + 1
+    level = 1 - _cautious(alpha, n_units)
+    outer = means.interval(v, level, groups=groups, bounds=bounds)
+    inner = means.interval(v, 1 - 2 * (1 - level), groups=groups, bounds=bounds)
     near, far = (outer.low, outer.high) if sign > 0 else (-outer.high, -outer.low)
     outcome: Outcome = "open"
     reason: Reason = ""
@@ -110,11 +119,15 @@ def claim(
         outer.n_units,
         _needed(outer, inner, margin, power, fewest),
         reason,
-        1 - alpha,
+        level,
         outer.method,
         outer.se * outer.n_units**0.5,
         fewest,
     )
+
+
+def _cautious(alpha: float, n_units: int) -> float:
+    return alpha * (CAUTION if n_units < FEW_UNITS else 1.0)
 
 
 def _needed(outer: means.Mean, inner: means.Mean, margin: float, power: float, fewest: int) -> int | None:
@@ -142,8 +155,9 @@ def _missed(n: int, room: float, reach: float, found: means.Mean) -> float:
     if found.se == 0:
         return float(reach * found.n_units / n >= room)
     shrink = (found.n_units / n) ** 0.5
-    tail = (1 + found.level) / 2
-    quantiles = special.stdtrit(n - 1, tail) / special.stdtrit(found.df, tail)
+    tail = (1 - found.level) / 2
+    of_n = tail / _cautious(1.0, found.n_units) * _cautious(1.0, n)
+    quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(found.df, 1 - tail)
     return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
 
 
