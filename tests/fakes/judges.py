@@ -1,8 +1,8 @@
-"""Judges of known worth: what each says of texts of which it may know condition, label and surface, and what it deserves.
+"""Judges of known worth: what each says of texts of which it may know the condition and the surface.
 
-`FAKES` are without merit and must not be believed; `GOOD` are honest, at three strengths. Those that read the text alone
-are `undogmatic.models.fake.KINDS`, which users can run as well (`model=fake`); here they are joined by those that need
-to know what they are tested on.
+`FAKES` are without merit and must not be believed; `GOOD` are honest, at three strengths. Those that read the text
+alone are `undogmatic.models.fake.KINDS`, which users can run as well (`model=fake`); here they are joined by those that
+need to know what they are tested on.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) ->
 def _sum(first: str, second: str) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
         values = [
-            sum((SURFACES[name].of(item.text) - SURFACES[name].usual) / SURFACES[name].spread for name in (first, second))
+            sum(
+                (SURFACES[name].of(item.text) - SURFACES[name].usual) / SURFACES[name].spread
+                for name in (first, second)
+            )
             for item in items
         ]
         return _scale(50 + 20 * np.array(values))
