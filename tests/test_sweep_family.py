@@ -13,7 +13,9 @@ from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.test_sweep import keys, metrics, result_of, said, scored, write_job
 from undogmatic.analyses.margins import Margin
 from undogmatic.stats import paired
+from undogmatic.sweep.compare import OWN_TEXTS
 from undogmatic.sweep.family import ALPHA, BETTER, UNKNOWN, Comparison, corrected, of_means
+from undogmatic.wordings import read
 
 TEN = Margin(10.0, "rubric", 100.0)
 JOBS = "abcd"
@@ -190,3 +192,26 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
     assert ((first["left"] == "judge_0") | (first["right"] == "judge_0")).all()
     assert len(result.agreement) == 12 * 11 / 2
     assert "; ... (14)" in said(result) and "judge_9;" not in said(result)
+
+
+SAID = (
+    "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin open_needed "
+    "best_refuted best_undecided"
+).split()
+OTHERS = (
+    "winner others others_supported none_supported many prompt_unused identical other_criteria other_items tests "
+    "tests_margin family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk"
+).split()
+
+
+def test_all_that_a_sweep_can_say_has_words_and_a_verdict_begins_as_one() -> None:
+    words = read(OWN_TEXTS)
+    begins = {"en": ("Supported: ", "Not supported: ", "Undecided: ")}
+    begins["pt"] = ("Confirmado: ", "Não confirmado: ", "Em aberto: ")
+    for language, sections in words.items():
+        section = sections["sweep"]
+        sentences = {key for key in section if not key.startswith(("table_", "title", "caption_")) and key != "names"}
+        expected = {f"verdict_{key}" for key in SAID} | {*OTHERS}
+        assert sentences == expected
+        verdicts = [section[key] for key in expected if key.startswith("verdict_")]
+        assert all(text.startswith(begins[language]) for text in verdicts)
