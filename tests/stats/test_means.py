@@ -34,6 +34,14 @@ class TestStudentised:
         assert -high + 0.4 * high**2 / 3 - 0.16 * high**3 / 27 + 0.4 / 6 == pytest.approx(-t)
         assert low == pytest.approx(-t)
 
+    def test_the_skewness_of_few_values_is_taken_for_larger_than_it_looks(self) -> None:
+        """By hand: of the mean it is sum(e^3) / sum(e^2)^1.5, here doubled, as there are ten values."""
+        values = np.array([1.0, 1.5, 2, 2.5, 3, 3.5, 4, 6, 9, 15])
+        e = values - values.mean()
+        skewness = 2 * np.sum(e**3) / np.sum(e**2) ** 1.5
+        expected = means.studentised_limits(values.mean(), values.std(ddof=1) / 10**0.5, 9, skewness, 0.95)
+        assert means.interval(values)[1:3] == pytest.approx(expected)
+
     def test_it_is_mirrored_with_the_values(self) -> None:
         values = np.random.default_rng(0).exponential(size=12)
         here, there = means.interval(values), means.interval(-values)

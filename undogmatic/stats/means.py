@@ -1,8 +1,9 @@
 """The interval of a mean, of independent values or of values in groups: one rule for every mean that is stated.
 
 The bootstrap's BCa interval of ten values covers 92 % of normal and 87 % of exponential means where it says 95 %; that
-of Student covers 89 % of the latter. The one here (`interval`) is nowhere below 92 % at ten values and 93 % at thirty
-in the distributions of `benchmarks/coverage.py`, skewed, heavy-tailed, at the floor of the scale, or two-valued.
+of Student covers 89 % of the latter. The one here (`interval`) covered 95 to 98 % of the means of ten and of thirty
+normal, t, exponential, lognormal, uniform and rounded values (6,000 samples each). `benchmarks/coverage.py` has more
+shapes, groups, and values at the floor of the scale.
 """
 
 from collections.abc import Sequence
