@@ -122,12 +122,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[6, 12, 46, 200])
     parser.add_argument("--apart", type=float, nargs="+", default=[1.0, 0.85])
     parser.add_argument("--to", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--judges", nargs="+", help="only these (good, or a name of FAKES, tfidf, forest)")
     options = parser.parse_args()
     pool = Pool()
     rows = []
     judges: dict[str, Array | None] = {"good": None, **pool.fakes()}
     for n in options.pairs:
-        for name, scores in judges.items():
+        for name in options.judges or judges:
+            scores = judges[name]
             for apart in options.apart if scores is not None else [float("nan")]:
                 found = [pool.trial(scores, n, apart, seed) for seed in range(options.seeds)]
                 outcomes = Counter(outcome for outcome, _ in found)
