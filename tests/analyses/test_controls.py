@@ -79,7 +79,8 @@ def test_classes_that_a_word_counter_tells_apart(said: Said) -> None:
     worst = judged.frame["condition"] == "hubristic"
     judged.frame["text"] = ["TRIBUNAL! " * 9 + str(n) if one else f"porque {n}" for n, one in enumerate(worst)]
     (result,) = configured("controls")(judged, np.random.default_rng(0))
-    assert "controls.verdict_surface_as_good" in said(result)
+    assert {"controls.verdict_surface_as_good", "controls.verdict_surface_open"} & set(said(result))
+    assert result.standing == "undecided"
     judged.frame["text"] = "a"
     (result,) = configured("controls")(judged, np.random.default_rng(0))
     assert "controls.verdict_no_texts" in said(result)

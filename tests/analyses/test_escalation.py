@@ -61,7 +61,7 @@ def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word
     found = said(result)[f"escalation.verdict_{word}"].values
     assert result.standing == "undecided"
     assert "escalation.threshold" not in result.metrics
-    assert found["needed"] == 29
+    assert result.metrics["escalation.needed"] == 29
     if word == "refused":
         assert found["more"] > found["surest"]
 
@@ -91,7 +91,8 @@ def test_selective_takes_a_promise_from_a_run_that_made_one_only(tmp_path: Path)
         config = compose_config([*words, *more])
         choices = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "x"}
         folder = tmp_path / name
-        folder.mkdir()
+        (folder / ".hydra").mkdir(parents=True)
+        (folder / ".hydra" / "config.yaml").write_text(json.dumps(config))
         run_experiment(config, choices, folder)
         return folder
 

@@ -97,7 +97,7 @@ def worded(gold: Sequence[float], scores: Sequence[Score], letters: Sequence[int
         (100 - CLOSE, "reversed", "refuted"),
         (100 - GOLD, "reversed", "refuted"),  # to the last text
         (GOLD * 0 + 50, "scores_equal", "refuted"),
-        (np.where(GOLD.max() == GOLD, 60, 50), "no_interval", "undecided"),
+        (np.where(GOLD.max() == GOLD, 60, 50), "open", "undecided"),
     ],
 )
 def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str, said: Said) -> None:

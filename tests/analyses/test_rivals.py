@@ -94,7 +94,7 @@ def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced(
 
 def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     """A perfect judge, even: their naked side is other in every count."""
-    items = CuratedDataset(parts=["pairs"]).load()
+    items = CuratedDataset(parts=["theses"]).load()
     sides = [[i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")]
     n = len(sides[0])
     noise = np.random.default_rng(0).normal(0, 5, (2, n))

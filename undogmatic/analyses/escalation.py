@@ -62,53 +62,40 @@ class EscalationAnalysis:
         named = truth.rows.assign(condition=truth.rows["condition"].where(truth.rows["condition"].notna(), "all"))
         findings = failed_finding(Judged(named, judged.rubric).counts([str(c) for c in named["condition"].unique()]))
         needed = units_needed(self.rate, self.confidence)
-        total = len(set(units(truth.rows)))
         metrics: dict[str, float] = {
             "escalation.judged": len(rows),
             "escalation.failed": len(truth.rows) - len(rows),
             "escalation.needed": needed,
         }
-        promise: dict[str, Any] = {
-            "rate": self.rate,
-            "confidence": self.confidence,
-            "tolerance": tolerance,
-            "n": len(rows),
-            "units": len(set(units(rows))),
-            "needed": needed,
-        }
+        promise: dict[str, Any] = {"rate": self.rate, "confidence": self.confidence}
         found = uncertainties(rows)
         used = choose(found, self.uncertainty) if len(rows) else None
         if used is None:
-            verdict = Finding("escalation.verdict_no_doubt", promise)
+            verdict = Finding("escalation.verdict_no_doubt")
             return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict, standing="undecided")]
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = found[used].to_numpy(dtype=np.float64)
-        promise |= {"measure": used, "right": float(right.mean())}
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
         share = result.share * len(rows) / len(truth.rows)
-        findings = [_source(truth), Finding("escalation.agreement", promise), *findings]
+        agreement = {"tolerance": tolerance, "right": float(right.mean()), "measure": used}
+        findings = [_source(truth), Finding("escalation.agreement", agreement), *findings]
         metrics |= {"escalation.share": share, "escalation.agreement": float(right.mean())}
         if result.threshold is not None:
-            metrics[THRESHOLD] = result.threshold
-            last = [step for step in result.steps if step.passed][-1]
-            promise |= {
-                "threshold": result.threshold,
-                "share": share,
-                "decided": int((doubt <= result.threshold).sum()),
-            }
-            promise |= {"low": last.low, "texts": len(truth.rows)}
-            metrics |= {"escalation.agreement_decided_low": last.low}
-            calls = float(rows["calls"].sum() + rows["cached"].sum()) / max(1, len(rows))
-            findings.append(Finding("escalation.saved", promise | {"calls": calls, "handed": 1 - share}))
-            verdict = Finding("escalation.verdict_promised", promise)
+            low = [step for step in result.steps if step.passed][-1].low
+            metrics |= {THRESHOLD: result.threshold, "escalation.least_agreement": low}
+            decided = {"decided": int((doubt <= result.threshold).sum()), "texts": len(truth.rows), "share": share}
+            calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
+            findings.append(Finding("escalation.saved", {"calls": calls, "handed": 1 - share}))
+            known = {"measure": used, "tolerance": tolerance, "threshold": result.threshold, "low": low}
+            verdict = Finding("escalation.verdict_promised", promise | known | decided)
         elif result.steps:
             step = result.steps[0]
             wrong = step.n - step.n_right
             more = units_needed(self.rate, self.confidence, wrong)
-            values = {"surest": step.n, "wrong": wrong, "surest_low": step.low, "more": more, "total": total}
+            values = {"surest": step.n, "wrong": wrong, "surest_low": step.low, "more": more, "units": result.n_units}
             verdict = Finding("escalation.verdict_refused", promise | values)
         else:
-            verdict = Finding("escalation.verdict_too_few", promise)
+            verdict = Finding("escalation.verdict_too_few", promise | {"units": result.n_units, "needed": needed})
         return [
             AnalysisResult(
                 self.name,

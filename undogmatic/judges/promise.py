@@ -37,7 +37,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
     folder.check_finished()
     check_scale(folder, rubric, "this judge")
     judge, criterion = check_member(folder, cheap, rubric, "judge.cheap")
-    if not folder.has(ITEMS):
+    if "escalation.needed" not in folder.metrics:
         raise ConfigError(
             f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "
             f"run.resume={folder.path}`; nothing is asked again."

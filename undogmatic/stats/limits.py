@@ -164,8 +164,8 @@ def order(
 ) -> Limits | None:
     """Spearman's rank correlation of scores with labels.
 
-    Each limit is the wider of two: of the bootstrap over groups, which undercovers few items, and of Fisher's
-    transformation with Bonett and Wright's variance, which does not know groups or ties and takes a group for one item.
+    Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and Wright's
+    variance, which does not know groups or ties and takes a group for one item.
 
     Args:
         scores: NaN where not judged, shape (n,).
@@ -188,11 +188,22 @@ def order(
     estimate, low, high, n_units = found
     worst_low, best_high = low, high
     if not judged.all():
-        worst = _correlation(imputed(s, y, against=True), y, codes, rng, level, n_resamples)
-        best = _correlation(imputed(s, y, against=False), y, codes, rng, level, n_resamples)
-        worst_low = -1.0 if worst is None else min(low, worst[1])
-        best_high = 1.0 if best is None else max(high, best[2])
+        n = int(np.unique(codes).size)
+        worst, best = (_spearman(imputed(s, y, against=against), y) for against in (True, False))
+        worst_low = min(low, _moved(worst, (estimate, low), n, level, -1))
+        best_high = max(high, _moved(best, (estimate, high), n, level, 1))
     return Limits(estimate, low, high, worst_low, best_high, n_units, level)
+
+
+def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: int) -> float:
+    """The limit about a correlation that failures would make of it: as far away, on Fisher's scale, as that of the
+    judged texts or as Bonett and Wright's. What is put in for a failure was not drawn, so no resampling speaks of it."""
+    if math.isnan(r) or n < 4:
+        return float(side)
+    end = 1 - 1 / n**2
+    z, of_estimate, of_limit = (math.atanh(min(max(value, -end), end)) for value in (r, *judged))
+    reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
+    return math.tanh(z + side * max(reach, abs(of_limit - of_estimate)))
 
 
 def _correlation(
