@@ -164,8 +164,8 @@ def order(
 ) -> Limits | None:
     """Spearman's rank correlation of scores with labels.
 
-    Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and Wright's
-    variance, which does not know groups or ties and takes a group for one item.
+    Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
+    Wright's variance, which does not know groups or ties and takes a group for one item.
 
     Args:
         scores: NaN where not judged, shape (n,).
@@ -197,7 +197,7 @@ def order(
 
 def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: int) -> float:
     """The limit about a correlation that failures would make of it: as far away, on Fisher's scale, as that of the
-    judged texts or as Bonett and Wright's. What is put in for a failure was not drawn, so no resampling speaks of it."""
+    judged texts or as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it."""
     if math.isnan(r) or n < 4:
         return float(side)
     end = 1 - 1 / n**2
