@@ -62,8 +62,9 @@ def test_a_sweep_compares_the_judges_of_its_jobs_like_jobs(tmp_path: Path) -> No
         (1, "score"),
     ]
     assert len(result.agreement) == 3
-    same = result.comparisons[result.comparisons["note"] == "identical"]
-    assert len(same) == 2  # of scores and of errors: the judge that both jobs have
+    same = result.comparisons[result.comparisons["difference"] == 0]
+    assert set(same["measure"]) == {"score", "absolute_error"}  # the judge that both jobs have
+    assert same["p"].isna().all()
     headlines = result.jobs.set_index(["number", "judge"])["headline"]
     assert headlines[0, "score"] == headlines[1, "score"] != headlines[0, "score-2"]
 
@@ -72,7 +73,7 @@ def test_a_sweep_does_not_compare_scores_for_different_criteria(tmp_path: Path) 
     for n in range(2):
         run(tmp_path / str(n), [TRAITS], f"seed={n}")
     result = compare(tmp_path, "a sweep", "en")
-    assert result.verdicts == 2
+    assert result.verdicts == 4
     assert "different criteria (length, calm) are not compared" in " ".join(said(result))
     pairs = {(row.left.split(".")[-1], row.right.split(".")[-1]) for row in result.comparisons.itertuples()}
     assert pairs == {("length", "length"), ("calm", "calm")}

@@ -310,7 +310,7 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     for folder in (one, two):
         lines = (folder / "scores.csv").read_text().splitlines(keepends=True)
         blank = lines[-1].split(",")
-        lines[-1] = ",".join([*blank[:3], "", *blank[4:]])
+        lines[-1] = ",".join([*blank[:4], "", *blank[5:]])
         (folder / "scores.csv").write_text("".join(lines))
     with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
         run(tmp_path / "new", *panel, "dataset=controls")

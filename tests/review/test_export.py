@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analyses.builders import made_up
 from tests.analyses.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
 from undogmatic.analyses.base import Judged, tabulate
@@ -87,7 +88,7 @@ class TestSelect:
             )
             for k, (doubt, width, confidence, p, level) in enumerate(rows)
         ]
-        items = [Item(id=f"i{k}", text="text", label=50.0) for k in range(len(verdicts))]
+        items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))]
         judged = Judged(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
         used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]

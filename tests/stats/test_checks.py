@@ -21,10 +21,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "summary": (paired.summary, {"values": GOOD}),
     "holm": (paired.holm, {"p_values": LABELS01}),
     "length_auc": (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
-    "controlled_difference": (
-        confound.controlled_difference,
-        {"scores_a": GOOD, "scores_b": GOOD[::-1], "lengths_a": GOOD, "lengths_b": GOOD[::-1]},
-    ),
     "correlation": (partial(agreement.correlation, "kendall"), {"a": GOOD, "b": GOOD}),
     "nearest_level": (agreement.nearest_level, {"scores": GOOD, "levels": [1, 3, 5, 7, 9]}),
     "weighted_kappa": (agreement.weighted_kappa, {"a": GOOD, "b": GOOD, "categories": [1, 2, 3, 4, 5]}),

@@ -46,7 +46,7 @@ def test_the_promise_is_kept_as_often_as_it_says(n: int, knows: float) -> None:
 
 
 def test_an_honest_doubt_buys_a_share_and_a_random_one_none() -> None:
-    assert np.mean([_trial(seed, 400, 1.0)[0] for seed in range(60)]) > 0.25
+    assert np.mean([_trial(seed, 400, 1.0)[0] for seed in range(60)]) > 0.15
     assert np.mean([_trial(seed, 400, 0.0)[0] > 0 for seed in range(200)]) <= 0.05
 
 

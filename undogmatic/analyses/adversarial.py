@@ -23,7 +23,7 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
-from undogmatic.analyses.classes import Class, class_of, explained, family_level, surface, told
+from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
 from undogmatic.analyses.truth import check_order
 from undogmatic.stats import limits, ranking
 from undogmatic.stats.limits import Held
@@ -257,7 +257,7 @@ def _verdict(table: pd.DataFrame, rival: rivals.LabelledRival | None) -> tuple[F
     if of("missing")["n"]:
         return Finding("adversarial.verdict_missing", of("missing")), "undecided"
     assert rival is not None, "looked at where all attacks are withstood"
-    return explained(rival, _EXPLAINED) or (
+    return outdone(rival, _EXPLAINED) or (
         Finding("adversarial.verdict_withstood", {"total": len(table)}),
         "supported",
     )

@@ -90,7 +90,7 @@ def _drawn(groups: list[str], rng: np.random.Generator) -> NDArray[np.bool_]:
     return np.isin(codes, order[np.cumsum(sizes[order]) <= MOST_TEXTS])
 
 
-def explained(rival: LabelledRival, keys: Mapping[Outcome, str]) -> tuple[Finding, Standing] | None:
+def outdone(rival: LabelledRival, keys: Mapping[Outcome, str]) -> tuple[Finding, Standing] | None:
     """The verdict where all limits hold but the surface may be what makes them hold; None where it is not.
 
     Args:

@@ -22,7 +22,7 @@ from undogmatic.analyses.base import (
     failed_finding,
     metric_name,
 )
-from undogmatic.analyses.classes import Class, class_of, explained, family_level, surface, told
+from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.stats import limits, paired
@@ -175,7 +175,7 @@ class ControlsAnalysis:
             return undecided, "undecided"
         rival = surface(judged, [self.worst], list(areas), self.level, rng)
         weakest = min(share.low for share in shares.values())
-        return explained(rival, _EXPLAINED) or (
+        return outdone(rival, _EXPLAINED) or (
             Finding("controls.verdict_hold", {"share": self.share, "weakest": weakest}),
             "supported",
         )

@@ -13,7 +13,7 @@ SHINGLE = 8
 """Letters and digits in a row that are compared at a time."""
 ALIKE = 0.4
 """Least resemblance of a near-copy. A copy in which one word in five was replaced has about 0.41, one in ten 0.63 (200
-curated texts); the most alike of the 1.3 million pairs of curated texts, two formulas of a court's office, have 0.38,
+curated texts); the most alike of the 1.3 million pairs of curated texts, two formulas of one office, have 0.38,
 and 99.99 % of them at most 0.10."""
 FEWEST = 40
 """A text with fewer different shingles says too little for likeness to mean copying; it must be the same."""
