@@ -1,4 +1,4 @@
-"""No judge without merit is believed, and good ones are. `python -m benchmarks.fakes` does so over many seeds."""
+"""Good judges are believed, copies are no evidence, and the list of fakes is whole."""
 
 from __future__ import annotations
 
@@ -6,31 +6,9 @@ import numpy as np
 import pytest
 
 from tests.fakes.judges import FAKES, GOOD
-from tests.fakes.worlds import made_up, shipped, verdict_of
+from tests.fakes.worlds import made_up, verdict_of
 from undogmatic.models.fake import KINDS
 from undogmatic.paths import conf_folder
-
-
-@pytest.mark.parametrize("name", FAKES)
-def test_a_fake_is_not_believed_on_the_shipped_pairs(name: str) -> None:
-    items = shipped("pairs")
-    assert verdict_of(items, FAKES[name](items, np.random.default_rng(1))).standing != "supported"
-
-
-@pytest.mark.parametrize(
-    "name", ["capitals", "share_of_capitals", "citations", "length_from_340", "word_length", "good"]
-)
-def test_on_texts_whose_surface_gives_them_away_nobody_is_believed(name: str) -> None:
-    items = shipped("theses")
-    judge = FAKES.get(name) or GOOD[name]
-    assert verdict_of(items, judge(items, np.random.default_rng(1))).standing != "supported"
-
-
-@pytest.mark.parametrize("name", ["length", "capitals", "commas", "capitals_and_commas", "mostly_length"])
-@pytest.mark.parametrize("n", [12, 46])
-def test_a_counter_is_not_believed_where_the_counts_differ(name: str, n: int) -> None:
-    items = made_up(n, seed=3, apart=1.5)
-    assert verdict_of(items, FAKES[name](items, np.random.default_rng(1))).standing != "supported"
 
 
 @pytest.mark.parametrize("name", GOOD)
