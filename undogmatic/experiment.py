@@ -24,6 +24,7 @@ from undogmatic.claim import held
 from undogmatic.config import build, settings
 from undogmatic.datasets.base import on_scale
 from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.order import turns
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.replay import replay
 from undogmatic.errors import RunStopped, StorageError, UndogmaticError
@@ -124,9 +125,10 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
 
     kept = sum(not unanswered(judgment) for judgment in reached()[1])
     total = None if parts.steps else len(items) * repeats * len(parts.expected())
+    asked = [items[k] for k in turns([item.id for item in items], [item.pair for item in items])]
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
-            asyncio.run(engine.arun(recipe, items, journals, repeats, progress.step))
+            asyncio.run(engine.arun(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
         found, _, frame = reached()
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
@@ -146,9 +148,8 @@ def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
     if mean is None:
         return ""
     return (
-        f"If the order of the texts has nothing to do with their scores, the mean of all {mean.n_total} would be "
-        f"{mean.estimate:.1f} [{mean.low:.1f}, {mean.high:.1f}] by these {mean.n} ({mean.level:.0%}, whenever one "
-        "stops). "
+        f"By the {mean.n} judged texts of whole groups, the mean of all {mean.n_total} would be {mean.estimate:.1f} "
+        f"[{mean.low:.1f}, {mean.high:.1f}] ({mean.level:.0%}, whenever one stops). "
     )
 
 

@@ -77,9 +77,7 @@ def _run(counts: dict[str, list[int]], scores: dict[str, list[float]], **fields:
 
 
 def _match(pairs: Pairs) -> Matched | None:
-    rng = np.random.default_rng(0)
-    ids = pairs.complete(T, B)
-    return length.check_matched(pairs, T, B, ids, sign=1, margin=MARGIN, level=0.95, target=0.8, rng=rng)
+    return length.check_matched(pairs, T, B, pairs.complete(T, B), sign=1, margin=MARGIN, level=0.95)
 
 
 def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None:
@@ -102,6 +100,27 @@ def test_few_matched_pairs_are_not_telling() -> None:
     assert found is not None
     assert (found.n, found.telling) == (4, False)
     assert _match(_run({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5})) is None
+
+
+def test_eight_matched_pairs_do_not_hold_back_a_good_judge() -> None:
+    """The interval of eight noisy differences is so wide that it would be open whatever the judge is worth."""
+    counts = {T: [10] * 8 + [20] * 20 + [40] * 18, B: [10] * 8 + [40] * 20 + [20] * 18}
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scores = {c: np.clip(50 + d + rng.normal(0, 20, 46), 0, 100).tolist() for c, d in ((T, 35), (B, -35))}
+        matched = _match(_run(counts, scores))
+        found.append(length.control(_check(BEYOND), matched, 1, MARGIN))
+    assert found.count("survives") >= 37
+
+
+def test_matched_pairs_that_all_agree_on_nothing_are_telling() -> None:
+    """A judge that tells only texts above a length from those below scores pairs of equal length alike."""
+    counts = {T: [10] * 20 + [40] * 40, B: [10] * 20 + [20] * 40}
+    found = _match(_run(counts, {T: [30.0] * 20 + [70.0] * 40, B: [30.0] * 60}))
+    assert found is not None
+    assert found.telling
+    assert length.control(_check(BEYOND), found, 1, MARGIN) != "survives"
 
 
 def test_one_matched_pair_is_said_without_an_interval() -> None:

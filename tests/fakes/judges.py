@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from undogmatic.engine.order import turns
 from undogmatic.errors import RefusedAnswer
 from undogmatic.models.fake import KINDS, SURFACES, FakeModel
 from undogmatic.records import FailureKind, Item
@@ -32,12 +33,16 @@ def is_high(items: Sequence[Item]) -> Array:
 def _model(kind: str, reverse: bool = False) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
         model = FakeModel(kind, seed=int(draw.integers(2**31)), reverse=reverse)
-        said: Scores = []
-        for item in items:
-            try:
-                said.append(100 * asyncio.run(model.rate(item.text))[0])
-            except RefusedAnswer:
-                said.append("refusal")
+        said: Scores = [0.0] * len(items)
+
+        async def ask() -> None:
+            for place in turns([item.id for item in items], [item.pair for item in items]):
+                try:
+                    said[place] = 100 * (await model.rate(items[place].text))[0]
+                except RefusedAnswer:
+                    said[place] = "refusal"
+
+        asyncio.run(ask())
         return said
 
     return judge

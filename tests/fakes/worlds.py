@@ -29,23 +29,24 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
     """Pairs of texts of random words; with `apart` above 0 the treatment is longer by so many standard deviations, with
     more capitals and commas."""
     draw = np.random.default_rng(seed)
+    vocabulary, letters = np.array(WORDS), np.array(list(string.ascii_lowercase))
     items = []
     for k in range(n):
         for condition, more in (("imitation", apart), ("explanation", 0.0)):
             length = max(12, int(draw.normal(50 + 12 * more, 12)))
-            words = [str(draw.choice(WORDS)) for _ in range(length)]
-            for place in range(length):
-                if draw.uniform() < 0.08 + 0.05 * more:
-                    words[place] = words[place].capitalize()
-                if draw.uniform() < 0.08 + 0.05 * more:
-                    words[place] += ","
-            text = " ".join(words) + "." + " " + "".join(draw.choice(list(string.ascii_lowercase), 6))
+            words = draw.choice(vocabulary, length).tolist()
+            often = 0.08 + 0.05 * more
+            for place in np.flatnonzero(draw.uniform(size=length) < often):
+                words[place] = words[place].capitalize()
+            for place in np.flatnonzero(draw.uniform(size=length) < often):
+                words[place] += ","
+            text = " ".join(words) + ". " + "".join(draw.choice(letters, 6))
             items.append(Item(id=f"p{k}:{condition}", text=text, pair=f"p{k}", condition=condition))
     return items
 
 
-def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:
-    """What analysis=ab, as it ships, says of these scores."""
+def judged(items: Sequence[Item], said: Scores) -> Judged:
+    """The table of these scores, with a margin of 10 points."""
     outcomes = [
         Failure(reason=score, message="no") if isinstance(score, str) else Verdict(score=score) for score in said
     ]
@@ -53,7 +54,11 @@ def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:
         Judgment(item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN)
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    judged = Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+
+
+def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:
+    """What analysis=ab, as it ships, says of these scores."""
     analysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
-    (result,) = analyse(analysis, judged, np.random.default_rng(0))
+    (result,) = analyse(analysis, judged(items, said), np.random.default_rng(0))
     return result

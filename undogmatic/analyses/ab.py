@@ -113,8 +113,7 @@ class AbAnalysis:
                 metric_name("ab.median", row.condition): row.median,
             }
 
-        margin = margin_of(judged.rubric, self.margin)
-        settings = Settings(judged.sign, margin, self.level, self.alpha, self.power, self.resamples, self.zero_method)
+        settings = self._settings(judged)
         examined = examine(pairs, sides, settings, rng)
         evidence = examined.evidence
         findings = self._setting(evidence, sides, settings, metrics)
@@ -167,19 +166,43 @@ class AbAnalysis:
         self, judged: Judged, pairs: Pairs, sides: Sides, settings: Settings, ruling: Ruling, rng: np.random.Generator
     ) -> tuple[Ruling, dict[str, float], list[Finding]]:
         """The verdict after what failed judgments could do to it, and what is known of them."""
+        least, most = self._filled(judged, pairs, sides)
+        ends = [compare(filled, sides.treatment, sides.baseline, settings) for filled in (least, most)]
+        worst, best = (None if one is None else one.claim for one in ends)
+        numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
+        ruling = self._withheld(ruling, least, most, sides, settings, rng)
+        return ruling, numbers, said
+
+    def ruling(self, judged: Judged, rng: np.random.Generator) -> Ruling:
+        """The verdict alone, by the same rules, without what only a report needs."""
+        sides = self._sides(judged)
+        pairs, settings = self._pairs(judged, sides), self._settings(judged)
+        found = decide(examine(pairs, sides, settings, rng, for_report=False).evidence, self.alpha)
+        if pairs.failed(*sides.names) and len(pairs.complete(sides.treatment, sides.baseline)):
+            return self._withheld(found, *self._filled(judged, pairs, sides), sides, settings, rng)
+        return found
+
+    def _settings(self, judged: Judged) -> Settings:
+        margin = margin_of(judged.rubric, self.margin)
+        return Settings(judged.sign, margin, self.level, self.alpha, self.power, self.resamples, self.zero_method)
+
+    def _filled(self, judged: Judged, pairs: Pairs, sides: Sides) -> tuple[Pairs, Pairs]:
+        """The pairs with every failed judgment at the end of the scale that speaks against the claim, and for it."""
         scale = (judged.rubric.minimum, judged.rubric.maximum)
         least, most = (
             pairs.filled(answers.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
             for against in (True, False)
         )
-        ends = [compare(filled, sides.treatment, sides.baseline, settings) for filled in (least, most)]
-        worst, best = (None if one is None else one.claim for one in ends)
-        numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
-        if ruling.standing != "undecided":
-            filled = least if ruling.standing == "supported" else most
-            at_worst = examine(filled, sides, settings, rng, for_report=False).evidence
-            ruling = withheld(ruling, decide(at_worst, self.alpha))
-        return ruling, numbers, said
+        return least, most
+
+    def _withheld(
+        self, ruling: Ruling, least: Pairs, most: Pairs, sides: Sides, settings: Settings, rng: np.random.Generator
+    ) -> Ruling:
+        """What is left of a verdict with failed judgments at their worst for it."""
+        if ruling.standing == "undecided":
+            return ruling
+        filled = least if ruling.standing == "supported" else most
+        return withheld(ruling, decide(examine(filled, sides, settings, rng, for_report=False).evidence, self.alpha))
 
     def _setting(
         self, evidence: Evidence, sides: Sides, settings: Settings, metrics: dict[str, float]

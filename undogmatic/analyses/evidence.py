@@ -70,7 +70,9 @@ def examine(
     shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha, "rng": rng}
     if main is not None and main.claim is not None and (for_report or main.claim.outcome == "beyond"):
         checks = [length.check_length(pairs, treatment, baseline, ids, unit=unit, **shared) for unit in length.UNITS]
-        matched = length.check_matched(pairs, treatment, baseline, ids, target=settings.power, **shared)
+        matched = length.check_matched(
+            pairs, treatment, baseline, ids, sign=sign, margin=margin, level=1 - settings.alpha
+        )
         lengths = Lengths(checks, matched, length.control(checks[0], matched, sign, margin))
         rival = rivals.paired_rival(pairs, treatment, baseline, ids, **shared)
     if hybrid is not None:

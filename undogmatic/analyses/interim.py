@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from undogmatic.engine.order import turns
 from undogmatic.records import Rubric
 from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 
@@ -12,10 +13,10 @@ OPEN = ("not_judged", "transport", "timeout", "budget", "fault")
 
 
 def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime | None:
-    """Mean score of all texts of a run from those that were judged, in their order; groups of texts are the looks.
+    """Mean score of all texts of a run from those that were judged; groups of texts are the looks.
 
-    It holds where the order of the texts has nothing to do with their scores. Where a condition is among the texts to
-    come and not among the judged ones, it has, and nothing is said.
+    Texts are asked in an order that has nothing to do with their scores (`engine.order`), and looked at in that order
+    here. Where a condition is among the texts to come and not among the judged ones, nothing is said.
 
     Args:
         frame: `Judged.frame` of one judge and criterion; failures that a continued run would not mend are left out.
@@ -25,6 +26,8 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
         None where all is judged, nothing is, scores have no order, or no statement holds.
     """
     first = frame[frame["repeat"] == 0]
+    asked = turns(first["item_id"].tolist(), [None if pd.isna(pair) else str(pair) for pair in first["pair_id"]])
+    first = first.iloc[asked]
     waited_for = first[first["error"].isna() | first["error"].isin(OPEN)]
     judged = waited_for[waited_for["error"].isna()]
     if judged.empty or len(judged) == len(waited_for) or not rubric.scale.ordered:

@@ -100,6 +100,11 @@ def _drifting(text: str, model: FakeModel) -> float:
     return 1 - math.exp(-model.asked_so_far / 60)
 
 
+def _every_other(text: str, model: FakeModel) -> float:
+    model.asked_so_far += 1
+    return float(model.asked_so_far % 2)
+
+
 KINDS: dict[str, Judge] = {
     "constant": lambda text, model: 0.5,
     "always_high": lambda text, model: 1.0,
@@ -110,6 +115,7 @@ KINDS: dict[str, Judge] = {
     "refusing_at_random": _refusing,
     "refusing_the_middle": _refusing_the_middle,
     "drifting": _drifting,
+    "every_other": _every_other,
     "first_letter": lambda text, model: (ord(text.strip()[:1].lower() or "a") - 97) % 26 / 25,
     "names_of_conditions": lambda text, model: float(
         any(name in text.lower() for name in ("imita", "authority", "autoridade", "baseline", "explan"))
@@ -119,7 +125,7 @@ KINDS: dict[str, Judge] = {
 
 
 class FakeModel(Model):
-    """A judge without merit; the same text always gets the same score, but for `drifting`.
+    """A judge without merit; the same text always gets the same score, but for `drifting` and `every_other`.
 
     Args:
         kind: Which one.

@@ -1,0 +1,115 @@
+"""How often is a judge without merit believed, and a good one not?
+
+    python -m benchmarks.fakes                       # all, hours; writes benchmarks/results/fakes.csv
+    python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
+
+Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with surfaces "alike", or
+"apart" (the treatment longer by 1.5 standard deviations, with more capitals and commas). Each seed draws new texts and
+new scores. Rows that are in the results are not made again (`--again` makes all).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from tests.fakes.judges import FAKES, GOOD
+from tests.fakes.worlds import judged, made_up
+from undogmatic.analyses.base import Judged
+from undogmatic.api import compose_config
+from undogmatic.config import build
+from undogmatic.stats import surface
+
+RESULTS = Path(__file__).parent / "results" / "fakes.csv"
+PAIRS = (6, 12, 46, 200, 1000)
+WORLDS = {"alike": 0.0, "apart": 1.5}
+STANDINGS = ("supported", "refuted", "undecided")
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Kernels of the same texts and their eigenvectors are made once for all judges of a world: they do not depend on
+    the scores."""
+    known: dict[object, Any] = {}
+
+    def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            name = (function, key(*given))
+            if name not in known:
+                known[name] = function(*given)
+            return known[name]
+
+        return call
+
+    eigh = once(np.linalg.eigh, lambda kernel: (kernel.shape, hash(kernel.tobytes())))
+    kernels = once(surface.kernels, lambda texts, extra=None: tuple(texts))
+    with mock.patch.object(np.linalg, "eigh", eigh), mock.patch.object(surface, "kernels", kernels):
+        yield
+
+
+def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[str]:
+    """The standing of each judge on one draw of texts and scores."""
+    items = made_up(n, seed, WORLDS[world])
+    analysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
+    table = judged(items, [0.0] * len(items))
+    found = []
+    with remembered():
+        for name in judges:
+            said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, n)))
+            frame = table.frame.assign(
+                score=[np.nan if isinstance(score, str) else score for score in said],
+                error=[score if isinstance(score, str) else None for score in said],
+            )
+            run = Judged(frame, table.rubric)
+            found.append(analysis.ruling(run, np.random.default_rng(0)).standing)
+    return found
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=400)
+    parser.add_argument("--pairs", type=int, nargs="+", default=list(PAIRS))
+    parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS))
+    parser.add_argument("--judges", nargs="+", choices=[*FAKES, *GOOD], default=[*FAKES, *GOOD])
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    rows = {(row["world"], row["pairs"], row["judge"]): row for row in old}
+    given.out.parent.mkdir(exist_ok=True)
+    with ProcessPoolExecutor(given.processes, initializer=threadpool_limits, initargs=(1,)) as pool:
+        for n in given.pairs:
+            for world in given.worlds:
+                enough = defaultdict(int, {key: row["seeds"] for key, row in rows.items()})
+                wanted = [name for name in given.judges if given.again or enough[world, n, name] < given.seeds]
+                if not wanted:
+                    continue
+                counts: dict[str, Counter[str]] = defaultdict(Counter)
+                for found in pool.map(partial(one_world, wanted, world, n), range(given.seeds), chunksize=2):
+                    for name, standing in zip(wanted, found, strict=True):
+                        counts[name][standing] += 1
+                for name in wanted:
+                    row = {"world": world, "pairs": n, "judge": name, "seeds": given.seeds}
+                    rows[world, n, name] = row | {standing: counts[name][standing] for standing in STANDINGS}
+                    if name in GOOD or counts[name]["supported"]:
+                        print("  ".join(str(value) for value in rows[world, n, name].values()), flush=True)
+                print(f"{world}, {n} pairs: {len(wanted)} judges done", flush=True)
+                pd.DataFrame(rows.values()).to_csv(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main()
