@@ -208,7 +208,7 @@ class _Agenda:
             item = next(self.source, None)
             if item is not None:
                 self._arrive(item, 0)
-            elif self.later:
+            elif self.later and not self.under_way:  # what a step is still making has its first repeat to come
                 self._judge(*self.later.popleft())
             else:
                 return False
