@@ -6,6 +6,7 @@ words, characters, n-grams. It is fitted anew in every run, and predicts each gr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -179,9 +180,15 @@ def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[
 
 def similarities(texts: Sequence[str], known: SurfaceScores | None = None) -> tuple[Array, list[Array]]:
     """Counts of a field's words, shape (n_texts, k), and the kernels of the surface with them."""
-    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
-    similar = surface.kernels(texts, counted)
+    counted, similar = _similar(tuple(texts))
     return counted, similar if known is None else [*similar, surface.additive(known(texts))]
+
+
+@functools.lru_cache(maxsize=4)
+def _similar(texts: tuple[str, ...]) -> tuple[Array, list[Array]]:
+    """Not to be written to: one run asks for the same texts with failures filled in, and in several analyses."""
+    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
+    return counted, surface.kernels(texts, counted)
 
 
 def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[np.bool_]:
