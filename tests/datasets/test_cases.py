@@ -170,10 +170,13 @@ def test_what_the_user_set_is_named(two: str) -> None:
         CasesDataset("nothing.csv")
     with pytest.raises(ConfigError, match=r"`dataset.summaries` is 'nothing.csv', which does not exist"):
         CasesDataset(two, "nothing.csv")
+    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"):
+        CasesDataset(summaries="shippd")
     with pytest.raises(ConfigError, match="which are summaries of the shipped cases"):
         CasesDataset(two, "shipped")
     with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'b\.txt'; a table is one of: \.jsonl"):
         CasesDataset(two, "b.txt")
+    assert CasesDataset(two, table("shipped.jsonl", {"case": "A", "text": "a"})).load()
     path = table("c.jsonl", {"case": "A", "reference": "r"})
     with pytest.raises(DataError, match=r"no cases of the split dev \(there are: test\)"):
         CasesDataset(path, split="dev").load()

@@ -80,6 +80,9 @@ class CasesDataset:
                 f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but `dataset.path` names "
                 "others. Name a file of their summaries, or leave out `dataset.path`."
             )
+        meant = "." not in summaries and difflib.get_close_matches(summaries.lower(), [SHIPPED], 1) if summaries else []
+        if meant and summaries != SHIPPED:
+            raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
         shipped = data_folder() / "faith" / "summaries.jsonl"
         self.summaries = shipped if summaries == SHIPPED else summaries and _table(summaries, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
