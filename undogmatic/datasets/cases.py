@@ -80,18 +80,14 @@ class CasesDataset:
                 f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but `dataset.path` names "
                 "others. Name a file of their summaries, or leave out `dataset.path`."
             )
-        meant = "." not in summaries and difflib.get_close_matches(summaries.lower(), [SHIPPED], 1) if summaries else []
-        if meant and summaries != SHIPPED:
-            raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
-        shipped = data_folder() / "faith" / "summaries.jsonl"
-        self.summaries = shipped if summaries == SHIPPED else summaries and _table(summaries, "dataset.summaries")
+        self.summaries = None if summaries is None else _summaries(summaries)
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
 
     @property
     def licence(self) -> Licence | None:
         """That of the shipped cases; none is known of the user's."""
-        return _LICENCE if self._shipped and self.summaries in (None, self.path.parent / "summaries.jsonl") else None
+        return _LICENCE if self._shipped and self.summaries in (None, _summaries(SHIPPED)) else None
 
     def load(self) -> list[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
@@ -111,7 +107,7 @@ class CasesDataset:
                 )
         if self.summaries is None:
             return [_case_item(case, self.document) for case in chosen]
-        found = _summary_items(Path(self.summaries), cases, {case.name for case in chosen})
+        found = _summary_items(self.summaries, cases, {case.name for case in chosen})
         return unique(found, f"{self.summaries} (split {self.split})")
 
     def _cases(self) -> dict[str, Case]:
@@ -132,6 +128,14 @@ def _table_or_folder(path: str) -> Path:
     except (OSError, RuntimeError, ValueError):
         pass  # said by existing_file
     return _table(path, "dataset.path")
+
+
+def _summaries(given: str) -> Path:
+    if given == SHIPPED:
+        return data_folder() / "faith" / "summaries.jsonl"
+    if "." not in given and difflib.get_close_matches(given.lower(), [SHIPPED], 1):
+        raise ConfigError(f"`dataset.summaries` is {brief(given)}. Did you mean {SHIPPED}?")
+    return _table(given, "dataset.summaries")
 
 
 def _table(path: str, key: str) -> Path:
