@@ -133,7 +133,7 @@ def _compose(chosen: Settings) -> Parts:
         state = {
             "program": program,
             "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin"}),
+            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals"}),
             "seed": chosen.seed,
         }
         if states:
