@@ -14,8 +14,8 @@ class Line(NamedTuple):
 
     Attributes:
         text: As it was read, without the blanks around it.
-        x, y: Where it begins, in points from the page's lower left corner; None in a file without pages.
-        size: Of its letters, in points; None as well.
+        x, y: Where it begins, from the page's lower left corner, in 1/72 inch; None in a file without pages.
+        size: Of its letters, in the same; None as well.
     """
 
     text: str
@@ -28,7 +28,7 @@ Page = Sequence[Line]
 
 
 def usual(values: Iterable[tuple[float, int]]) -> float | None:
-    """The commonest of values with their weights, rounded to half a point; None where there are none."""
+    """The commonest of values with their weights, rounded to halves; None where there are none."""
     counted: Counter[float] = Counter()
     for value, weight in values:
         counted[round(2 * value) / 2] += weight
@@ -46,7 +46,7 @@ def left_margin(page: Page) -> float | None:
 
 
 def leading(page: Page) -> float | None:
-    """The usual distance between a line and the next below it, in points; None where it cannot be told."""
+    """The usual distance between a line and the next below it, in 1/72 inch; None where it cannot be told."""
     places = [line.y for line in page if line.y is not None]
     gaps = [above - below for above, below in pairwise(places) if above - below > 1]
     return median(gaps) if gaps else None
