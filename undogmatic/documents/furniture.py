@@ -5,14 +5,18 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from undogmatic.documents.lines import Page
 
 EDGE = 4
 """Lines from the edge of a page among which headers and footers are looked for."""
+LONGEST = 300
+"""Characters of a header."""
 ALIKE = 0.85
 """How alike the letters of two headers are that differ by what a scanner misread."""
+MOST_HEADERS = 20
+"""Different headers with which a misread one is compared."""
 _NUMBER = re.compile(r"\W*(\d{1,5})\W*")
 _COUNTED = re.compile(r"\b(page|p|pg|página|pagina|pág|fl|fls|folha)\b\W*\d+(\s*(of|de|/)\s*\d+)?", re.IGNORECASE)
 _OUTER_DIGITS = re.compile(r"^\W*\d*|\d*\W*$")
@@ -39,7 +43,7 @@ def furniture(pages: Sequence[Page]) -> list[set[int]]:
     return found
 
 
-def _of_one_page(page: Page, edge: Sequence[int], times: Mapping[str, int], least: int, titled: bool) -> set[int]:
+def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: int, titled: bool) -> set[int]:
     """Positions on one side of a page, from its edge inward, `times` being how many pages have a line there."""
     gone: set[int] = set()
     waiting: set[int] = set()
@@ -49,7 +53,7 @@ def _of_one_page(page: Page, edge: Sequence[int], times: Mapping[str, int], leas
         if key == NUMBER:
             waiting.add(position)
             continue
-        counted = _COUNTED.search(text) is not None
+        counted = len(text) <= LONGEST and _COUNTED.search(text) is not None
         known = (counted or not titled) and _known(key, times, 2 if gone else least)
         if not known and not (counted and not key):
             break
@@ -59,7 +63,10 @@ def _of_one_page(page: Page, edge: Sequence[int], times: Mapping[str, int], leas
 
 
 def letters(text: str) -> str:
-    """By what a header is known again: its letters, and the digits among them; NUMBER for a number by itself."""
+    """By what a header is known again: its letters, and the digits among them; NUMBER for a number by itself. A long
+    line is none."""
+    if len(text) > LONGEST:
+        return ""
     if _NUMBER.fullmatch(text):
         return NUMBER
     inner = _OUTER_DIGITS.sub("", _COUNTED.sub(" ", text)).lower()
@@ -85,11 +92,11 @@ def _times(pages: Sequence[Page], edges: Sequence[Sequence[int]]) -> Counter[str
     return counted
 
 
-def _known(key: str, times: Mapping[str, int], least: int) -> bool:
+def _known(key: str, times: Counter[str], least: int) -> bool:
     """Whether a line comes again on `least` pages, by itself or, if it is long, misread."""
     if times.get(key, 0) >= least:
         return True
-    often = (other for other, number in times.items() if number >= least)
+    often = (other for other, number in times.most_common(MOST_HEADERS) if number >= least)
     return len(key) >= 8 and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)
 
 
@@ -98,7 +105,7 @@ def _page_numbers(pages: Sequence[Page], edges: Sequence[tuple[Sequence[int], Se
     found: dict[int, list[tuple[int, int]]] = {}
     for n, (page, sides) in enumerate(zip(pages, edges, strict=True)):
         for position in {*sides[0], *sides[1]}:
-            if number := _NUMBER.fullmatch(page[position].text):
+            if number := _NUMBER.fullmatch(page[position].text[: LONGEST + 1]):
                 found.setdefault(int(number[1]) - n, []).append((n, position))
     return {
         place

@@ -18,10 +18,11 @@ WRAPPED = 120
 """Characters: a text file with longer lines does not break its paragraphs into lines."""
 _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—–_-]{4,}$")
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
-_CUT = re.compile(r"([^\W\d_]+)( ?)([-\u2010\u00ad])$")
+LONGEST_WORD = 40
+_CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
 _HEAD = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_ENDED = re.compile(r"[.!?:;”\"’')\]]\s*$")
+ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
 
 
 class Texts(NamedTuple):
@@ -73,7 +74,7 @@ class Vocabulary:
         cut = False
         for line in lines:
             found = _WORD.findall(line.lower())
-            ends = _CUT.search(line) is not None
+            ends = _cut(line) is not None
             self.whole.update(found[1 if cut else 0 : len(found) - 1 if ends else len(found)])
             cut = ends
 
@@ -102,19 +103,30 @@ class Vocabulary:
 
 def joined(lines: Sequence[Line], words: Vocabulary) -> str:
     """Lines as one paragraph, without the hyphens that divide words at their ends."""
-    text = ""
+    pieces = [""]  # never joined before the end: a text of a million lines would be copied for each
     for line in lines:
         following = " ".join(line.text.split())
-        cut = _CUT.search(text)
+        last = pieces[-1]
+        cut = _cut(last)
         head = _HEAD.match(following)
         if cut is not None and head is not None:
-            chained = text[: cut.start()].endswith(("-", "\u2010"))
-            text = text[: cut.start()] + words.join(cut[1], cut[2], cut[3], head[0], chained) + following[head.end() :]
-        elif text.endswith(("-", "—", "–", "\u2010", "/")) and following and not text.endswith(" -"):
-            text += following
-        else:
-            text = f"{text} {following}".strip()
-    return text.replace("\u00ad", "").strip()
+            before = last[: len(last) - len(cut[0])]
+            pieces[-1] = before
+            chained = before.endswith(("-", "\u2010"))
+            following = words.join(cut[1], cut[2], cut[3], head[0], chained) + following[head.end() :]
+        elif last and not (last.endswith(("-", "—", "–", "\u2010", "/")) and not last.endswith(" -")):
+            pieces.append(" ")
+        pieces.append(following)
+    return "".join(pieces).replace("\u00ad", "").strip()
+
+
+def _cut(text: str) -> re.Match[str] | None:
+    """The beginning of a word that a hyphen divides at the end of a line."""
+    return _CUT.search(text[-2 * LONGEST_WORD :])
+
+
+def _ended(text: str) -> bool:
+    return text.rstrip()[-1:] in ENDS
 
 
 def _parted(page: Page, body: float | None, after_notes: bool) -> tuple[list[Line], list[Line]]:
@@ -156,7 +168,7 @@ def _blocks(pages: Sequence[Page]) -> list[list[Line]]:
                 blocks.append([])
             blocks[-1].append(line)
             over = False
-        over = over and bool(blocks[-1]) and _ENDED.search(blocks[-1][-1].text) is not None
+        over = over and bool(blocks[-1]) and _ended(blocks[-1][-1].text)
     return [block for block in blocks if block]
 
 
@@ -166,12 +178,12 @@ def _begins(
     """Whether a line begins a paragraph, after `before`, the last of `block`; `turned` if a page begins with it."""
     if line.x is None or line.y is None or line.size is None or before.x is None or before.y is None:
         return False
-    if before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not _ENDED.search(before.text)):
+    if before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not _ended(before.text)):
         return False
     indent = 0.5 * line.size
     if turned:
         indented = margin is not None and line.x > margin + indent
-        return _ENDED.search(before.text) is not None and (indented or _other_size(line, before))
+        return _ended(before.text) and (indented or _other_size(line, before))
     if _other_size(line, before) or (gap is not None and before.y - line.y > PARAGRAPH * gap):
         return True
     if line.x > before.x + indent:

@@ -15,11 +15,12 @@ from typing import Any
 
 from undogmatic.documents.lines import Line
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import without_halves
 
 PAGES = 3_000
 LETTERS = 10_000_000
-_LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\0": "\ufffd"}
-_PLAIN = str.maketrans(_LIGATURES)
+_LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+_PLAIN = str.maketrans(_LIGATURES | {chr(code): "\ufffd" for code in (*range(9), *range(11, 32), 127)})
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends on the way is no news to whoever named the file
 
@@ -81,7 +82,7 @@ def _lines(page: Any) -> list[Line]:
     parts: list[tuple[str, float, float, float]] = []
 
     def end() -> None:
-        text = "".join(part[0] for part in parts).translate(_PLAIN)
+        text = without_halves("".join(part[0] for part in parts)).translate(_PLAIN)
         placed = [part for part in parts if part[0].strip()]
         if placed:
             widest = max(placed, key=lambda part: len(part[0]))
