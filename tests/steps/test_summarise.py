@@ -251,3 +251,18 @@ def test_systems_are_told_apart_by_their_server_only_where_they_must(stub: StubS
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
+
+
+def test_a_listed_model_declares_its_context_and_another_counts_by_an_estimate(stub: StubServer) -> None:
+    from undogmatic.models.hosted import ChatModel
+
+    listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
+    assert listed.context is not None and listed.context > 100_000
+    unlisted = ChatModel("m", f"{stub.url}/v1")
+    assert unlisted.context is None
+    assert unlisted.count_tokens("ação") == 2  # six bytes
+
+
+def test_the_licences_of_the_models_that_write_are_in_the_report(tmp_path: Path) -> None:
+    run_experiment(config("lead"), CHOICES, tmp_path / "out")
+    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

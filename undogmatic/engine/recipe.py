@@ -180,6 +180,7 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
         }
         step: Step = build(arguments, key, **one, **several)
         step.model = one[asked[0]] if asked else None
+        step.models = [*one.values(), *(model for models in several.values() for model in models)]
         steps.extend(step.stages())
         states.append(
             arguments

@@ -46,10 +46,12 @@ class Step:
         name: Its name in the run, and that of its journal steps/<name>.jsonl.
         model: The model it asks, if any: `def __init__(self, model: Model)` is given the run's own, or the one that
             its config names; `models: Sequence[Model]` all that its config names.
+        models: All models that it asks.
     """
 
     name = "step"
     model: Model | None = None
+    models: Sequence[Model] = ()
     criteria = (OVERALL,)
 
     async def make(self, item: Item) -> Sequence[Item]:
