@@ -68,6 +68,19 @@ def test_a_word_that_a_page_divides_is_joined(tmp_path: Path) -> None:
     assert "never served on the applicant, who" in read_document(made.saved(tmp_path / "a.pdf")).text
 
 
+def test_headings_and_spaced_paragraphs_stand_alone(tmp_path: Path) -> None:
+    made = Printed()
+    made.add_page()
+    y = made.lines(*body(1, 4))
+    y = made.lines("The Question", x=170, y=y)
+    y = made.lines(*body(2, 3), y=y)
+    made.lines(*body(3, 3), y=y + 5)
+    found = read_document(made.saved(tmp_path / "a.pdf")).text.split("\n\n")
+    assert [each[:12] for each in found] == ["On day 4 and", "The Question", "On day 6 the ", "On day 9 lic"] or len(
+        found
+    ) == 4
+
+
 def test_a_hyphen_that_belongs_to_the_word_stays() -> None:
     words = [
         "A receptionist works here, and a scheduler too; overtime is paid.",
@@ -80,6 +93,13 @@ def test_a_hyphen_that_belongs_to_the_word_stays() -> None:
 
     text = joined([Line(each) for each in words], Vocabulary(words))
     assert text.endswith("The receptionist-scheduler overtime")
+    capitals = ["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"]
+    assert (
+        joined([Line(each) for each in capitals], Vocabulary(capitals))
+        == "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY"
+    )
+    verbs = ["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."]
+    assert joined([Line(each) for each in verbs], Vocabulary(verbs)).endswith("Deve-se pagar a análise.")
     soft = ["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"]
     assert joined([Line(each) for each in soft], Vocabulary(soft)) == "engaged, time-and-a-half; a half 1990-1995"
 

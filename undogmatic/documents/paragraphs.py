@@ -12,14 +12,18 @@ SMALLER = 0.95
 """Of the size of the body: what is smaller, at the foot of a page, may be a footnote."""
 APART = 1.2
 """Times the usual distance of lines: so far a footnote stands from the body, if it bears no mark."""
-PARAGRAPH = 1.4
+PARAGRAPH = 1.3
 """Times the usual distance of lines: more than that divides paragraphs."""
+CENTRED = 4
+"""Times the size of the letters: a line that begins farther in stands in the middle, as a heading does."""
 WRAPPED = 120
 """Characters: a text file with longer lines does not break its paragraphs into lines."""
 _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—–_-]{4,}$")
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
 LONGEST_WORD = 40
 _CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
+_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")
+"""Portuguese pronouns that a hyphen ties to their verb."""
 _HEAD = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
@@ -89,13 +93,14 @@ class Vocabulary:
         """
         one = f"{first}{second}".lower()
         hyphen = "-" if hyphen == "\u00ad" else hyphen
-        if not second[:1].islower():
+        if not (second[:1].islower() or (first.isupper() and second.isupper())):
             return f"{first}{blank}{hyphen}{' ' if blank else ''}{second}"
         if blank and one not in self.whole and first.lower() in self.whole:
             return f"{first} {hyphen} {second}"  # a dash
         if one in self.whole:
             return first + second
-        both = {first.lower(), second.lower()} <= self.whole and (chained or min(len(first), len(second)) >= 4)
+        own = chained or min(len(first), len(second)) >= 4 or second.lower() in _ENCLITICS
+        both = own and {first.lower(), second.lower()} <= self.whole
         if both or f"{first}-{second}".lower() in self.whole:
             return f"{first}-{second}"
         return first + second
@@ -176,10 +181,11 @@ def _begins(
     line: Line, before: Line, block: Sequence[Line], turned: bool, gap: float | None, margin: float | None
 ) -> bool:
     """Whether a line begins a paragraph, after `before`, the last of `block`; `turned` if a page begins with it."""
-    if line.x is None or line.y is None or line.size is None or before.x is None or before.y is None:
+    goes_on = before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not _ended(before.text))
+    if goes_on or None in (line.x, line.y, line.size, before.x, before.y):
         return False
-    if before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not _ended(before.text)):
-        return False
+    assert line.x is not None and line.y is not None and line.size is not None  # for the type checker
+    assert before.x is not None and before.y is not None
     indent = 0.5 * line.size
     if turned:
         indented = margin is not None and line.x > margin + indent
@@ -188,7 +194,8 @@ def _begins(
         return True
     if line.x > before.x + indent:
         return margin is None or line.x > margin + indent
-    return line.x < before.x - indent and len(block) > 1 and abs((block[-2].x or 0) - before.x) < indent
+    headed = margin is not None and before.x > margin + CENTRED * line.size and line.x < margin + indent
+    return headed or (line.x < before.x - indent and len(block) > 1 and abs((block[-2].x or 0) - before.x) < indent)
 
 
 def _other_size(line: Line, before: Line) -> bool:
