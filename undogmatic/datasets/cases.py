@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import listed
 from undogmatic.datasets.tabular import SUFFIXES, table_rows
+from undogmatic.documents.document import read_document
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import brief, read_bytes, read_text
 from undogmatic.paths import data_folder
@@ -237,7 +238,7 @@ def _document_text(case: Case) -> str | None:
     """The text of a case's document, None where it has none. Raises DataError."""
     if case.document is None:
         return None
-    return _text(case.place, case.document, "document")
+    return read_document(case.document).text
 
 
 def _case_item(case: Case, column: str) -> Item:
