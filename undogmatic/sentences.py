@@ -64,7 +64,7 @@ def _belongs(before: str, piece: str) -> bool:
     first = piece.lstrip("\"“'«([")[:1]
     if first.islower() and not before.endswith(("?", "!", ":")):
         return not re.match(r"\(?[a-z]\)\s", piece)
-    if _PIECE_OF_A_NAME.search(before) and _PIECE_OF_A_NAME.search(piece.split(" ")[0]):
+    if _PIECE_OF_A_NAME.search(before) and _PIECE_OF_A_NAME.search(piece.split(" ", maxsplit=1)[0]):
         return True
     word = _WORD.search(before)
     if word is None:
