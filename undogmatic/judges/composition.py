@@ -83,7 +83,7 @@ class Composer:
         return judge
 
     def _supplied(
-        self, target: type, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
+        self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
     ) -> dict[str, Any]:
         """What a constructor wants of the run, by the types of its parameters; what `arguments` say of it is taken out
         of them."""

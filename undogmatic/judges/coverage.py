@@ -58,7 +58,7 @@ class CoverageJudge(Judge):
             }
             for n, sentence in enumerate(own.reference)
         ]
-        details = {
+        details: dict[str, float | str] = {
             "covered": float(found.covered.sum()),
             "reference_sentences": float(len(own.reference)),
             "summary_sentences": float(len(own.summary)),

@@ -38,7 +38,7 @@ class NliJudge(Judge):
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
         score = uncontradicted([each.contradicted for each in found])
-        details = {
+        details: dict[str, float | str] = {
             "contradicted": float(sum(each.contradicted for each in found)),
             "reference_sentences": float(len(own.reference)),
             "summary_sentences": float(len(own.summary)),
