@@ -17,8 +17,8 @@ FAITHFUL = [(n, k) for n, pair in enumerate(PAIRS) for k in range(len(pair["fait
 WRONG = [(n, kind) for n, pair in enumerate(PAIRS) for kind in pair["wrong"]]
 FILLER = (
     "The matter drew wide attention. Courts across the country deal with cases of many kinds every year. Lawyers "
-    "debated it at length, and scholars will go on to do so. As is well known, the law is a living thing, and 7,000 new "
-    "cases were filed in 1999."
+    "debated it at length, and scholars will go on to do so. As is well known, the law is a living thing, and 7,000 "
+    "new cases were filed in 1999."
 )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from undogmatic.facts.outcomes import Outcome, alike, opposed, outcomes
 from undogmatic.facts.parties import Role, deeds, judges, named_sides, opposite, side_of, winners
 from undogmatic.facts.polarity import turned
-from undogmatic.facts.values import Value, agree, comparable, values
+from undogmatic.facts.values import Value, agree, comparable, counted, values
 from undogmatic.facts.words import Language, content, language_of, words
 
 NEARBY = 0.30
@@ -82,7 +82,19 @@ def contradictions(
 
 
 def _votes(both: Compared, n: int) -> Contradiction | None:
-    return _value(both, n, "vote", NEARBY)
+    """As other values, but where each side counts votes but once, those are compared wherever they stand."""
+    return _value(both, n, "vote", NEARBY) or _only_count(both, n)
+
+
+def _only_count(both: Compared, n: int) -> Contradiction | None:
+    counts = [
+        [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
+        for side in (both.reference, both.text)
+    ]
+    if any(len({value.parts for _, value in side}) != 1 for side in counts):
+        return None
+    (place, own), (k, other) = counts[0][0], counts[1][0]
+    return None if place != n or agree(own, other) else Contradiction("vote", k, own.said, other.said)
 
 
 def _dates(both: Compared, n: int) -> Contradiction | None:
@@ -96,8 +108,10 @@ def _numbers(both: Compared, n: int) -> Contradiction | None:
 def _value(both: Compared, n: int, kind: str, least: float) -> Contradiction | None:
     """A value that the text nowhere near gives, while it gives another of the kind that the reference has not there."""
     own = [value for value in values(both.reference[n], both.language) if value.kind == kind]
+    own = [value for value in own if counted(value)] or own  # "by a majority of 3 to 2" is 3 to 2
     for value in own:
-        if any(agree(value, other) for k in both.near(n, NEARBY) for other in _alike(both, k, value)):
+        near = [other for k in both.near(n, NEARBY) for other in _alike(both, k, value)]
+        if any(agree(value, other) and (counted(other) or not counted(value)) for other in near):
             continue
         for k in both.near(n, least):
             for other in _alike(both, k, value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from undogmatic.facts.words import STEM, Language, content, plain, word_set, words
+from undogmatic.facts.words import Language, content, plain, stem, word_set, words
 
 OVERLAP = 0.6
 """Share of the shorter sentence's content words that the other must have."""
@@ -34,7 +34,7 @@ def turned(one: str, other: str, language: Language) -> tuple[str, str] | None:
     word = next((stem for stem in denied[said] if stem in shared), None)
     if word is None:
         return None
-    found = [_quoted(one, word), _quoted(other, word)]
+    found = [_quoted(each, word, language) for each in (one, other)]
     return found[0], found[1]
 
 
@@ -50,11 +50,11 @@ def _denied(sentence: str, language: Language) -> list[str]:
         if word in word_set("negators", language):
             near = NEAR
         elif _LESS.fullmatch(word):
-            found.append(word[:STEM])
+            found.append(stem(word.removesuffix("less"), language))
         elif near:
             near -= 1
-            if word[:STEM] in carrying:
-                found.append(word[:STEM])
+            if stem(word, language) in carrying:
+                found.append(stem(word, language))
                 near = 0
     return found
 
@@ -63,11 +63,9 @@ def _words(sentence: str) -> list[str]:
     return words(plain(sentence))
 
 
-def _quoted(sentence: str, stem: str) -> str:
-    text = plain(sentence)
-    place = re.search(rf"\b{re.escape(stem)}", text)
-    if place is None:
-        return sentence[:60]
-    start = text.rfind(" ", 0, max(0, place.start() - 14)) + 1
-    end = text.find(" ", place.start())
-    return sentence[start : end if end > 0 else None].strip(" .,;")
+def _quoted(sentence: str, word: str, language: Language) -> str:
+    """The place of a word, with what stands before it."""
+    text = sentence.split()
+    stems = [[stem(part, language) for part in words(plain(each))] for each in text]
+    place = next((n for n, parts in enumerate(stems) if word in parts), 0)
+    return " ".join(text[max(0, place - 3) : place + 1]).strip(" .,;")

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Literal, NamedTuple
 
-from undogmatic.facts.words import STEM, Language, compiled, lexicon, pattern, plain, word_set, words
+from undogmatic.facts.words import Language, compiled, lexicon, pattern, plain, stem, word_set, words
 
 MOST_VOTES = 30
 Kind = Literal["date", "vote", "number"]
@@ -41,6 +41,11 @@ def agree(one: Value, other: Value) -> bool:
 def comparable(one: Value, other: Value) -> bool:
     """Whether both are of one kind, and numbers of the same things."""
     return one.kind == other.kind and (one.kind != "number" or bool(one.units & other.units))
+
+
+def counted(value: Value) -> bool:
+    """Whether it is a vote in numbers."""
+    return value.kind == "vote" and value.parts not in _NUMBERLESS
 
 
 def _votes_agree(one: tuple[float | None, ...], other: tuple[float | None, ...]) -> bool:
@@ -211,7 +216,7 @@ def _units(raw: str, after: list[str], language: Language) -> set[str]:
     for word in after[:2]:
         if word in word_set("stop", language) or word in word_set("function", language):
             break
-        units.add(word.rstrip("s")[:STEM])
+        units.add(stem(word, language))
     return units
 
 
@@ -222,7 +227,7 @@ def _ordinals(text: str, language: Language) -> list[Value]:
         for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
             unit = match["unit"]
             if unit not in word_set("stop", language) and unit not in word_set("function", language):
-                units = frozenset({f"the n-th {unit.rstrip('s')[:STEM]}"})
+                units = frozenset({f"the n-th {stem(unit, language)}"})
                 found.append(Value("number", (number,), units, match[0], match.start()))
     return found
 

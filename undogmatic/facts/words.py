@@ -12,8 +12,7 @@ from undogmatic.outside import read_yaml
 
 Language = Literal["en", "pt"]
 FILE = Path(__file__).with_name("words.yaml")
-STEM = 6
-"""Characters that two forms of a word share."""
+_STEMMERS = {"en": "english", "pt": "portuguese"}
 
 
 @functools.cache
@@ -69,4 +68,14 @@ def language_of(text: str) -> Language:
 def content(text: str, language: Language) -> list[str]:
     """The stems of the words that carry content, in order."""
     stop = word_set("stop", language) | word_set("negators", language)
-    return [word[:STEM] for word in words(plain(text)) if word not in stop and len(word) > 2 and not word.isdigit()]
+    found = (word for word in words(plain(text)) if word not in stop and len(word) > 2 and not word.isdigit())
+    return [stem(word, language) for word in found]
+
+
+@functools.lru_cache(maxsize=50_000)
+def stem(word: str, language: Language) -> str:
+    """What the forms of a word have in common (Snowball)."""
+    import snowballstemmer
+
+    made: str = snowballstemmer.stemmer(_STEMMERS[language]).stemWord(word)
+    return made
