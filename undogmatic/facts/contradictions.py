@@ -22,6 +22,8 @@ NEARBY = 0.30
 """Similarity above which a sentence that says the right thing excuses another."""
 NEARLY_THE_SAME = 0.75
 """Similarity above which a differing value needs no words around it in common."""
+QUITE_ALIKE = 0.60
+"""Similarity at which two sentences that are each other's best match are about the same event."""
 EXCUSE = 0.15
 """A value of the text is that of another sentence of the reference if the text's sentence is so little less similar."""
 WINDOW = 6
@@ -139,7 +141,13 @@ def _excused(both: Compared, n: int, k: int, other: Value) -> bool:
 
 
 def _same_place(both: Compared, n: int, k: int, value: Value, other: Value) -> bool:
+    """Whether two values are of the same thing: in nearly the same sentences; in sentences that are each other's best
+    match, if a part of the date is right; or among the same words."""
     if both.similarity[n, k] >= NEARLY_THE_SAME:
+        return True
+    mutual = both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
+    right = any(a is not None and a == b for a, b in zip(value.parts, other.parts, strict=True))
+    if value.kind == "date" and mutual and right and both.similarity[n, k] >= QUITE_ALIKE:
         return True
     around = _around(both.reference[n], value, both.language) & _around(both.text[k], other, both.language)
     return bool(around - value.units)
