@@ -160,7 +160,7 @@ def _around(sentence: str, value: Value, language: Language) -> set[str]:
 
 
 def _outcomes(both: Compared, n: int) -> Contradiction | None:
-    """An outcome turned round, unless a sentence at least as similar, or of the very court, says the right one."""
+    """An outcome turned round, unless a sentence at least as similar, or of the very instance, says the right one."""
     for own in outcomes(both.reference[n], both.language):
         if any(opposed(own, other) for other in outcomes(both.reference[n], both.language)):
             continue

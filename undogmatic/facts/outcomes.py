@@ -1,4 +1,4 @@
-"""How things ended: affirmed or reversed, granted or denied, lawful or not, and which court held it."""
+"""How things ended: affirmed or reversed, granted or denied, lawful or not, and which instance held it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
     Attributes:
         about: What: "judgment", "guilt", "motion", "reasonable", ...
         stands: Which way; a negation is taken into account.
-        level: The court that decided: trial, appeal, top, or "" where it is not named.
+        level: The instance that decided: trial, appeal, top, or "" where it is not named.
         said: As it stands in the sentence.
         quality: Whether it is a quality (lawful, void) and no decision.
     """
@@ -106,7 +106,7 @@ def _elsewhere(text: str, match: re.Match[str]) -> bool:
 
 
 def level_of(text: str, match: re.Match[str]) -> str:
-    """The court that did it: behind "by the", else the last one named before; "" where that is no particular one."""
+    """The instance that did it: behind "by the", else the last one named before; "" where that is no particular one."""
     after = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", text[match.end() : match.end() + REACH])
     if after is not None and (named := _courts(after[1])):
         return named[0][1]

@@ -21,7 +21,7 @@ CONTRADICTION = LABELS.index("contradiction")
 
 
 class DebertaEntailment(Entailment):
-    """Every sentence of the reference as premise with every one of the summary as hypothesis; the likeliest label counts.
+    """Every sentence of the reference as premise, every one of the summary as hypothesis; the likeliest label counts.
 
     Args:
         embeddings: What says which sentences are nearest, where `nearest` is set.

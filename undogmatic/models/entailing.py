@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from undogmatic.outside import read_json
 LABELS = ("entailment", "neutral", "contradiction")
 """The order of the probabilities that come out, whatever the model's own."""
 OBVIOUS = (
-    ("The court affirmed the judgment.", "The court affirmed the judgment.", "entailment"),
+    ("The judge signed the order.", "The judge signed the order.", "entailment"),
     ("Two men are playing football in a park.", "People are playing football.", "entailment"),
     ("The plaintiff won the case and received damages of $500.", "The plaintiff won the case.", "entailment"),
     ("The door is open.", "The door is closed.", "contradiction"),
@@ -50,6 +51,7 @@ class Entailing(Model):
         }
         self._logits: Any = None
         self._order: list[int] = []
+        self._lock = threading.Lock()
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Of premise and hypothesis: the probability of each of LABELS. Shape (n_pairs, 3).
@@ -57,10 +59,11 @@ class Entailing(Model):
         Raises:
             ConfigError: The model cannot be loaded, lacks the labels, or gets an obvious pair wrong.
         """
-        if self._logits is None:
-            self._load()
-            self._test()
-        return self._read(pairs)
+        with self._lock:  # two at once would only slow one another
+            if self._logits is None:
+                self._load()
+                self._test()
+            return self._read(pairs)
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         found = np.empty((len(pairs), len(LABELS)))
@@ -88,8 +91,8 @@ class Entailing(Model):
             (first, second, right), said = wrong[0]
             raise ConfigError(
                 f"`nli.path` is {self.path!r}, which fails {len(wrong)} of {len(OBVIOUS)} obvious pairs: of {first!r} "
-                f"and {second!r} it says {said}, and it is {right}. Its `id2label` may be in the wrong order, or it was "
-                "not trained for entailment. Name another model, or nli=rules."
+                f"and {second!r} it says {said}, and it is {right}. Its `id2label` may be in the wrong order, or it "
+                "was not trained for entailment. Name another model, or nli=rules."
             )
 
 
