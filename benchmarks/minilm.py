@@ -3,7 +3,8 @@
     python -m benchmarks.minilm [--sentences 400] [--rounds 3]
 
 Both read the same sentences (those of the shipped labelled texts) on the same number of threads, in turns, and the best
-round of each counts, in seconds of the processor, so that what else the machine does counts for neither. Without sentence-transformers only our own speed is printed.
+round of each counts, in seconds of the processor, so that what else the machine does counts for neither. Without
+sentence-transformers only our own speed is printed.
 """
 
 from __future__ import annotations

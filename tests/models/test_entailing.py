@@ -148,12 +148,13 @@ def test_a_broken_graph_is_named(tmp_path: Path) -> None:
         Entailing(str(path)).probabilities([("a", "b")])
 
 
-@pytest.mark.parametrize("nearest", [None, 1])
-def test_a_sentence_is_contradicted_if_any_of_the_summary_contradicts_it(tmp_path: Path, nearest: int | None) -> None:
-    prompt = Prompt(id="p", language="en")
-    nli = DebertaEntailment(MiniLMEmbeddings(), prompt, str(onnx_model(tmp_path / "m")), nearest)
-    sides = Sides(["The door is open."], ["The door is open.", "The door is closed."])
-    found: Any = asyncio.run(nli.compare(ITEM, sides))[0]
-    assert found.contradicted is (nearest is None)
-    if nearest is None:
-        assert found.match == 1 and found.numbers["contradiction"] > 0.9
+def test_a_sentence_is_contradicted_if_any_of_the_summary_contradicts_it(tmp_path: Path) -> None:
+    path, prompt = str(onnx_model(tmp_path / "m")), Prompt(id="p", language="en")
+    order = "The judge signed the order."
+    sides = Sides(["The door is open.", order], [order, "The door is closed."])
+    found: Any = asyncio.run(DebertaEntailment(MiniLMEmbeddings(), prompt, path).compare(ITEM, sides))
+    assert found[0].contradicted and found[0].match == 1 and found[0].numbers["contradiction"] > 0.9
+    nearest = DebertaEntailment(MiniLMEmbeddings(), prompt, path, nearest=1)
+    found = asyncio.run(nearest.compare(ITEM, sides))
+    assert [each.match for each in found] == [1, 0]
+    assert not found[1].contradicted
