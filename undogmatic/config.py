@@ -70,6 +70,8 @@ class Settings(_Section):
     steps: list[str | dict[str, Any]] = Field(default=[], max_length=100)
     summarizer: str | dict[str, Any] | list[str | dict[str, Any]] | None = None
     readout: dict[str, Any]
+    nli: dict[str, Any] = {}
+    embeddings: dict[str, Any] = {}
     rubric: dict[str, Any]
     dataset: dict[str, Any]
     analysis: dict[str, Any]
@@ -126,6 +128,8 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
+    "nli": ("undogmatic.judges.entailment", "Entailment"),
+    "embeddings": ("undogmatic.models.embeddings", "Embeddings"),
     "steps": ("undogmatic.steps.base", "Step"),
     "prompt": ("undogmatic.prompts", "Prompt"),
     "rubric": ("undogmatic.rubric", "Rubric"),

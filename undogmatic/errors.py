@@ -12,6 +12,7 @@
        |- RefusedAnswer       the model declined to answer
        |- UnparseableAnswer   an answer came, and it is not what was asked for
        |- OffScaleAnswer      an answer came, and its score lies outside the rubric
+       |- UnfitInput          the item lacks what the judge reads
        `- JudgeFault          a judge, a readout or a step broke down over this item
 
 Messages name the key, the value, the options and the next step; the command line prints them without a traceback.
@@ -94,6 +95,12 @@ class OffScaleAnswer(ModelError):
     """The answer's score is outside the rubric, or too little probability lies on its levels."""
 
     kind = "off_scale"
+
+
+class UnfitInput(ModelError):
+    """The item lacks what the judge reads: an input, or a sentence in it. Asking again would not help."""
+
+    kind = "input"
 
 
 class JudgeFault(ModelError):

@@ -119,7 +119,7 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         own = self.model_dump(mode="json", exclude={"id"})
-        return digest([own, rubric.model_dump(mode="json"), self.words.model_dump(mode="json")])
+        return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
         """The judge's role and task."""

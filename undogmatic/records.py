@@ -18,7 +18,7 @@ from undogmatic.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 from undogmatic.rubric import OVERALL, UNNAMED, Rubric, Wording  # noqa: F401 (nouns like these; configs name them)
 from undogmatic.scale import Record
 
-FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "fault"]
+FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
 Key = tuple[str, str, str, int]
 """Item, judge or step, criterion, repeat."""
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")

@@ -60,6 +60,7 @@ class Rubric(Record):
         scale: What a score can be.
         guide: What values mean: anchors at values or named bands. Categories need none; their meanings follow them.
         inputs: The fields of an item that are shown and judged, in this order.
+        optional: Fields that an item may lack, or have besides; a judge that needs one fails on the item without it.
         direction: What a high score is; None only for unordered categories.
         score_field: The name of the score in a JSON answer.
         wordings: Its words by language.
@@ -79,6 +80,7 @@ class Rubric(Record):
     wordings: dict[str, Wording] = Field(min_length=1)
     margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     rivals: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod

@@ -31,6 +31,7 @@ class TextsDataset:
         label_scale: The ends of the scale on which the labels were given; None is the rubric's own, and labels that
             look as if they were on another are then refused.
         key: What the user set, for messages.
+        optional: Columns that are inputs in the rows that fill them.
     """
 
     name = "texts"
@@ -41,13 +42,15 @@ class TextsDataset:
         inputs: Sequence[str] = ("text",),
         label_scale: tuple[float, float] | None = None,
         key: str = "dataset.path",
+        optional: Sequence[str] = (),
     ) -> None:
         if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
             raise ConfigError(
                 f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; give the lowest and the highest "
                 "label, e.g. dataset.label_scale=[1,10]."
             )
-        self.inputs, self.label_scale = tuple(inputs), label_scale
+        self.inputs, self.label_scale = tuple(name for name in inputs if name not in optional), label_scale
+        self.optional = tuple(optional)
         self.path = existing_file(path, key, SUFFIXES)
         self.about = self.path.name
         if self.path.suffix not in SUFFIXES:
@@ -55,18 +58,24 @@ class TextsDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(_items(self.path, self.inputs, self.label_scale), str(self.path))
+        return unique(_items(self.path, self.inputs, self.label_scale, self.optional), str(self.path))
 
 
-def _items(path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None) -> Iterator[tuple[str, Item]]:
+def _items(
+    path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None, optional: tuple[str, ...]
+) -> Iterator[tuple[str, Item]]:
     for number, row in table_rows(path, inputs):
         place = f"{path}:{number}"
         own = {} if row.get("id") is not None else {"id": str(number)}
-        yield place, item_of(place, row | own, inputs, label_scale)
+        yield place, item_of(place, row | own, inputs, label_scale, optional)
 
 
 def item_of(
-    place: str, row: Mapping[str, Any], inputs: Sequence[str], label_scale: tuple[float, float] | None = None
+    place: str,
+    row: Mapping[str, Any],
+    inputs: Sequence[str],
+    label_scale: tuple[float, float] | None = None,
+    optional: Sequence[str] = (),
 ) -> Item:
     """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
     given = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
@@ -75,6 +84,8 @@ def item_of(
     if not isinstance(texts, dict):
         raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
     fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
+    blank = [k for k in optional if isinstance(given.get(k), str) and not given[k].strip()]
+    fields["inputs"] |= {k: given.pop(k) for k in optional if k in given and k not in blank}
     missing = [name for name in inputs if name not in fields["inputs"]]
     if missing:
         raise DataError(

@@ -117,7 +117,6 @@ def _compose(chosen: Settings) -> Parts:
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
     readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen), "readout")
-    readout.bind(model, prompt, rubric)
     composer = Composer(chosen, rubric, prompt, model, readout)
     steps, states = _steps(composer)
     judges = _judges(composer)
@@ -126,14 +125,15 @@ def _compose(chosen: Settings) -> Parts:
     for name, judge in zip(_distinct([judge.name for judge in judges]), judges, strict=True):
         program = judge.program_hash()
         asked, shown = model.name, prompt
-        if chosen.judges is not None:  # each may have a model or prompt of its own, as if it were run alone
+        # Each of several may have a model or prompt of its own, as if it were run alone; and one may ask none at all.
+        if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
             asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
             shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
         state = {
             "program": program,
             "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals"}),
+            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional"}),
             "seed": chosen.seed,
         }
         if states:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from undogmatic.records import Item, Rubric
 
 RETRIES = 1
-ROOM = 1000
 STEP_INPUTS = ("rubric", "context", "previous", "problem")
 Wordings = Mapping[str, Mapping[str, Any]]
 """Language -> step -> its wording, as in a file of conf/judge/."""
@@ -87,7 +86,8 @@ class Question(Unit):
         raise NotImplementedError
 
     def settings(self) -> dict[str, Any]:
-        return {"step": self.step, "wording": self.wording.model_dump(mode="json"), "values": self.values}
+        own = self.wording.model_dump(mode="json", exclude={"scale"} if self.wording.scale else None)
+        return {"step": self.step, "wording": own, "values": self.values}
 
     def shown(self) -> str:
         """What the model is shown besides the item, with `{name}` where an earlier answer will stand."""
@@ -108,7 +108,8 @@ class Question(Unit):
 
     def _about(self) -> str:
         prompt, rubric = self.prompt, self.rubric
-        return "\n\n".join(p for p in (prompt.task(rubric), prompt.definition(rubric), prompt.scale(rubric)) if p)
+        scale = prompt.scale(rubric) if self.wording.scale else ""
+        return "\n\n".join(p for p in (prompt.task(rubric), prompt.definition(rubric), scale) if p)
 
 
 class Asker:
@@ -195,7 +196,7 @@ class WordsQuestion(Question):
             adapter.signature(self._fill(self.wording.task), self._judged(), fields, helpers=STEP_INPUTS),
             temperature=asker.temperature,
             top_p=asker.top_p,
-            max_tokens=ROOM,
+            max_tokens=kind.room,
             response_format={"type": "json_schema", "json_schema": form_schema},
         )
         self.adapter = adapter.JudgeAdapter(self.prompt.words, exact=True)

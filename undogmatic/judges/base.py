@@ -54,6 +54,7 @@ class Judge(Unit):
         name: Its name in `judge=`.
         criteria: What it says of an item; several are given by the same calls.
         rubric: The scale of its scores.
+        asks: Whether it asks the run's model; its verdicts name what it uses instead.
         needs_order: Whether its procedure has no meaning for categories without an order.
         weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
         places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
@@ -62,6 +63,7 @@ class Judge(Unit):
     name = "judge"
     criteria: tuple[str, ...] = (OVERALL,)
     rubric: Rubric
+    asks = True
     needs_order = False
     weighed_on: frozenset[str] = frozenset()
     places: Sequence[Mapping[str, Any]] = ()

@@ -15,8 +15,10 @@ from undogmatic.config import Settings, build, resolve, short
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
+from undogmatic.judges.entailment import Entailment
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.base import Model
+from undogmatic.models.embeddings import Embeddings
 from undogmatic.models.several import SeveralModels
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
@@ -35,12 +37,14 @@ class Composer:
 
     Args:
         chosen: The run's config.
-        rubric, prompt, model, readout: The run's own parts, bound.
+        rubric, prompt, model, readout: The run's own parts; the readout is not bound yet.
     """
 
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
         self.models = {digest(chosen.model): model}
+        self._asked = False
+        self.embeddings: dict[str, Embeddings] = {}
         self.places: list[dict[str, Any]] = []
         """Model, prompt and readout of every judge inside that has its own."""
 
@@ -72,27 +76,62 @@ class Composer:
             readout = self._own_readout(own, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
-        target = resolve(arguments.get("_target_"), key, "judge")
+        supplied = self._supplied(resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings)
+        judge: Judge = build(arguments, key, **supplied)
+        judge.judge_by(self.rubric)
+        judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
+        return judge
+
+    def _supplied(
+        self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
+    ) -> dict[str, Any]:
+        """What a constructor wants of the run, by the types of its parameters; what `arguments` say of it is taken out
+        of them."""
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
             hint = hints.get(name)
             if hint is Readout:
-                supplied[name] = readout
+                supplied[name] = self._bound(readout)
             elif hint is Asker:
-                supplied[name] = asker_for(readout, wordings)
+                supplied[name] = asker_for(self._bound(readout), wordings)
             elif hint is Rubric:
                 supplied[name] = self.rubric
+            elif hint is Prompt:
+                supplied[name] = self.prompt
+            elif hint is Embeddings:
+                supplied[name] = self._embeddings(arguments.pop(name, None), f"{key}.embeddings")
+            elif hint is Entailment:
+                supplied[name] = self._entailment(arguments.pop(name, None), f"{key}.nli", readout)
             elif hint is Judge or hint == Sequence[Judge]:
                 if name not in arguments and parameter.default is parameter.empty:
                     raise ConfigError(f"`{key}.{name}` is required. Set it with `{key}.{name}=...`.")
                 if name in arguments:
                     inner = arguments.pop(name)
                     supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
-        judge: Judge = build(arguments, key, **supplied)
-        judge.judge_by(self.rubric)
-        judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
-        return judge
+        return supplied
+
+    def _bound(self, readout: Readout) -> Readout:
+        """The run's readout is bound when a judge first asks through it: one that asks nobody needs none that fits."""
+        if readout is self.readout and not self._asked:
+            readout.bind(self.models[digest(self.chosen.model)], self.prompt, self.rubric)
+            self._asked = True
+        return readout
+
+    def _embeddings(self, given: Any, key: str) -> Embeddings:
+        """The run's embeddings, or those that a config names; one object for all that name the same."""
+        node = self.chosen.embeddings if given is None else self._node("embeddings", given, key)
+        place = digest(node)
+        if place not in self.embeddings:
+            self.embeddings[place] = build(node, key)
+        return self.embeddings[place]
+
+    def _entailment(self, given: Any, key: str, readout: Readout) -> Entailment:
+        arguments = dict(self.chosen.nli if given is None else self._node("nli", given, key))
+        wordings = arguments.pop("wordings", {})
+        target = resolve(arguments.get("_target_"), key)
+        found: Entailment = build(arguments, key, **self._supplied(target, arguments, key, readout, wordings))
+        return found
 
     def _inner(self, node: Any, key: str, readout: Readout, several: bool) -> Judge | list[Judge]:
         if not several:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.readouts.structured import PERCENT, form, scale_schema
@@ -24,7 +24,13 @@ STEPS = 5
 
 
 class Answer(Record):
-    """Base of all answers. Word fields have an empty default, for readouts that give numbers only."""
+    """Base of all answers. Word fields have an empty default, for readouts that give numbers only.
+
+    Attributes:
+        room: Tokens that a chat model may take for it.
+    """
+
+    room: ClassVar[int] = 1000
 
 
 A = TypeVar("A", bound=Answer)
@@ -43,6 +49,7 @@ class Number:
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
+        own: A scale of its own, in the place of its unit's; only a chat model is asked on one.
     """
 
     unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
@@ -52,9 +59,12 @@ class Number:
     words_only: bool = False
     wording: str | None = None
     meaning: str = ""
+    own: NumericScale | None = None
 
     def scale(self, rubric: Rubric) -> Scale:
         """What a chat model may answer."""
+        if self.own is not None:
+            return self.own
         if self.unit == "score":
             return rubric.scale
         between = NumericScale(minimum=rubric.minimum, maximum=rubric.maximum)
@@ -160,11 +170,12 @@ class Wording(Record):
 
     `task` instructs a chat model and `form` describes the JSON fields; `context` is what is known from earlier steps;
     `given` stands in its place before level questions, where a step has none. All are format strings over the rubric's
-    ends `low` and `high`, its `question`, and the step's own context.
+    ends `low` and `high`, its `question`, and the step's own context. `scale` says whether the rubric's scale is shown.
     """
 
     task: str
     context: str = ""
     given: str = ""
     form: dict[str, str]
-    levels: dict[str, LevelWording]
+    levels: dict[str, LevelWording] = Field(default={})
+    scale: bool = True

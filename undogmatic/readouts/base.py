@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dspy
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.scale import NumericScale
@@ -112,8 +112,15 @@ class Readout(Unit):
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
-    """The inputs of the item that the rubric shows, in its order. Raises ConfigError for one that is not there."""
+    """The inputs of the item that the rubric shows, in its order.
+
+    Raises:
+        ConfigError: One is not there.
+        UnfitInput: It is one that the rubric lets an item lack; only this item fails.
+    """
     missing = [name for name in rubric.inputs if name not in item.inputs]
+    if missing and missing[0] in rubric.optional:
+        raise UnfitInput(f"there is no {missing[0]} (the item has: {', '.join(item.inputs)})")
     if missing:
         raise ConfigError(
             f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{missing[0]}`, which "

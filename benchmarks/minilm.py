@@ -1,0 +1,78 @@
+"""Coverage's embeddings against sentence-transformers with the same weights, on the same machine, as a ratio.
+
+    python -m benchmarks.minilm [--sentences 400] [--rounds 3]
+
+Both read the same sentences (those of the shipped labelled texts) on the same number of threads, in turns, and the best
+round of each counts, in seconds of the processor, so that what else the machine does counts for neither. Without
+sentence-transformers only our own speed is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from undogmatic.datasets.rows import json_lines
+from undogmatic.models.minilm import load, package_folder
+from undogmatic.paths import data_folder
+from undogmatic.sentences import sentences
+
+Read = Callable[[Sequence[str]], Any]
+
+
+def texts(count: int) -> list[str]:
+    """Distinct sentences of many lengths."""
+    rows = json_lines(data_folder() / "curated" / "labelled.jsonl")
+    found = dict.fromkeys(each for _, row in rows for each in sentences(str(row["text"]), 10))
+    return list(found)[:count]
+
+
+def rival(threads: int) -> Read | None:
+    """sentence-transformers with the same weights, or None where it is not installed."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        return None
+    torch.set_num_threads(threads)
+    model = SentenceTransformer(str(package_folder("fp32") / "model"), device="cpu")
+    return lambda given: model.encode(list(given), normalize_embeddings=True, show_progress_bar=False)
+
+
+def main() -> None:
+    """Print sentences per second of each, and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    threads = int(os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1)))
+    given = texts(options.sentences)
+    readers: dict[str, Read] = {"fp32": load("fp32").vectors, "int8": load("int8").vectors}
+    other = rival(threads)
+    if other is not None:
+        readers["sentence-transformers"] = other
+        apart = float(np.abs(other(given[:50]) - readers["fp32"](given[:50])).max())
+        print(f"largest difference of a vector's component: {apart:.1e}")
+    best = dict.fromkeys(readers, float("inf"))
+    for read in readers.values():
+        read(given[:20])
+    for _ in range(options.rounds):
+        for name, read in readers.items():
+            begun = time.process_time()
+            read(given)
+            best[name] = min(best[name], time.process_time() - begun)
+    for name, seconds in best.items():
+        print(f"{name:22} {len(given) / seconds:8.1f} sentences per processor second, {threads} thread(s)")
+    if other is None:
+        print("sentence-transformers is not installed: pip install 'undogmatic[nli]' to compare.")
+    else:
+        print(f"ratio fp32 / sentence-transformers: {best['sentence-transformers'] / best['fp32']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

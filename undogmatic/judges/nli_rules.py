@@ -1,0 +1,62 @@
+"""`nli=rules`: contradictions by rules that anyone can read, in English and Portuguese; no key, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from undogmatic.facts.contradictions import contradictions
+from undogmatic.facts.words import lexicon
+from undogmatic.judges.base import Source
+from undogmatic.judges.compared import Means, Sides
+from undogmatic.judges.entailment import Entailment, Finding
+from undogmatic.models.embeddings import Embeddings
+from undogmatic.prompts import Prompt
+from undogmatic.records import Item, digest
+
+
+class RulesEntailment(Entailment):
+    """Sentences are aligned by embedding; then dates, votes, numbers, outcomes, parties and negations are compared.
+
+    What the rules do not know they do not find: it is a baseline that says what it found, and no reader.
+
+    Args:
+        embeddings: What says which sentences are about the same.
+        prompt: The run's; it reaches nobody here.
+        aligned: Cosine similarity from which two sentences are about the same.
+    """
+
+    name = "rules"
+
+    def __init__(
+        self, embeddings: Embeddings, prompt: Prompt, aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45
+    ) -> None:
+        super().__init__()
+        self.embeddings, self.prompt, self.aligned = embeddings, prompt, aligned
+
+    async def compare(self, item: Item, sides: Sides) -> Sequence[Finding]:
+        """What the rules find of every sentence of the reference."""
+        similarity = await self.embeddings.similarities(*sides)
+        found = contradictions(sides.reference, sides.summary, similarity, self.aligned)
+        best = similarity.argmax(axis=1)
+        return [
+            Finding(False, int(best[n]), numbers={"similarity": float(similarity[n, best[n]])})
+            if one is None
+            else Finding(
+                True,
+                one.place,
+                f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}",
+                one.kind,
+                {"similarity": float(similarity[n, one.place])},
+            )
+            for n, one in enumerate(found)
+        ]
+
+    def sources(self) -> Sequence[Source]:
+        return (Means("rules", self.embeddings, self.prompt),)
+
+    def settings(self) -> dict[str, Any]:
+        own = {"embeddings": self.embeddings.name, "aligned": self.aligned}
+        return super().settings() | own | {"words": digest(lexicon())}
