@@ -22,6 +22,8 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isi
 
 
 class Row(NamedTuple):
+    """A row: where it stands, the name of its file, and its cells by column."""
+
     place: str
     stem: str
     cells: Mapping[str, Any]
@@ -34,6 +36,7 @@ class Row(NamedTuple):
 
 
 def table_files(paths: Sequence[str]) -> list[Path]:
+    """The files of paths, of folders all that are tables. Raises ConfigError."""
     found: list[Path] = []
     for typed in paths:
         folder = Path(typed).expanduser()
@@ -74,6 +77,7 @@ def _csv(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def empty(value: Any) -> bool:
+    """Whether a cell says nothing."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
 
 
@@ -100,6 +104,7 @@ def why_failed(row: Row, names: Sequence[str]) -> str | None:
 
 
 def repeat_of(row: Row, names: Sequence[str]) -> int:
+    """The repeat that a row names; 0 where it names none. Raises DataError."""
     value = as_number(row.get(names))
     if empty(value):
         return 0
@@ -109,10 +114,12 @@ def repeat_of(row: Row, names: Sequence[str]) -> int:
 
 
 def as_json(value: Any) -> str:
+    """A value as JSON text."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def as_detail(value: Any) -> float | str | None:
+    """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
     if empty(value):
         return None
     if isinstance(value, bool | list | dict):

@@ -1,7 +1,7 @@
 """Figures: one drawing function per `FigureData.kind`. A figure draws what an analysis counted; it computes nothing.
 
 figures_of_groups     box, slope, histogram
-figures_of_estimates  bars, forest, heatmap
+figures_of_estimates  bars, forest, dots, heatmap
 figures_of_relations  scatter, bland_altman, calibration, curve, reliability
 
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
@@ -23,6 +23,7 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
                   y_label
     forest        labels: list[str], estimate: list[float], low: list[float], high: list[float], reference?: float,
                   x_label
+    dots          labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label
     heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
     calibration   raw: list[float], calibrated: list[float], label: list[float] (one per item), x_label?, y_label?
     curve         lines: dict[str, {x: list[float], y: list[float], low?: list[float], high?: list[float]}], x_label,
@@ -66,6 +67,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
     "bland_altman": figures_of_relations.bland_altman,
     "bars": figures_of_estimates.bars,
     "forest": figures_of_estimates.forest,
+    "dots": figures_of_estimates.dots,
     "heatmap": figures_of_estimates.heatmap,
     "calibration": figures_of_relations.calibration,
     "curve": figures_of_relations.curve,

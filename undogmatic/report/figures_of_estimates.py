@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.report.pen import BLUE, INK, VERMILLION, Pen, ticks
+from undogmatic.report.pen import BLUE, INK, MARKERS, PALETTE, VERMILLION, Pen, ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +66,24 @@ def forest(data: Mapping[str, Any], pen: Pen) -> Figure:
         shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
         ax.annotate(shown, (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=10, color=INK)
     _reference(ax, data, pen, lying=True)
+    return figure
+
+
+def dots(data: Mapping[str, Any], pen: Pen) -> Figure:
+    """A row per label with a mark per series, told apart by colour and shape."""
+    labels, series = list(data["labels"]), dict(data["series"])
+    figure, axes = pen.figure(max(2.6, 0.42 * len(labels) + 1.9))
+    ax = axes[0, 0]
+    shift = 0.5 / max(1, len(series))
+    for n, (name, values) in enumerate(series.items()):
+        places = np.arange(len(labels)) + (n - (len(series) - 1) / 2) * shift
+        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
+        shown = pen.group(name).replace("\n", " ")
+        ax.plot(values, places, linestyle="", markersize=6.5, markeredgewidth=0, alpha=0.85, label=shown, **look)
+    ax.set_yticks(range(len(labels)), [pen.group(name).replace("\n", " ") for name in labels])
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    pen.label(ax, x=data["x_label"], limits=data.get("limits"))
+    pen.legend(figure, ax)
     return figure
 
 
