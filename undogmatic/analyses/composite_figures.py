@@ -48,6 +48,7 @@ def of_cases(scores: Scores, by_judge: Mapping[str, Scores], means: pd.DataFrame
             "label": "composite",
             "limits": (0.0, 1.0) if grid.max().max() <= 1 else None,
             "judge": judge,
+            "caption": "cases_of",
         }
         figures.append(FigureData(metric_name(f"cases_{judge}"), "heatmap", data))
     if len(means):

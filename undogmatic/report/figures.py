@@ -5,8 +5,9 @@ figures_of_estimates  bars, forest, dots, heatmap
 figures_of_relations  scatter, bland_altman, calibration, curve, reliability
 
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
-`figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>`, else `figures.caption_<kind>`;
-both may use `{n}` (texts, pairs or rows drawn) and every scalar in `data`.
+`figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>` (`caption` in the data names
+that of several figures), else `figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar
+in `data`.
 
 Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain floats in the unit of the axis):
 
@@ -94,7 +95,7 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:
     """What the figure shows, with the number of texts, pairs or rows in it."""
-    own = f"{section}.caption_{figure.name}"
+    own = f"{section}.caption_{figure.data.get('caption', figure.name)}"
     key = own if words.find(own) is not None else f"figures.caption_{figure.kind}"
     plain = {k: v for k, v in figure.data.items() if isinstance(v, str | int | float)}
     return words.text(key, **(plain | {"n": size(figure)}))

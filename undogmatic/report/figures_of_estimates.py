@@ -97,7 +97,8 @@ def heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     ends = data.get("limits") or ((-most, most) if most is not None else (None, None))
     image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=ends[0], vmax=ends[1], aspect="auto")
     columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
-    crowded = len(columns) > 5
+    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
+    crowded = len(columns) > 5 or widest * len(columns) > 40
     ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
     ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])
     ax.spines[:].set_visible(False)
