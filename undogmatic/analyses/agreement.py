@@ -23,7 +23,7 @@ from undogmatic.analyses.base import (
     metric_name,
 )
 from undogmatic.analyses.composite import CompositeAnalysis
-from undogmatic.analyses.pillars import Scores
+from undogmatic.analyses.pillars import Scores, finding
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.stats import agreement, coefficients, jackknife, limits
@@ -183,16 +183,17 @@ class AgreementAnalysis:
         values |= {"groups": int(groups[rated].nunique()), "needed": FEWEST_GROUPS, "level": self.level}
         values |= {"alpha": None if alpha is None else alpha.estimate, "interval": (None, None), "bound": TENTATIVE}
         if alpha is None:
-            return Finding("agreement.verdict_none", values), "undecided"
+            return finding("agreement.verdict_none", values, "judges"), "undecided"
         values["interval"] = (alpha.low, alpha.high)
         if values["groups"] < FEWEST_GROUPS:
-            return Finding("agreement.verdict_few", values), "undecided"
+            return finding("agreement.verdict_few", values, "judges alpha n level interval groups needed"), "undecided"
         held = limits.hold(alpha, TENTATIVE)
         if held.outcome == "above":
-            firm = limits.hold(alpha, RELIABLE).outcome == "above"
-            return Finding("agreement.verdict_agree" if firm else "agreement.verdict_roughly", values), "supported"
+            if limits.hold(alpha, RELIABLE).outcome == "above":
+                return finding("agreement.verdict_agree", values, "judges alpha n level interval"), "supported"
+            return finding("agreement.verdict_roughly", values, "judges alpha n level interval bound"), "supported"
         if held.outcome == "below":
-            return Finding("agreement.verdict_disagree", values), "refuted"
+            return finding("agreement.verdict_disagree", values, "judges alpha n level interval bound"), "refuted"
         return Finding(
             "agreement.verdict_missing" if held.outcome == "missing" else "agreement.verdict_open", values
         ), "undecided"

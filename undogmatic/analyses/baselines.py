@@ -22,10 +22,12 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
+from undogmatic.analyses.pillars import finding
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
+_USED = "baseline tau interval p_tau p_holm rho p_rho n"
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class BaselinesAnalysis:
                 findings.append(Finding("baselines.absent", {"baseline": name}))
         table = self._table(values, scores.composite, scores.about["group"], rng)
         findings += [
-            Finding("baselines.one", row | {"interval": (row["tau_low"], row["tau_high"])})
+            finding("baselines.one", row | {"interval": (row["tau_low"], row["tau_high"])}, _USED)
             for row in table.to_dict("records")
         ]
         metrics: dict[str, float] = {}
@@ -135,8 +137,10 @@ class BaselinesAnalysis:
         """Whether ROUGE as computed is what was stored, to the decimals it was stored with."""
         gap = (made - stored).abs()
         off = gap > 0.5 * 10**-self.rounding + 1e-9
-        values = {"baseline": name, "n": int(gap.notna().sum()), "off": int(off.sum()), "gap": float(gap.max())}
-        return Finding("baselines.stored_differ" if off.any() else "baselines.stored_same", values)
+        values: dict[str, Any] = {"baseline": name, "n": int(gap.notna().sum())}
+        if not off.any():
+            return Finding("baselines.stored_same", values)
+        return Finding("baselines.stored_differ", values | {"off": int(off.sum()), "gap": float(gap.max())})
 
     def _table(
         self, values: Mapping[str, pd.Series], composite: pd.Series, groups: pd.Series, rng: np.random.Generator
@@ -155,12 +159,12 @@ class BaselinesAnalysis:
         return table
 
     def _verdict(self, table: pd.DataFrame) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"n": len(table), "order": self.order, "level": self.level}
+        values: dict[str, Any] = {"order": self.order, "level": self.level}
         above, below = table[table["tau_low"] > self.order], table[table["tau_high"] < self.order]
         if len(above):
             return Finding("baselines.verdict_follows", values | {"baselines": above["baseline"].tolist()}), "supported"
         if len(table) and len(below) == len(table):
-            return Finding("baselines.verdict_none", values), "refuted"
+            return Finding("baselines.verdict_none", values | {"n": len(table)}), "refuted"
         rest = table[~table.index.isin(below.index)]["baseline"].tolist()
         return Finding("baselines.verdict_open", values | {"baselines": rest}), "undecided"
 

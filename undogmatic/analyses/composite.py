@@ -81,7 +81,7 @@ class CompositeAnalysis:
         groups = group_of_case(scores.about, whole.index)
         found = systems.compare(whole, groups, margin, self.level, self.power)
         findings = self._setting(scores, table, margin)
-        ruled = systems.rule(found, judged.sign * -1 * whole.mean(), margin, self.level)
+        ruled = systems.rule(found, judged.sign * -1 * whole.mean(), margin)
         missing = int(scores.composite.isna().sum())
         if missing and ruled.standing != "undecided":
             ruled = self._withheld(ruled, judged, scores, margin, missing)
@@ -171,8 +171,9 @@ class CompositeAnalysis:
             row: dict[str, Any] = {"place": found.place[n], "system": system, "n": len(whole), "composite": own.mean()}
             row |= {"low": np.nan, "high": np.nan}
             if len(set(groups)) > 1:
-                ends = judged.rubric.minimum, judged.rubric.maximum
-                held = means.interval(own, self.level, groups=groups, bounds=ends)
+                low, high = judged.rubric.minimum, judged.rubric.maximum
+                within = low <= own.min() and own.max() <= high
+                held = means.interval(own, self.level, groups=groups, bounds=(low, high) if within else None)
                 row |= {"low": held.low, "high": held.high}
             bands = {"band_low": row["low"], "band_high": row["high"]}
             row |= {"band": self.band(row["composite"])}
@@ -221,8 +222,9 @@ class CompositeAnalysis:
 
     def _firsts(self, by_judge: pd.DataFrame) -> list[Finding]:
         first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
-        key = "composite.firsts_same" if first.nunique() == 1 else "composite.firsts_differ"
-        return [Finding(key, {"n": len(first), "system": first.iloc[0], "firsts": first.to_dict()})]
+        if first.nunique() == 1:
+            return [Finding("composite.firsts_same", {"n": len(first), "system": first.iloc[0]})]
+        return [Finding("composite.firsts_differ", {"n": len(first), "firsts": first.to_dict()})]
 
     def _withheld(
         self, ruled: systems.Ruled, judged: Judged, scores: Scores, margin: Margin, missing: int
@@ -235,16 +237,12 @@ class CompositeAnalysis:
             for end in (ends if judged.sign < 0 else ends[::-1])
         )
         groups = group_of_case(scores.about, low.index)
-        first = ruled.verdict.values["first"]
-        for one in low.columns if ruled.standing == "refuted" else [first]:
+        for one in low.columns if ruled.standing == "refuted" else [ruled.first]:
             worst = high.copy()
             worst[one] = low[one]
-            again = systems.rule(
-                systems.compare(worst, groups, margin, self.level, self.power), worst.mean(), margin, self.level
-            )
-            if again.standing != ruled.standing or (
-                again.standing == "supported" and again.verdict.values["first"] != first
-            ):
+            again = systems.rule(systems.compare(worst, groups, margin, self.level, self.power), worst.mean(), margin)
+            same = again.standing == ruled.standing and (again.standing == "refuted" or again.first == ruled.first)
+            if not same:
                 values = {"missing": missing, "total": len(scores.composite)}
                 return systems.Ruled(Finding("composite.verdict_missing", values), "undecided")
         return ruled

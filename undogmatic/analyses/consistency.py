@@ -11,6 +11,7 @@ import pandas as pd
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Standing, Unsuited, check_level, metric_name
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.pillars import finding
 from undogmatic.errors import ConfigError
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.proportion import proportion
@@ -77,7 +78,8 @@ class ConsistencyAnalysis:
                 metrics[metric_name("consistency", key, row["voice"])] = row[key]
         if rows:
             metrics["consistency.mean_change"] = float(table["mean_change"].max())
-        findings = [Finding("consistency.one", row | {"close": self.close}) for row in rows]
+        used = "voice n mean_change largest exact_rate close close_rate"
+        findings = [finding("consistency.one", row | {"close": self.close}, used) for row in rows]
         verdict, standing = self._verdict(claims, margin)
         headline = "consistency.mean_change" if rows else None
         tables = {"judges": table} if rows else {}
@@ -101,7 +103,7 @@ class ConsistencyAnalysis:
         values: dict[str, Any] = {"judges": len(claims), "margin": margin.value, "level": self.level}
         moved = [voice for voice, held in claims if held is not None and held.outcome == "beyond"]
         if moved:
-            return Finding("consistency.verdict_moves", values | {"names": moved}), "refuted"
+            return finding("consistency.verdict_moves", values | {"names": moved}, "margin level names"), "refuted"
         if claims and margin.equivalence and all(held is not None and held.outcome == "within" for _, held in claims):
             return Finding("consistency.verdict_same", values), "supported"
         few = [held for _, held in claims if held is None or held.reason == "too_few"]

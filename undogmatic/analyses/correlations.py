@@ -13,7 +13,7 @@ from undogmatic.analyses.association import associate
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_level, metric_name
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
-from undogmatic.analyses.pillars import Scores
+from undogmatic.analyses.pillars import Scores, finding
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,11 @@ class CorrelationsAnalysis:
         values: dict[str, Any] = {"n": len(rest), "level": self.level, "pillars": rest["pillar"].tolist()}
         against = rest[rest["high"] < 0]
         if len(against):
-            return Finding("pillars.verdict_against", values | {"pillars": against["pillar"].tolist()}), "refuted"
+            return Finding(
+                "pillars.verdict_against", {"level": self.level, "pillars": against["pillar"].tolist()}
+            ), "refuted"
         if len(rest) and bool((rest["low"] > 0).all()):
-            return Finding("pillars.verdict_together", values), "supported"
+            return finding("pillars.verdict_together", values, "n level"), "supported"
         open_ = rest[~(rest["low"] > 0)]
         return Finding("pillars.verdict_open", values | {"pillars": open_["pillar"].tolist()}), "undecided"
 

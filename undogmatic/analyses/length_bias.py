@@ -64,10 +64,7 @@ class LengthBiasAnalysis:
                 if isinstance(value, float) and not np.isnan(value) and key != "p":
                     metrics[metric_name("length_bias", key, row["voice"])] = value
         findings = [Finding("length_bias.given", {"given": list(self.given), "bound": self.bound})]
-        findings += [
-            Finding("length_bias.flagged" if row["flagged"] else "length_bias.one", self._said(row))
-            for row in table.to_dict("records")
-        ]
+        findings += [self._said(row) for row in table.to_dict("records")]
         known = table[table["r"].notna()]
         if len(known):
             furthest = known.loc[known["r"].abs().idxmax()]
@@ -117,18 +114,23 @@ class LengthBiasAnalysis:
         own = scores.voices[self.pillar][judge]
         return partial(scores.about["words"].astype(float), own, given, scores.about["group"], rng, level)
 
-    def _said(self, row: dict[str, Any]) -> dict[str, Any]:
-        partials = {name: row[f"given_{name}"] for name in self.given}
-        ends = {"interval": (row["low"], row["high"]), "bound": self.bound, "judge": row["voice"]}
-        return {k: row[k] for k in ("n", "r", "p", "spearman")} | ends | {"partials": partials}
+    def _said(self, row: dict[str, Any]) -> Finding:
+        values = {k: row[k] for k in ("n", "r", "p", "spearman")} | {"judge": row["voice"]}
+        values |= {
+            "interval": (row["low"], row["high"]),
+            "partials": {each: row[f"given_{each}"] for each in self.given},
+        }
+        if row["flagged"]:
+            return Finding("length_bias.flagged", values | {"bound": self.bound})
+        return Finding("length_bias.one", values)
 
     def _verdict(self, table: pd.DataFrame) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"judges": len(table), "bound": self.bound, "level": self.level}
+        values: dict[str, Any] = {"bound": self.bound, "level": self.level}
         biased = [row.voice for row in table.itertuples() if crosses(row.low, row.high, self.bound)]
         if biased:
             return Finding("length_bias.verdict_biased", values | {"names": biased}), "refuted"
         within = (table["low"] > -self.bound) & (table["high"] < self.bound)
         if len(table) and bool(within.all()):
-            return Finding("length_bias.verdict_none", values), "supported"
+            return Finding("length_bias.verdict_none", values | {"judges": len(table)}), "supported"
         rest = table.loc[~within, "voice"].tolist()
         return Finding("length_bias.verdict_open", values | {"names": rest}), "undecided"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.base import Finding, Judged, Unsuited
 from undogmatic.errors import ConfigError, DataError
 
 Missing = Literal["missing", "renormalise"]
@@ -120,6 +120,11 @@ class Pillars:
             composite = (pillars * pd.Series(dict(self.weights), dtype=float)).sum(axis=1, skipna=False)
             found[str(judge)] = Scores(scores.about, pillars, composite, own, 0)
         return found
+
+
+def finding(key: str, values: Mapping[str, Any], used: str) -> Finding:
+    """A finding with those of the values that its wording uses."""
+    return Finding(key, {name: values[name] for name in used.split()})
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import Finding, Standing
 from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.pillars import finding
 from undogmatic.stats import paired
 from undogmatic.stats.claims import Claim, claim
 
@@ -100,42 +101,57 @@ def tests(found: Comparison, margin: Margin) -> pd.DataFrame:
 
 
 class Ruled(NamedTuple):
-    """The verdict on "one system is ahead of all others", with the values of its sentence."""
+    """The verdict on "one system is ahead of all others", and which one that is."""
 
     verdict: Finding
     standing: Standing
+    first: str | None = None
 
 
-def rule(found: Comparison, means: pd.Series, margin: Margin, level: float) -> Ruled:
+def rule(found: Comparison, means: pd.Series, margin: Margin) -> Ruled:
     """The first that applies: nothing to compare; the first is beyond the margin of every other (supported); all lie
     within the margin of one another (refuted); undecided otherwise.
 
     Args:
         found: The comparison.
         means: Mean of each system.
-        margin, level: As in `compare`.
+        margin: As in `compare`.
     """
     values: dict[str, Any] = {"systems": len(found.order), "n": found.n_cases, "groups": found.n_groups}
     if len(found.order) < 2 or not found.n_cases:
         return Ruled(
-            Finding("composite.verdict_one" if len(found.order) < 2 else "composite.verdict_none", values), "undecided"
+            Finding("composite.verdict_one" if len(found.order) < 2 else "composite.verdict_none"), "undecided"
         )
     first, second = found.order[:2]
     ahead = [pair for pair in found.pairs if pair.left == first]
     nearest = ahead[0]
-    values |= {"first": first, "second": second, "mean": float(means[first]), "margin": margin.value, "level": level}
+    values |= {"first": first, "second": second, "mean": float(means[first]), "margin": margin.value}
     values |= {"difference": nearest.difference, "interval": (None, None), "fewest": 2, "pair_level": 1 - found.alpha}
     if nearest.claim is not None:
         values |= {"interval": (nearest.claim.low, nearest.claim.high), "pair_level": nearest.claim.level}
         values |= {"fewest": nearest.claim.fewest}
     if all(shown(pair, margin) == "better" for pair in ahead):
-        return Ruled(Finding("composite.verdict_first", values), "supported")
+        return Ruled(
+            finding("composite.verdict_first", values, "first mean n second difference pair_level interval margin"),
+            "supported",
+            first,
+        )
     if all(shown(pair, margin) == "equal" for pair in found.pairs):
-        return Ruled(Finding("composite.verdict_equal", values), "refuted")
+        return Ruled(finding("composite.verdict_equal", values, "systems margin n"), "refuted", first)
     if any(pair.claim is None or pair.claim.reason == "too_few" for pair in found.pairs):
-        return Ruled(Finding("composite.verdict_few", values), "undecided")
+        return Ruled(
+            finding("composite.verdict_few", values, "first mean second difference groups systems fewest"), "undecided"
+        )
     needed = [pair.claim.n_needed for pair in ahead if pair.claim is not None and shown(pair, margin) == "open"]
     if any(each is None for each in needed):
-        return Ruled(Finding("composite.verdict_open_endless", values), "undecided")
+        return Ruled(
+            finding(
+                "composite.verdict_open_endless", values, "first mean n margin second difference pair_level interval"
+            ),
+            "undecided",
+        )
     values |= {"needed": max((each for each in needed if each is not None), default=0)}
-    return Ruled(Finding("composite.verdict_open", values), "undecided")
+    return Ruled(
+        finding("composite.verdict_open", values, "first mean n margin second difference pair_level interval needed"),
+        "undecided",
+    )

@@ -19,7 +19,8 @@ from undogmatic.analyses.base import (
     check_level,
     metric_name,
 )
-from undogmatic.datasets.quotes import KINDS, Rules, quotes
+from undogmatic.analyses.pillars import finding
+from undogmatic.datasets.quotes import KINDS, OTHER, Rules, quotes
 from undogmatic.records import OVERALL
 from undogmatic.stats import coefficients, limits
 
@@ -66,14 +67,14 @@ def ruled(found: Agreed, level: float, who: str) -> tuple[Finding, Standing]:
     values |= {"kappa": found.kappa, "interval": (found.low, found.high), "level": level, "who": who}
     values["share"] = None if found.share is None else found.share.estimate
     if found.kappa is None or found.low is None or found.high is None:
-        return Finding("taxonomy.verdict_none", values), "undecided"
+        return finding("taxonomy.verdict_none", values, "who"), "undecided"
     if found.n_groups < FEWEST_GROUPS:
-        return Finding("taxonomy.verdict_few", values), "undecided"
+        return finding("taxonomy.verdict_few", values, "who kappa n level interval bound groups needed"), "undecided"
     if found.low > SUBSTANTIAL:
-        return Finding("taxonomy.verdict_agree", values), "supported"
+        return finding("taxonomy.verdict_agree", values, "who kappa n level interval bound"), "supported"
     if found.high < SUBSTANTIAL:
-        return Finding("taxonomy.verdict_differ", values), "refuted"
-    return Finding("taxonomy.verdict_open", values), "undecided"
+        return finding("taxonomy.verdict_differ", values, "who kappa n level interval bound share"), "refuted"
+    return finding("taxonomy.verdict_open", values, "who kappa n level interval bound"), "undecided"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,9 @@ class TaxonomyAnalysis:
             tables["crossed"] = crossed.value_counts().rename("n").reset_index()
             verdict, standing = ruled(found, self.level, str(known["by"].iloc[0]))
         figure = _counts(table, "class")
-        bars = {"labels": figure["class"].tolist(), "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
+        pairs = zip(figure["kind"], figure["class"], strict=True)
+        labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
+        bars = {"labels": labels, "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
         headline = "taxonomy.kappa" if "taxonomy.kappa" in metrics else "taxonomy.quotes"
         drawn = [FigureData("classes", "bars", bars)]
         return [AnalysisResult(self.name, metrics, tables, findings, drawn, verdict, standing, headline)]
