@@ -52,12 +52,10 @@ def _names(result: AnalysisResult, words: Words) -> None:
     """Captions can be written, and columns and metrics are named in this language."""
     for figure in result.figures:
         assert caption(figure, words, result.name)
-    frames = [*result.tables.values(), *([] if result.items is None else [result.items])]
-    compared = {name for frame in frames for key in ("system", "voice") if key in frame for name in frame[key]}
     for name, table in result.tables.items():
         assert words.text(f"{result.name}.table_{name}")
         for column in table.columns:
-            if column in compared:  # a column per system or judge bears its name
+            if column in table.attrs.get("names", ()):  # of systems or judges, a column each
                 continue
             places = (f"{result.name}.names", "columns", "names", "common.names")
             known = [words.find(f"{place}.{column}") for place in places]

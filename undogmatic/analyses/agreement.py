@@ -143,11 +143,13 @@ class AgreementAnalysis:
         return {k: row[k] for k in shown} | {"interval": (row["tau_low"], row["tau_high"]), "kappas": kappas}
 
     def _metrics(self, pairs: pd.DataFrame) -> dict[str, float]:
+        names = {"tau": "tau"} | {f"kappa_{c}": f"kappa.{c}" for c in self.composite.pillars.of(self.pillar)}
         metrics: dict[str, float] = {}
         for row in pairs.to_dict("records"):
-            for key, value in row.items():
-                if key not in ("left", "right", "p", "n", "left_out") and value == value:  # noqa: PLR0124
-                    metrics[metric_name("agreement", key, f"{row['left']}-{row['right']}")] = float(value)
+            for column, name in names.items():
+                if not np.isnan(row[column]):
+                    own = metric_name("agreement", name, f"{row['left']}-{row['right']}")
+                    metrics |= interval(own, row[column], row[f"{column}_low"], row[f"{column}_high"])
         return metrics
 
     def _weakest(
@@ -192,11 +194,11 @@ class AgreementAnalysis:
             if limits.hold(alpha, RELIABLE).outcome == "above":
                 return finding("agreement.verdict_agree", values, "judges alpha n level interval"), "supported"
             return finding("agreement.verdict_roughly", values, "judges alpha n level interval bound"), "supported"
-        if held.outcome == "below":
-            return finding("agreement.verdict_disagree", values, "judges alpha n level interval bound"), "refuted"
-        return Finding(
-            "agreement.verdict_missing" if held.outcome == "missing" else "agreement.verdict_open", values
-        ), "undecided"
+        if held.outcome == "missing":
+            return finding("agreement.verdict_missing", values, "judges alpha n level interval"), "undecided"
+        key = "agreement.verdict_disagree" if held.outcome == "below" else "agreement.verdict_open"
+        said = finding(key, values, "judges alpha n level interval bound")
+        return said, "refuted" if held.outcome == "below" else "undecided"
 
 
 class _Behind:

@@ -23,6 +23,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.pillars import finding
+from undogmatic.analyses.plots import interval
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired
 
@@ -93,9 +94,11 @@ class BaselinesAnalysis:
         ]
         metrics: dict[str, float] = {}
         for row in table.to_dict("records"):
-            for key in ("tau", "tau_low", "tau_high", "p_tau", "rho", "rho_low", "rho_high", "p_rho"):
+            for key in ("tau", "rho"):
                 if not np.isnan(row[key]):
-                    metrics[metric_name("baselines", key, row["baseline"])] = row[key]
+                    name = metric_name("baselines", key, row["baseline"])
+                    metrics |= interval(name, row[key], row[f"{key}_low"], row[f"{key}_high"])
+                    metrics[metric_name("baselines", f"p_{key}", row["baseline"])] = row[f"p_{key}"]
         known = table["tau"].dropna()
         if len(known):
             metrics["baselines.best"] = float(known.max())

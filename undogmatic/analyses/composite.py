@@ -276,4 +276,6 @@ class CompositeAnalysis:
 
 
 def _shown_cases(table: pd.DataFrame) -> pd.DataFrame:
-    return table.rename_axis(columns=None).reset_index()
+    found = table.rename_axis(columns=None).reset_index()
+    found.attrs["names"] = list(table.columns)
+    return found

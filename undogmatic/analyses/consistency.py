@@ -110,6 +110,6 @@ class ConsistencyAnalysis:
         groups = min((0 if held is None else held.n_units for _, held in claims), default=0)
         fewest = max((held.fewest for _, held in claims if held is not None), default=2)
         values |= {"groups": groups, "fewest": fewest}
-        return Finding(
-            "consistency.verdict_few" if few or not claims else "consistency.verdict_open", values
-        ), "undecided"
+        if few or not claims:
+            return finding("consistency.verdict_few", values, "groups fewest judges"), "undecided"
+        return finding("consistency.verdict_open", values, "judges margin level"), "undecided"

@@ -15,6 +15,8 @@ from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.pillars import Scores, finding
 
+_USED = "pillar weight rho interval n"
+
 
 @dataclass(frozen=True)
 class CorrelationsAnalysis:
@@ -64,13 +66,10 @@ class CorrelationsAnalysis:
         known = rest["rho"].dropna()
         if len(known):
             metrics["pillars.lowest"] = float(known.min())
-        findings = [
-            Finding(
-                "pillars.flagged" if row["flagged"] else "pillars.with_rest",
-                row | {"interval": (row["low"], row["high"])},
-            )
-            for row in rest.to_dict("records")
-        ]
+        findings = []
+        for row in rest.to_dict("records"):
+            key = "pillars.flagged" if row["flagged"] else "pillars.with_rest"
+            findings.append(finding(key, row | {"interval": (row["low"], row["high"])}, _USED))
         verdict, standing = self._verdict(rest)
         figure = {"matrix": _matrix(table, list(columns)), "rows": list(columns), "columns": list(columns)}
         return [

@@ -14,6 +14,7 @@ from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.pillars import Scores
+from undogmatic.analyses.plots import interval
 from undogmatic.errors import ConfigError
 
 
@@ -60,9 +61,16 @@ class LengthBiasAnalysis:
         table = pd.DataFrame([self._row(judged, scores, str(judge), rng, level) for judge in voices])
         metrics: dict[str, float] = {}
         for row in table.to_dict("records"):
+            for key in ("r", *(f"given_{name}" for name in self.given)):
+                low, high = (row["low"], row["high"]) if key == "r" else (row[f"{key}_low"], row[f"{key}_high"])
+                if not np.isnan(row[key]):
+                    metrics |= interval(
+                        metric_name("length_bias", key.replace("given_", "given."), row["voice"]), row[key], low, high
+                    )
             for key, value in row.items():
-                if isinstance(value, float) and not np.isnan(value) and key != "p":
-                    metrics[metric_name("length_bias", key, row["voice"])] = value
+                if key == "spearman" or key.startswith("r_"):
+                    name = metric_name("length_bias", key.replace("r_", "r."), row["voice"])
+                    metrics |= {} if np.isnan(value) else {name: value}
         findings = [Finding("length_bias.given", {"given": list(self.given), "bound": self.bound})]
         findings += [self._said(row) for row in table.to_dict("records")]
         known = table[table["r"].notna()]

@@ -194,7 +194,9 @@ def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def _by(table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Classes by rows, with a column per judge or system."""
     wide = table.groupby(["kind", "class", column]).size().unstack(column, fill_value=0)
-    return wide.rename_axis(columns=None).reset_index()
+    found = wide.rename_axis(columns=None).reset_index()
+    found.attrs["names"] = list(wide.columns)
+    return found
 
 
 def _metrics(name: str, table: pd.DataFrame, column: str) -> dict[str, float]:
