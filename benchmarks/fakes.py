@@ -11,9 +11,10 @@ new scores. Rows that are in the results are not made again (`--again` makes all
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -27,9 +28,11 @@ from threadpoolctl import threadpool_limits
 
 from tests.fakes.judges import FAKES, GOOD
 from tests.fakes.worlds import judged, made_up
-from undogmatic.analyses.base import Judged
+from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.pairs import Pairs
 from undogmatic.api import compose_config
 from undogmatic.config import build
+from undogmatic.records import FailureKind, Item
 from undogmatic.stats import surface
 
 RESULTS = Path(__file__).parent / "results" / "fakes.csv"
@@ -61,20 +64,33 @@ def remembered() -> Iterator[None]:
 
 def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[str]:
     """The standing of each judge on one draw of texts and scores."""
-    items = made_up(n, seed, WORLDS[world])
-    analysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
-    table = judged(items, [0.0] * len(items))
+    return on_items(judges, made_up(n, seed, WORLDS[world]), seed)
+
+
+def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[str]:
+    """The standing of each judge on these texts."""
+    analysis, table = shipped_analysis(), judged(items, [0.0] * len(items))
+    names, pairs = analysis.matched(table)
     found = []
     with remembered():
         for name in judges:
-            said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, n)))
-            frame = table.frame.assign(
-                score=[np.nan if isinstance(score, str) else score for score in said],
-                error=[score if isinstance(score, str) else None for score in said],
-            )
-            run = Judged(frame, table.rubric)
-            found.append(analysis.ruling(run, np.random.default_rng(0)).standing)
+            said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, len(items))))
+            by_id = {item.id: score for item, score in zip(items, said, strict=True)}
+            given = Pairs({c: side.assign(score=_scores(side["item_id"], by_id)) for c, side in pairs.sides.items()})
+            found.append(analysis.ruling(table, names, given, np.random.default_rng(0)).standing)
     return found
+
+
+@functools.cache
+def shipped_analysis() -> AbAnalysis:
+    """`analysis=ab` as it ships."""
+    made: AbAnalysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
+    return made
+
+
+def _scores(ids: Iterable[str], said: dict[str, float | FailureKind]) -> list[float]:
+    """NaN where the judge failed."""
+    return [float("nan") if isinstance(said[id_], str) else float(said[id_]) for id_ in ids]
 
 
 def main() -> None:

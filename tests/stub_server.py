@@ -358,6 +358,8 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         return round(value) if field["type"] == "integer" else value
     if name == "issues":
         return [{"kind": "missing", "severity": "major", "text": "Stub."}]
+    if name == "summary":
+        return f"{' '.join(text.split()[:12])}."
     if name == "compelling":
         return "critic"
     return ["Stub."] if field.get("type") == "array" else "Stub."

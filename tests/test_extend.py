@@ -111,7 +111,7 @@ def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path
 
 def test_a_dataset(folder: Path) -> None:
     ran("out/dataset", folder)
-    rows = journal(folder, "dataset")
+    rows = sorted(journal(folder, "dataset"), key=lambda row: str(row["item_id"]))
     assert [row["item_id"] for row in rows] == ["2", "4", "6"]
     asked = json.dumps(rows[1]["calls"], ensure_ascii=False)
     assert "You judge answers given to customers." in asked  # the page's prompt

@@ -45,7 +45,7 @@ def refused(*words: str) -> str:
         ("run.seed=1", "is not a known key (you typed run.seed=1). Known in run: resume, repeats, "),
         ("engne.retries=3", "Did you mean engine.retries=3?"),
         ("run={repeat: 2}", "`run.repeat` is not a known key (you typed run={repeat: 2}). Did you mean `run.repeats`?"),
-        ("modle=gpt", "Did you mean model=gpt? Known: seed, judges, steps, run, "),
+        ("modle=gpt", "Did you mean model=gpt? Known: seed, judges, steps, summarizer, run, "),
         ("expriment=demo_orders", "Did you mean experiment=demo_orders?"),
         ("concurrency=3", "Did you mean engine.concurrency=3?"),
         ("analysis.alpha=0.01", "Did you mean analysis.ab.alpha=0.01?"),

@@ -68,6 +68,7 @@ class Settings(_Section):
     judge: dict[str, Any]
     judges: list[str | dict[str, Any]] | None = Field(default=None, max_length=100)
     steps: list[str | dict[str, Any]] = Field(default=[], max_length=100)
+    summarizer: str | dict[str, Any] | list[str | dict[str, Any]] | None = None
     readout: dict[str, Any]
     rubric: dict[str, Any]
     dataset: dict[str, Any]

@@ -131,6 +131,7 @@ def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[Analysis
     """Where the words of dataset and analyses lie, and what models and dataset say of their licences."""
     texts = [*texts_beside(dataset), *texts_beside(analysis), *(path for result in results for path in result.texts)]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
+    models += [model for step in parts.steps for model in step.models]
     said = {str(model.licence): model.licence for model in models}
     return {
         "texts": list(dict.fromkeys(texts)),

@@ -65,6 +65,9 @@ class Rubric(Record):
         wordings: Its words by language.
         margin: Smallest difference that matters, in score units: what lies within it counts as no difference. None:
             nobody has said; see `analyses.margins`. It decides what verdicts say, never what is judged.
+        rivals: Dotted names of models (built without arguments) that were fitted to labels of this construct and read
+            only the surface of a text; a judge that follows labels must do more than they. They decide what verdicts
+            say, too, never what is judged.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Rubric(Record):
     score_field: str = "score"
     wordings: dict[str, Wording] = Field(min_length=1)
     margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    rivals: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod

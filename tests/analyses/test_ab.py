@@ -399,7 +399,7 @@ class TestVerdicts:
         assert set(CASES) == set(get_args(Key))
 
     @pytest.mark.parametrize("key", CASES)
-    def test_judgments_get_the_verdict_that_they_deserve(self, key: Key, said: Said) -> None:
+    def test_judgments_get_the_verdict_and_the_first_word_that_they_deserve(self, key: Key, said: Said) -> None:
         result = deserved(key)
         said(result)
         assert result.verdict is not None
@@ -407,11 +407,6 @@ class TestVerdicts:
             assert f"also_{key}" in result.verdict.values["also"]
         else:
             assert result.verdict.key == f"ab.verdict_{key}"
-
-    @pytest.mark.parametrize("key", CASES)
-    def test_the_first_word_is_the_standing(self, key: Key) -> None:
-        result = deserved(key)
-        assert result.verdict is not None
         begins = {
             "supported": ("Supported: ", "Confirmado: "),
             "refuted": ("Not supported: ", "Não confirmado: "),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
-from undogmatic.analyses.rivals import LabelledRival
+from undogmatic.analyses.labelled_rival import LabelledRival
 from undogmatic.errors import ConfigError
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

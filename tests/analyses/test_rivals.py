@@ -8,12 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.analyses.builders import rubric
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
 from undogmatic.analyses.base import Finding
+from undogmatic.analyses.labelled_rival import check_known, known_surface, labelled_rival, say_labelled
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.analyses.rivals import Rival, labelled_rival, paired_rival, say, say_labelled
+from undogmatic.analyses.rivals import Rival, paired_rival, say
 from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.labels import development_texts
+from undogmatic.errors import ConfigError
 from undogmatic.report.words import Words
 
 T, B = "naked", "explained"
@@ -227,3 +231,31 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     for language in ("en", "pt"):
         words = Words(language, SHIPPED, strict=True)
         assert all(words.find(f"ab.names.{name}") for name in rivals.COLUMNS)
+
+
+def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None:
+    """TF-IDF fitted to the development texts follows the labels of the test texts better than one fitted to these."""
+    items = CuratedDataset(parts=["labelled"], split="test").load()
+    texts = [item.text for item in items]
+    model = "undogmatic.models.tfidf.TfidfModel"
+    known = known_surface([model], texts)
+    assert known is not None
+    labels = np.array([item.label for item in items], dtype=np.float64)
+    scores = 100 * known(texts)[:, 0]
+    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), resamples=200, known=known)
+    assert found.outcome == "surface_explains"
+    honest = labels + np.random.default_rng(1).normal(0, 12, labels.size)
+    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), resamples=200, known=known)
+    assert found.outcome == "beyond_surface"
+
+
+def test_a_word_counter_that_has_seen_a_text_of_the_run_is_no_rival() -> None:
+    seen = development_texts()[0][0]
+    assert known_surface(["undogmatic.models.tfidf.TfidfModel"], ["another", seen]) is None
+    assert known_surface([], ["another"]) is None
+
+
+def test_a_rival_that_rates_no_texts_is_named() -> None:
+    wrong = rubric().model_copy(update={"rivals": ("undogmatic.judges.score.ScoreJudge",)})
+    with pytest.raises(ConfigError, match=r"rubric\.rivals"):
+        check_known(wrong)

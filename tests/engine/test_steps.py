@@ -108,7 +108,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(conf_folder(), tmp_path / "conf")
-    (tmp_path / "conf" / "step").mkdir()
+    (tmp_path / "conf" / "step").mkdir(exist_ok=True)
     (tmp_path / "conf" / "step" / "short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
     monkeypatch.setattr("undogmatic.searchpath.conf_folder", lambda: tmp_path / "conf")
     texts = {"a": "Tema 69 do STF.", "b": "Não deve, porque pagou."}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import reading_of
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.views import View
@@ -122,3 +122,16 @@ def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(mod
         assert llama.next_token(parts, 5) == alone[parts]
     pooled(model, "Outro texto entre duas perguntas.")
     assert llama.next_token(prompts[0], 5) == alone[prompts[0]]
+
+
+def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(model: EmbeddedModel) -> None:
+    text = "The capital of France is"
+    first = asyncio.run(model.continue_text(text, 6))
+    llama = _llama(model.path, model.threads, model.context)
+    (token, _), *_ = llama.next_token([text], 1)[0]
+    assert first.startswith(token)
+    pooled(model, "Outro texto, bem diferente.")
+    assert asyncio.run(model.continue_text(text, 6)) == first
+    assert 0 < model.count_tokens(first) <= 7
+    with pytest.raises(ModelError, match="do not fit the context of 512"):
+        asyncio.run(model.continue_text("word " * 600, 6))

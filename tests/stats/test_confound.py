@@ -126,13 +126,13 @@ class TestLength:
     def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self) -> None:
         rng = np.random.default_rng(31)
         for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
-            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(25)]
+            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(12)]
             assert np.mean([abs(r.raw) for r in results]) > 5
             assert np.mean([r.difference.low > 10 for r in results]) <= 0.025
 
     def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
         rng = np.random.default_rng(32)
-        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(60)]
+        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(25)]
         assert np.mean([r.difference.low <= 25 <= r.difference.high for r in results]) >= 0.9
         assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
 

@@ -93,8 +93,7 @@ class AbAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        sides = self._sides(judged)
-        pairs = self._pairs(judged, sides)
+        sides, pairs = self.matched(judged)
         ids = pairs.complete(sides.treatment, sides.baseline)
         counts = judged.counts(sides.names)
         scored = {c: pairs.complete(c) for c in sides.names}
@@ -173,10 +172,14 @@ class AbAnalysis:
         ruling = self._withheld(ruling, least, most, sides, settings, rng)
         return ruling, numbers, said
 
-    def ruling(self, judged: Judged, rng: np.random.Generator) -> Ruling:
-        """The verdict alone, by the same rules, without what only a report needs."""
+    def matched(self, judged: Judged) -> tuple[Sides, Pairs]:
+        """The contrast that counts, and its pairs."""
         sides = self._sides(judged)
-        pairs, settings = self._pairs(judged, sides), self._settings(judged)
+        return sides, self._pairs(judged, sides)
+
+    def ruling(self, judged: Judged, sides: Sides, pairs: Pairs, rng: np.random.Generator) -> Ruling:
+        """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
+        settings = self._settings(judged)
         found = decide(examine(pairs, sides, settings, rng, for_report=False).evidence, self.alpha)
         if pairs.failed(*sides.names) and len(pairs.complete(sides.treatment, sides.baseline)):
             return self._withheld(found, *self._filled(judged, pairs, sides), sides, settings, rng)

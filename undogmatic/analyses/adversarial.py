@@ -24,6 +24,7 @@ from undogmatic.analyses.base import (
     metric_name,
 )
 from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
+from undogmatic.analyses.labelled_rival import LabelledRival, check_known
 from undogmatic.analyses.truth import check_order
 from undogmatic.stats import limits, ranking
 from undogmatic.stats.limits import Held
@@ -56,6 +57,7 @@ class AdversarialAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
         check_order(self.name, judged.rubric)
+        check_known(judged.rubric)
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):
@@ -239,7 +241,7 @@ def _outcome(apart: Held, passed: Held) -> tuple[Outcome, float]:
     return "open", float(np.max([np.nan if held.n_needed is None else held.n_needed for held in undecided]))
 
 
-def _verdict(table: pd.DataFrame, rival: rivals.LabelledRival | None) -> tuple[Finding, Standing]:
+def _verdict(table: pd.DataFrame, rival: LabelledRival | None) -> tuple[Finding, Standing]:
     """docs/verdicts.md, "Attacks"; the rival is known where all attacks are withstood."""
 
     def of(outcome: Outcome) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.analyses.base import Finding, Judged, Standing
-from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Outcome, labelled_rival
+from undogmatic.analyses.labelled_rival import LabelledRival, known_surface, labelled_rival
+from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, similarities
 from undogmatic.analyses.truth import units
-from undogmatic.models import patterns
 from undogmatic.stats import crossfit, limits, paired
-from undogmatic.stats import surface as stats_surface
 from undogmatic.stats.limits import Limits
 
 
@@ -59,10 +58,11 @@ def surface(
     own = rows["condition"].isin(list(worse)).to_numpy(dtype=np.float64)
     scores = judged.sign * rows["score"].to_numpy(dtype=np.float64)
     texts, groups = rows["text"].astype(str).tolist(), units(rows)
-    rival = labelled_rival(texts, scores, own, groups, rng, level=level)
+    known = known_surface(judged.rubric.rivals, texts)
+    rival = labelled_rival(texts, scores, own, groups, rng, level=level, known=known)
     if rival.outcome != "beyond_surface":
         return rival
-    similar = stats_surface.kernels(texts, np.array([patterns.count(text) for text in texts], dtype=np.float64))
+    similar = similarities(texts, known)[1]
     guess = crossfit.predict(similar, own, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
     try:
         gain = paired.bootstrap_interval(np.column_stack([scores, guess, own]), _gain, rng, level, 1000, groups=groups)

@@ -23,6 +23,7 @@ from undogmatic.analyses.base import (
     metric_name,
 )
 from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
+from undogmatic.analyses.labelled_rival import check_known
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.stats import limits, paired
@@ -61,6 +62,7 @@ class ControlsAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         check_order(self.name, judged.rubric)
+        check_known(judged.rubric)
         if not self._present(judged):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import rivals
+from undogmatic.analyses import labelled_rival
 from undogmatic.analyses.base import Finding, Judged, Standing
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.truth import units
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     follows: limits.Limits | None
     gain: Bounded | None
     bias: Bounded | None
-    surface: rivals.LabelledRival | None
+    surface: labelled_rival.LabelledRival | None
 
 
 def constant_errors(labels: Array, groups: list[str]) -> Array:
@@ -106,7 +106,7 @@ def examine(judged: Judged, rows: pd.DataFrame, settings: Settings, rng: np.rand
     gain, bias = _errors(judged, score, label, units(rows), settings)
     surface = None
     if follows is not None and limits.hold(follows, settings.order).outcome == "above":
-        surface = rivals.labelled_rival(
+        surface = labelled_rival.labelled_rival(
             done["text"].tolist(),
             score[given],
             label[given],
@@ -114,6 +114,7 @@ def examine(judged: Judged, rows: pd.DataFrame, settings: Settings, rng: np.rand
             rng,
             level=settings.level,
             resamples=min(settings.resamples, MOST_RESAMPLES),
+            known=labelled_rival.known_surface(judged.rubric.rivals, done["text"].tolist()),
         )
     return found._replace(follows=follows, gain=gain, bias=bias, surface=surface)
 
@@ -229,7 +230,9 @@ def _followed(e: Evidence, settings: Settings, values: dict[str, Any]) -> tuple[
     surface = e.surface
     assert surface is not None, "looked at where the order is shown"
     if surface.outcome == "surface_explains":
-        return Finding("labelled.verdict_surface_explains", values | {"small": rivals.SMALL_CORRELATION}), "refuted"
+        return Finding(
+            "labelled.verdict_surface_explains", values | {"small": labelled_rival.SMALL_CORRELATION}
+        ), "refuted"
     if surface.outcome == "surface_as_good":
         return Finding("labelled.verdict_surface_as_good", values | {"surface": surface.correlation}), "undecided"
     if surface.outcome == "no_texts":

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import following, plots, rivals
+from undogmatic.analyses import following, labelled_rival, plots
 from undogmatic.analyses.base import (
     AnalysisResult,
     FigureData,
@@ -71,6 +71,7 @@ class LabelledAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
         check_order(self.name, judged.rubric)
+        labelled_rival.check_known(judged.rubric)
         judged.need(self.name, "label")
         check_scale(judged.frame, "label", "label", judged.rubric)
 
@@ -232,7 +233,7 @@ def _evidence(evidence: Evidence, margin: Margin) -> tuple[dict[str, float], lis
                 values = {"worst": follows.worst_low, "best": follows.best_high}
                 findings.append(Finding("labelled.bounds_order", values))
     if evidence.surface is not None:
-        numbers, said = rivals.say_labelled(evidence.surface)
+        numbers, said = labelled_rival.say_labelled(evidence.surface)
         metrics |= numbers
         findings += said
     return metrics, findings

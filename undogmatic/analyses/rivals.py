@@ -13,15 +13,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.models import patterns
-from undogmatic.stats import checks, confound, crossfit, paired, surface
-from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats import confound, crossfit, surface
+from undogmatic.stats.claims import Claim
 from undogmatic.stats.confound import AtEqual, against
 
 Array = NDArray[np.float64]
@@ -34,9 +33,6 @@ MOST_TEXTS = 600
 """Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
 the cube."""
 FEWEST_GROUPS = 6
-FEWEST_TEXTS = 10
-SMALL_CORRELATION = 0.1
-"""What a rank correlation must exceed to be more than a small one (Cohen 1988, p. 79)."""
 _NAMED = 3
 COLUMNS = (*surface.COUNTS, *patterns.Counts._fields)
 
@@ -79,7 +75,6 @@ def paired_rival(
     margin: float,
     level: float = 0.95,
     rng: np.random.Generator,
-    known: SurfaceScores | None = None,
 ) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
@@ -91,16 +86,15 @@ def paired_rival(
         margin: Relevance margin, in score units.
         level: Confidence level.
         rng: Draws the groups where there are more than MOST_TEXTS texts, and deals them to folds.
-        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
     """
     first, second = pairs.sides[treatment].loc[ids], pairs.sides[baseline].loc[ids]
-    kept = _drawn(first["group"].to_numpy(dtype=object), MOST_TEXTS // 2, rng)
+    kept = drawn(first["group"].to_numpy(dtype=object), MOST_TEXTS // 2, rng)
     first, second = first[kept], second[kept]
     texts = [*first["text"].astype(str), *second["text"].astype(str)]
     n, codes = len(first), pd.factorize(first["group"])[0]
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", len(ids), n, None, None, None, None, None, ())
-    counted, similar = _similar(texts, known)
+    counted, similar = similarities(texts)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
     guess = crossfit.predict(between, np.ones(n), codes, rng, intercept=False)
@@ -133,118 +127,6 @@ def _outcome(share_low: float, increment: Claim, at_equal: AtEqual | None, sign:
         if near - unforeseen(at_equal, sign) > margin and increment.low > 0:
             return "beyond_surface"
     return "surface_as_good" if not decides or (increment.low <= 0 and share_low > 0.5) else "open"
-
-
-class LabelledRival(NamedTuple):
-    """The surface judge on labelled texts.
-
-    `correlation` is its rank correlation with the labels of the texts left out of its fit; `increment` is the judge's
-    rank correlation minus that (or minus 0 where it is negative), `beyond` the part of the judge's rank correlation
-    that is left when what the surface says of label and of score is taken out, `error_saved` how much smaller the mean
-    absolute error of the judge is, in score units, once both are mapped to the labels by the same monotone regression.
-    What does not exist for these data is None.
-    """
-
-    outcome: Outcome
-    n_texts: int
-    n_drawn: int
-    correlation: float | None
-    increment: Claim | None
-    beyond: Claim | None
-    error_saved: Claim | None
-
-
-def labelled_rival(
-    texts: Sequence[str],
-    scores: Array,
-    labels: Array,
-    groups: Sequence[object],
-    rng: np.random.Generator,
-    *,
-    level: float = 0.95,
-    resamples: int = 1000,
-    known: SurfaceScores | None = None,
-) -> LabelledRival:
-    """Hold the judge's scores against a surface judge that predicts the label.
-
-    Args:
-        texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
-        rng: For the bootstrap over groups, and the draw where there are more than MOST_TEXTS texts.
-        level: Confidence level.
-        resamples: Bootstrap resamples.
-        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
-    """
-    kept = _drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
-    read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
-    score, label = np.asarray(scores, np.float64)[kept], np.asarray(labels, np.float64)[kept]
-    codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
-    nothing = LabelledRival("open", len(texts), len(read), None, None, None, None)
-    if len(set(read)) < 2:
-        return nothing._replace(outcome="no_texts")
-    if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
-        return nothing
-    _, similar = _similar(read, known)
-    guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
-    columns = np.column_stack([score, label, guess, said])
-    own, alpha = float(_rank_columns(columns)[0]), 1 - level
-    found = []
-    for position, margin in ((1, 0.0), (2, SMALL_CORRELATION)):
-        statistic = functools.partial(_one_of, position)
-        try:
-            interval = paired.bootstrap_interval(columns, statistic, rng, level, resamples, groups=codes)
-        except ValueError:
-            return nothing
-        outcome: Any = "beyond" if interval.low > margin else "open"
-        inner = (interval.low, interval.high)
-        found.append(Claim(outcome, interval.estimate, *inner, inner, margin, interval.n_units, None))
-    increment, beyond = found
-    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
-    error = claim(saved, 0.0, rng, alpha=alpha, n_resamples=resamples, groups=codes)
-    result: Outcome = "open"
-    if increment.low > 0 and beyond.low > SMALL_CORRELATION:
-        result = "beyond_surface"
-    elif beyond.high < SMALL_CORRELATION < own:
-        result = "surface_explains"
-    elif increment.low <= 0:
-        result = "surface_as_good"
-    return LabelledRival(result, len(texts), len(read), own - increment.estimate, increment, beyond, error)
-
-
-def _one_of(position: int, columns: Array) -> float:
-    return _rank_columns(columns)[position]
-
-
-def _rank_columns(columns: Array) -> tuple[float, float, float]:
-    """Of score, label, label guessed from the surface and score guessed from it: the score's rank correlation with the
-    label, the same minus that of the guess, and the part of it beyond both guesses."""
-    ranks = stats.rankdata(columns, axis=0)
-    ranks -= ranks.mean(axis=0)
-    sizes = np.sqrt(np.sum(ranks**2, axis=0))
-    if sizes[0] == 0 or sizes[1] == 0:
-        return float("nan"), float("nan"), float("nan")
-    own = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
-    rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
-    guesses = ranks[:, 2:][:, sizes[2:] > 0]
-    left = ranks[:, :2]
-    if guesses.size:
-        left = left - guesses @ np.linalg.lstsq(guesses, left, rcond=None)[0]
-    rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
-    part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
-    return own, own - max(0.0, rival), part
-
-
-def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
-    """The label that a monotone regression on `values` gives, fitted without the tenth of the groups it serves."""
-    from sklearn.isotonic import IsotonicRegression
-
-    out = np.empty(values.size)
-    folds = codes % min(10, int(codes.max()) + 1)
-    for fold in np.unique(folds):
-        others = folds != fold
-        out[~others] = (
-            IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others]).predict(values[~others])
-        )
-    return out
 
 
 def unforeseen(at_equal: AtEqual, sign: int) -> float:
@@ -296,39 +178,20 @@ def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[
     return metrics, [*findings, Finding(f"ab.surface_{at}", values | {"margin": margin})]
 
 
-def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]:
-    """Metrics and sentences of the rival on labelled texts."""
-    metrics: dict[str, float] = {"labelled.beyond_surface": float(rival.outcome == "beyond_surface")}
-    if rival.increment is None or rival.beyond is None or rival.error_saved is None:
-        key = "labelled.surface_no_texts" if rival.outcome == "no_texts" else "labelled.surface_too_few"
-        return metrics, [Finding(key)]
-    assert rival.correlation is not None
-    metrics["labelled.surface_spearman"] = rival.correlation
-    gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
-    for name, found in (("increment", gain), ("part", rest), ("error_saved", saved)):
-        metrics |= plots.interval(f"labelled.surface_{name}", found.estimate, found.low, found.high)
-    values = {
-        "spearman": rival.correlation,
-        "n": rival.n_drawn,
-        "gain": gain.estimate,
-        "interval": (gain.low, gain.high),
-    }
-    findings = [Finding("labelled.surface", values)]
-    if rival.n_drawn < rival.n_texts:
-        findings.append(Finding("labelled.surface_drawn", {"n": rival.n_drawn, "total": rival.n_texts}))
-    findings.append(Finding("labelled.surface_part", {"part": rest.estimate, "interval": (rest.low, rest.high)}))
-    values = {"saved": saved.estimate, "interval": (saved.low, saved.high)}
-    return metrics, [*findings, Finding("labelled.surface_error", values)]
-
-
-def _similar(texts: Sequence[str], known: SurfaceScores | None) -> tuple[Array, list[Array]]:
+def similarities(texts: Sequence[str], known: SurfaceScores | None = None) -> tuple[Array, list[Array]]:
     """Counts of a field's words, shape (n_texts, k), and the kernels of the surface with them."""
-    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
-    similar = surface.kernels(texts, counted)
+    counted, similar = _similar(tuple(texts))
     return counted, similar if known is None else [*similar, surface.additive(known(texts))]
 
 
-def _drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+@functools.lru_cache(maxsize=4)
+def _similar(texts: tuple[str, ...]) -> tuple[Array, list[Array]]:
+    """Not to be written to: one run asks for the same texts with failures filled in, and in several analyses."""
+    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
+    return counted, surface.kernels(texts, counted)
+
+
+def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Which rows to keep: all, or those of groups in random order up to `most` rows."""
     if groups.size <= most:
         return np.ones(groups.size, dtype=np.bool_)

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from undogmatic.cli import calibrate, pairs, probe, review, run, score, ui
+from undogmatic.cli import calibrate, extract, pairs, probe, review, run, score, ui
 from undogmatic.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.guard import know_words
 from undogmatic.outside import brief, has_halves
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for door in (run, score, pairs, probe, calibrate, review, ui):
+    for door in (run, score, extract, pairs, probe, calibrate, review, ui):
         door.add(commands)
     return parser
 

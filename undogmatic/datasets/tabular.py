@@ -59,7 +59,7 @@ class TextsDataset:
 
 
 def _items(path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None) -> Iterator[tuple[str, Item]]:
-    for number, row in _rows(path, inputs):
+    for number, row in table_rows(path, inputs):
         place = f"{path}:{number}"
         own = {} if row.get("id") is not None else {"id": str(number)}
         yield place, item_of(place, row | own, inputs, label_scale)
@@ -97,7 +97,13 @@ def item_of(
     return make_item(place, fields | {"label_scale": label_scale})
 
 
-def _rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+def table_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table with their lines; its suffix (of SUFFIXES) tells the format. Raises DataError.
+
+    Args:
+        path: The file.
+        inputs: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
+    """
     if path.suffix == ".jsonl":
         return json_lines(path)
     return _csv_rows(path, inputs) if path.suffix == ".csv" else parquet_rows(path, inputs)

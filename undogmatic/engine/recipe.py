@@ -135,7 +135,7 @@ def _compose(chosen: Settings) -> Parts:
         state = {
             "program": program,
             "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin"}),
+            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals"}),
             "seed": chosen.seed,
         }
         if states:
@@ -172,15 +172,34 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
             arguments = named("step", arguments.pop("step"), f"{key}.step", composer.chosen) | arguments
         target = resolve(arguments.get("_target_"), key)
         hints = typing.get_type_hints(target.__init__)
-        asked = [name for name in inspect.signature(target.__init__).parameters if hints.get(name) is Model]
-        supplied = {name: composer.model_of(arguments.pop(name, None), f"{key}.{name}") for name in asked}
-        step: Step = build(arguments, key, **supplied)
-        step.model = supplied[asked[0]] if asked else None
-        steps.append(step)
-        states.append(arguments | {name: model.name for name, model in supplied.items()})
+        parameters = inspect.signature(target.__init__).parameters
+        asked = [name for name in parameters if hints.get(name) is Model]
+        one = {name: composer.model_of(arguments.pop(name, None), f"{key}.{name}") for name in asked}
+        several = {
+            name: _models(composer, arguments.pop(name, None), f"{key}.{name}")
+            for name in parameters
+            if hints.get(name) == Sequence[Model]
+        }
+        step: Step = build(arguments, key, **one, **several)
+        step.model = one[asked[0]] if asked else None
+        step.models = [*one.values(), *(model for models in several.values() for model in models)]
+        steps.extend(step.stages())
+        states.append(
+            arguments
+            | {name: model.name for name, model in one.items()}
+            | {name: [model.name for model in models] for name, models in several.items()}
+        )
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
     return steps, states
+
+
+def _models(composer: Composer, nodes: Any, key: str) -> list[Model]:
+    """The models that a step's config names: one, or a list."""
+    listed = nodes if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
+    if not listed:
+        raise ConfigError(f"`{key}` names no model. Name one or several, e.g. {key.rpartition('.')[2]}: [gpt,claude].")
+    return [composer.model_of(node, f"{key}[{n}]") for n, node in enumerate(listed)]
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

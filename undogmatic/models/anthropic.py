@@ -59,7 +59,10 @@ class AnthropicModel(HostedModel):
         if reason == "refusal":
             raise RefusedAnswer(f"the model declined{f': {text[:200]}' if text else ''}", text or None)
         if reason in ("max_tokens", "model_context_window_exceeded"):
-            raise UnparseableAnswer("the answer was truncated at max_tokens; raise readout.max_tokens", text or None)
+            raise UnparseableAnswer(
+                "the answer was truncated at max_tokens; raise readout.max_tokens, or max_tokens of a step",
+                text or None,
+            )
         if not text:
             raise UnparseableAnswer("the answer is empty")
         return make_response(data, self.model_name, text, self._tokens(data))

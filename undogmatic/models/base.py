@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from undogmatic.models.views import View
 
 
+BYTES_PER_TOKEN = 3
+
+
 class Model:
     """Base of all models. `connect` is called once before the first call, `close` after the last.
 
@@ -30,6 +33,7 @@ class Model:
         sha256: Hash of its file, where it is one: what was fitted on its states belongs to that file.
         rubric: The only rubric that it can judge by, or None for any.
         fitted_on: Marks (`records.text_mark`) of the texts that the model itself was fitted on.
+        context: Tokens that question and answer may have together; None where it is not known.
         licence: Under which licence it is, by language; None: its provider's terms, whatever they are.
     """
 
@@ -40,6 +44,7 @@ class Model:
     sha256: str | None = None
     rubric: str | None = None
     fitted_on: frozenset[str] = frozenset()
+    context: int | None = None
     licence: Licence | None = None
     gateway: Gateway
 
@@ -53,6 +58,11 @@ class Model:
     def asked(self) -> Model:
         """The model that is asked where a judge has none of its own."""
         return self
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, in the model's own where it can count them. Else an estimate from above: one per
+        BYTES_PER_TOKEN bytes, where prose in English has 4 to 5 and in Portuguese 3 to 4."""
+        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway for all calls."""
@@ -88,3 +98,17 @@ class Rates(Protocol):
     """Gives a score on 0-1 directly, by rules or by a fitted regression, and says why."""
 
     async def rate(self, text: str) -> tuple[float, str]: ...
+
+
+@runtime_checkable
+class Continues(Protocol):
+    """Continues a text by what is likeliest, up to so many tokens; a base model that cannot be told what to do."""
+
+    async def continue_text(self, text: str, most: int) -> str: ...
+
+
+@runtime_checkable
+class Summarises(Protocol):
+    """Takes sentences out of a text of any length, about so many words, by a rule."""
+
+    async def summarise(self, text: str, words: int) -> str: ...

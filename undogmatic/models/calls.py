@@ -14,7 +14,7 @@ import hashlib
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -33,6 +33,12 @@ RAW_LIMIT = 4000
 """Characters of an answer that could not be read which are kept."""
 
 
+def _put_back(variable: ContextVar[Any], token: Token[Any]) -> None:
+    """Undo a `set`. What an interrupt leaves half done is closed later from another context, whose value is its own."""
+    with contextlib.suppress(ValueError):
+        variable.reset(token)
+
+
 @contextlib.contextmanager
 def recording() -> Iterator[list[Call]]:
     """Collect every `Call` made inside the block (and in tasks started from it)."""
@@ -41,7 +47,7 @@ def recording() -> Iterator[list[Call]]:
     try:
         yield calls
     finally:
-        _calls.reset(token)
+        _put_back(_calls, token)
 
 
 @contextlib.contextmanager
@@ -51,7 +57,7 @@ def rollout(number: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _rollout.reset(token)
+        _put_back(_rollout, token)
 
 
 @contextlib.contextmanager
@@ -62,7 +68,7 @@ def attempt(number: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _attempt.reset(token)
+        _put_back(_attempt, token)
 
 
 def current_rollout() -> int:

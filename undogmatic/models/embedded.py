@@ -55,6 +55,12 @@ def _check_odds(data: Any) -> None:
         raise ValueError("no tokens with log-probabilities")
 
 
+def _check_text(data: Any) -> None:
+    """Raise where a reply is no text."""
+    if not isinstance(data, str):
+        raise ValueError("no text")
+
+
 def _file_licence(path: str | None) -> Licence:
     return {
         "en": f"The model file model.path={path} is under its publisher's own licence.",
@@ -86,7 +92,8 @@ class EmbeddedModel(Model):
         for name, value, least in (("threads", threads, 1), ("context", context, 64)):
             if value < least:
                 raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
-        self.base, self.threads, self.context = base, threads, context
+        self.base, self.threads = base, threads
+        self.context: int = context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
@@ -142,6 +149,25 @@ class EmbeddedModel(Model):
                 vectors.append(pool(view, states, (len(start), len(window), len(end))))
                 weights.append(len(window))
         return np.average(vectors, axis=0, weights=weights).astype(np.float32), len(body)
+
+    def count_tokens(self, text: str) -> int:
+        with _lock:
+            return len(_llama(self.path, self.threads, self.context).tokenize(text, begin=False))
+
+    async def continue_text(self, text: str, most: int) -> str:
+        """The likeliest continuation of a text, of at most so many tokens, cached. Raises ModelError."""
+
+        async def send() -> Reply:
+            def ask() -> tuple[str, int, int]:
+                with _lock:
+                    return _llama(self.path, self.threads, self.context).continued(text, most)
+
+            found, read, written = await asyncio.to_thread(ask)
+            return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
+
+        request = {"continue": text, "most": most}
+        found: str = (await self.gateway.call(self.name, request, send, timed=False, check=_check_text)).data
+        return found
 
     async def complete(self, request: Request) -> Response:
         """A base model continues a text and gives its next token's odds; an instruction model answers a chat."""

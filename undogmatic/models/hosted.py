@@ -11,7 +11,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, Reply, reading, shown
 from undogmatic.models.http import JsonClient, checked_base
 from undogmatic.models.keys import find_key
-from undogmatic.models.prices import Price, find_price
+from undogmatic.models.prices import Price, find_context, find_price
 from undogmatic.models.wire import (
     Tokens,
     content_text,
@@ -76,6 +76,7 @@ class HostedModel(Model):
         shown = shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
+        self.context = find_context(provider, name)
         secret = find_key(key_env, f"model.name={name}")
         learn(self._url(base), "model.api_base")
         self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {shown}")
@@ -245,7 +246,10 @@ class ChatModel(HostedModel):
             raise RefusedAnswer(f"the model declined{why}", said or None)
         # One token of a distribution is all that a log-probability readout wants; it always ends for length.
         if reason == "length" and not with_logprobs:
-            raise UnparseableAnswer("the answer was truncated at max_tokens; raise readout.max_tokens", text or None)
+            raise UnparseableAnswer(
+                "the answer was truncated at max_tokens; raise readout.max_tokens, or max_tokens of a step",
+                text or None,
+            )
         if not text and not with_logprobs:
             raise UnparseableAnswer("the answer is empty")
         logprobs = choice.get("logprobs") if with_logprobs else None

@@ -30,6 +30,7 @@ class InProcessChat(ChatModel):
         # The prefix cache is off because answers would depend on what was asked before.
         super().__init__(path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0})
         self.name = name
+        self.context = context
         self._path, self._threads, self._context, self._lock = path, threads, context, lock
         self._server: Any = None
 

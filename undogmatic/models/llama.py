@@ -58,6 +58,7 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_model_n_embd": (_I, (_P,)),
     "llama_model_n_layer": (_I, (_P,)),
     "llama_vocab_n_tokens": (_I, (_P,)),
+    "llama_vocab_is_eog": (_B, (_P, _I)),
     "llama_set_n_threads": (None, (_P, _I, _I)),
     "llama_get_memory": (_P, (_P,)),
     "llama_memory_clear": (None, (_P, _B)),
@@ -166,13 +167,37 @@ class Llama:
             count += self._evaluate(parts[n], begin=n == 0)
             self._keep(tuple(parts[: n + 1]), count)
         count += self._evaluate(end, begin=not beginnings)
-        size = self._c.llama_vocab_n_tokens(self._vocabulary)
-        logits = np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,)).astype(np.float64)
+        logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
         best = best[np.lexsort((best, -logprobs[best]))]
         return [(self._piece(int(token)), float(logprobs[token])) for token in best], count
+
+    def continued(self, text: str, most: int) -> tuple[str, int, int]:
+        """The likeliest continuation of a text, token by token, to the text's end or `most` tokens.
+
+        Returns:
+            The continuation, and how many tokens the text and the continuation have.
+        Raises:
+            ModelError: Both do not fit the context.
+        """
+        self._c.llama_memory_clear(self._memory(), False)
+        tokens = self.tokenize(text)
+        if len(tokens) + most > self.limit:
+            raise ModelError(f"{len(tokens) + most} tokens do not fit the context of {self.limit}; raise model.context")
+        if status := self._decode(tokens, every=False):
+            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+        found: list[int] = []
+        while len(found) < most:
+            token = int(self._logits().argmax())
+            if self._c.llama_vocab_is_eog(self._vocabulary, token):
+                break
+            found.append(token)
+            if status := self._decode([token], every=False):
+                raise ModelError(f"llama.cpp could not go on after {len(found)} tokens (status {status})")
+        raw = b"".join(self._raw_piece(token) for token in found)
+        return raw.decode("utf-8", errors="replace"), len(tokens), len(found)
 
     def forget(self) -> None:
         """Drop what is kept of earlier prompts; answers do not depend on it."""
@@ -224,10 +249,18 @@ class Llama:
         batch = _Batch(count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p))
         return int(self._c.llama_decode(self._context, batch))
 
+    def _logits(self) -> np.ndarray:
+        """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in llama.cpp."""
+        size = self._c.llama_vocab_n_tokens(self._vocabulary)
+        return np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,))
+
     def _piece(self, token: int) -> str:
+        return self._raw_piece(token).decode("utf-8", errors="replace")
+
+    def _raw_piece(self, token: int) -> bytes:
         room = ctypes.create_string_buffer(256)
         count = self._c.llama_token_to_piece(self._vocabulary, token, room, len(room), 0, True)
-        return room.raw[: max(count, 0)].decode("utf-8", errors="replace")
+        return room.raw[: max(count, 0)]
 
     def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
         """llama.cpp's callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""

@@ -49,16 +49,29 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
         raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
     if configured is not None and configured.known:
         return configured
-    if provider is None:
-        return Price()
-    listed = _price_list()
-    for key in (f"{provider}/{name}", name):
-        entry = listed.get(key)
-        if isinstance(entry, dict) and str(entry.get("litellm_provider", "")).startswith(provider):
-            cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
-            if cost_in is not None and cost_out is not None:
-                return Price(input=cost_in * 1e6, output=cost_out * 1e6)
+    for entry in _entries(provider, name):
+        cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+        if cost_in is not None and cost_out is not None:
+            return Price(input=cost_in * 1e6, output=cost_out * 1e6)
     return Price()
+
+
+def find_context(provider: str | None, name: str) -> int | None:
+    """Tokens that a listed model takes, or None for one that is on no list; see `find_price`."""
+    known = (entry.get("max_input_tokens") for entry in _entries(provider, name))
+    return next((tokens for tokens in known if isinstance(tokens, int) and tokens > 0), None)
+
+
+def _entries(provider: str | None, name: str) -> list[dict[str, Any]]:
+    """What the list says of a model, the provider's own entry first."""
+    if provider is None:
+        return []
+    found = (_price_list().get(key) for key in (f"{provider}/{name}", name))
+    return [
+        entry
+        for entry in found
+        if isinstance(entry, dict) and str(entry.get("litellm_provider", "")).startswith(provider)
+    ]
 
 
 @cache

@@ -39,7 +39,12 @@ _FENCE = "```"
 def judged(rubric: Rubric, language: str) -> dict[str, Any]:
     """The input fields of a signature that hold what is judged."""
     headings = rubric.wordings[language].headings
-    return {name: (str, _field("input", desc=headings.get(name, name), judged=True)) for name in rubric.inputs}
+    return {name: material(headings.get(name, name)) for name in rubric.inputs}
+
+
+def material(heading: str) -> Any:
+    """An input field that stands fenced, as material that gives no orders."""
+    return (str, _field("input", desc=heading, judged=True))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:

@@ -53,6 +53,9 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     table = leaderboard(sweep, words, MOST_JOBS)
     if table is not None:
         _table(console, table)
+        if len(table.rows) < len(sweep.jobs):
+            cut = words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
+            _say(console, cut)
     _say(console, "", words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     _say(console, *(f"  {job}: {message}" for job, message in sweep.failed), "")
     _paths(console, words, {"report": sweep.folder / "report.html"}, where)

@@ -108,17 +108,14 @@ def _ridge(kernel: Array, y: Array, tables: list[Index], of_mean: float) -> _Fit
     if values.max() <= 1e-12:
         return None
     in_basis = vectors.T @ y
-    best, error = None, np.inf
-    for penalty in _PENALTIES * values.mean():
-        shrunk = values / (values + penalty)
-        residual = y - vectors @ (shrunk * in_basis)
-        left_out = np.empty(y.size)
-        for table in tables:
-            rows = vectors[table]
-            own = (rows * shrunk) @ rows.transpose(0, 2, 1) + of_mean
-            left = np.eye(table.shape[1])[None] * (1 + 1e-9) - own
-            left_out[table] = y[table] - np.linalg.solve(left, residual[table][..., None])[..., 0]
-        found = float(np.sum((y - left_out) ** 2))
-        if found < error:
-            best, error = _Fit(left_out, vectors @ (in_basis / (values + penalty))), found
-    return best
+    penalties = _PENALTIES * values.mean()
+    shrunk = values / (values + penalties[:, None])
+    residual = y - (shrunk * in_basis) @ vectors.T
+    missed = np.empty_like(residual)  # by the regression without the row's group: one row per penalty
+    for table in tables:
+        rows = vectors[table]
+        own = (rows * shrunk[:, None, None, :]) @ rows.transpose(0, 2, 1) + of_mean
+        left = np.eye(table.shape[1]) * (1 + 1e-9) - own
+        missed[:, table] = np.linalg.solve(left, residual[:, table, None])[..., 0]
+    best = int(np.argmin(np.sum(missed**2, axis=1)))
+    return _Fit(y - missed[best], vectors @ (in_basis / (values + penalties[best])))

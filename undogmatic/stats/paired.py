@@ -4,6 +4,7 @@ A difference is score A minus score B of the same item, so the sign has one mean
 positive means A is higher.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -247,8 +248,13 @@ def hodges_lehmann(differences: ArrayLike) -> float:
     d = checks.vector(differences, "differences")
     if d.size > _MOST_WALSH_AVERAGES_MADE:
         return walsh.median(d)
-    first, second = np.triu_indices(d.size)
+    first, second = _each_with_each(d.size)
     return float(np.median((d[first] + d[second]) / 2))
+
+
+@functools.lru_cache(maxsize=8)
+def _each_with_each(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n)  # bootstraps ask for the same ones thousands of times
 
 
 def summary(values: ArrayLike) -> Summary:

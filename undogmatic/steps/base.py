@@ -45,20 +45,26 @@ class Step:
     Attributes:
         name: Its name in the run, and that of its journal steps/<name>.jsonl.
         model: The model it asks, if any: `def __init__(self, model: Model)` is given the run's own, or the one that
-            its config names.
+            its config names; `models: Sequence[Model]` all that its config names.
+        models: All models that it asks.
     """
 
     name = "step"
     model: Model | None = None
+    models: Sequence[Model] = ()
     criteria = (OVERALL,)
 
     async def make(self, item: Item) -> Sequence[Item]:
         """The items made from this one, with ids that no other item of the run has. Raises ModelError."""
         raise NotImplementedError
 
-    @property
-    def maker(self) -> str:
-        """What its items name as their maker: the step, and the model if it asks one."""
+    def stages(self) -> Sequence[Step]:
+        """What is run for it, one after the other. A step that first divides an item into several, and then asks for
+        each of them, is two stages: so one may fail, or be done already, without the others."""
+        return (self,)
+
+    def maker(self, item: Item) -> str:
+        """What the items made of this one name as their maker: the step, and the model if it asks one."""
         return self.name if self.model is None else f"{self.name} by {self.model.name}"
 
     async def process(self, item: Item, repeat: int = 0) -> Sequence[Made]:
@@ -73,7 +79,7 @@ class Step:
         ids = [made.id for made in found]
         if twice := next((each for each in ids if ids.count(each) > 1), None):
             raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
-        own = {"parent": item.id, "maker": self.maker, "place": item.place}
+        own = {"parent": item.id, "maker": self.maker(item), "place": item.place}
         return Items(items=tuple(made.model_copy(update=own) for made in found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -70,7 +71,10 @@ def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     best = ranked.iloc[0]
     values = {"best": best["name"], "metric": sweep.headline, "n": len(ranked)}
     values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}
-    return [*_standing(sweep.jobs[best["name"]], values), _lead(ranked, len(table), values, sweep)]
+    own = Counter(sweep.jobs[name].standing for name in finished["name"])
+    counts = {key: own[key] for key in ("supported", "refuted", "undecided")}
+    said = _standing(sweep.jobs[best["name"]], {**values, **counts, "judges": sum(counts.values())})
+    return [*said, _lead(ranked, len(table), values, sweep)]
 
 
 def _standing(best: Job, values: Mapping[str, Any]) -> list[Finding]:

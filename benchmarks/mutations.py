@@ -1,0 +1,156 @@
+"""Would the tests notice if a rule were broken? Each fault is put into a copy of the project, and its tests are run.
+
+    python -m benchmarks.mutations [--only NAME ...]
+
+Prints "caught" or "NOT CAUGHT" per fault, and what it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("undogmatic", "conf", "data", "tests", "docs", "benchmarks", "pyproject.toml", "README.md")
+
+
+class Fault(NamedTuple):
+    """`old` in `path` becomes `new`; `tests` are those that should notice."""
+
+    path: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+FAULTS = {
+    "one control for length is enough": Fault(
+        "undogmatic/analyses/length.py",
+        'if all(one == "beyond" for one in found)',
+        'if any(one == "beyond" for one in found)',
+        ("tests/analyses/test_length.py",),
+    ),
+    "matched pairs decide however few": Fault(
+        "undogmatic/analyses/length.py",
+        "if matched is not None and matched.telling and",
+        "if matched is not None and",
+        ("tests/analyses/test_length.py",),
+    ),
+    "matched pairs never decide": Fault(
+        "undogmatic/analyses/length.py",
+        "    telling = telling and likely.n_units >= likely.fewest\n",
+        "    telling = False\n",
+        ("tests/analyses/test_length.py",),
+    ),
+    "no correction in sweeps": Fault(
+        "undogmatic/sweep/family.py",
+        "paired.holm(list(hypotheses.values()))",
+        "list(hypotheses.values())",
+        ("tests/test_sweep_family.py", "tests/test_sweep.py"),
+    ),
+    "a degree of freedom too many in the corrected mean": Fault(
+        "undogmatic/stats/few_labels.py",
+        "degrees = effective - 1 - (judge_weight is None)",
+        "degrees = effective - 1",
+        ("tests/stats/test_few_labels.py",),
+    ),
+    "the normal distribution for the corrected mean": Fault(
+        "undogmatic/stats/few_labels.py",
+        "float(stats.t.ppf((1 + level) / 2, d)) for d in (degrees, effective - 1)",
+        "float(stats.norm.ppf((1 + level) / 2)) for d in (degrees, effective - 1)",
+        ("tests/stats/test_few_labels.py",),
+    ),
+    "superiority without the margin": Fault(
+        "undogmatic/stats/claims.py",
+        "    elif near > margin:\n",
+        "    elif near > 0:\n",
+        ("tests/stats/test_claims.py",),
+    ),
+    "no two one-sided tests": Fault(
+        "undogmatic/stats/claims.py",
+        "    elif inner.low > -margin and inner.high < margin:\n",
+        "    elif abs(outer.estimate) < margin:\n",
+        ("tests/stats/test_claims.py",),
+    ),
+    "the hybrid does not count": Fault(
+        "undogmatic/analyses/verdict.py",
+        "    if e.hybrid is None:\n        return None\n",
+        "    return None\n",
+        ("tests/analyses/test_verdict.py",),
+    ),
+    "the surface does not count": Fault(
+        "undogmatic/analyses/verdict.py",
+        "found = {surface.get(e.surface), length.get(e.length), _hybrid(e)}",
+        "found = {length.get(e.length), _hybrid(e)}",
+        ("tests/analyses/test_verdict.py",),
+    ),
+    "failed judgments do not count": Fault(
+        "undogmatic/analyses/verdict.py",
+        'if ruling.standing in ("undecided", at_worst.standing):',
+        "if True:",
+        ("tests/analyses/test_verdict.py", "tests/analyses/test_ab.py"),
+    ),
+    "copies are independent": Fault(
+        "undogmatic/analyses/independence.py",
+        "designed, copied = [_designed(item) for item in items], _copied(items)",
+        "designed, copied = [_designed(item) for item in items], [[] for _ in items]",
+        ("tests/analyses/test_units.py", "tests/fakes"),
+    ),
+    "texts are asked in file order": Fault(
+        "undogmatic/engine/order.py",
+        "return sorted(range(len(ids)), key=keys.__getitem__)",
+        "return list(range(len(ids)))",
+        ("tests/engine/test_order.py",),
+    ),
+    "the rival sees what it is tested on": Fault(
+        "undogmatic/stats/crossfit.py",
+        "np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)",
+        "np.flatnonzero(folds == fold), np.arange(folds.size)",
+        ("tests/stats/test_crossfit.py",),
+    ),
+}
+
+
+def caught(fault: Fault, folder: Path) -> bool:
+    """Whether the tests fail on a copy with this fault. Raises ValueError where the text to change is not there."""
+    path = folder / fault.path
+    whole = path.read_text(encoding="utf-8")
+    if whole.count(fault.old) != 1:
+        raise ValueError(f"{fault.path} holds {fault.old!r} {whole.count(fault.old)} times; it must be once.")
+    path.write_text(whole.replace(fault.old, fault.new), encoding="utf-8")
+    try:
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *fault.tests]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+        return done.returncode == 1
+    finally:
+        path.write_text(whole, encoding="utf-8")
+
+
+def main() -> None:
+    """Print a line per fault."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=list(FAULTS), default=list(FAULTS))
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / part)
+        for what in given.only:
+            print(f"{'caught    ' if caught(FAULTS[what], folder) else 'NOT CAUGHT'}  {what}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

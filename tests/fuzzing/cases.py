@@ -1,0 +1,69 @@
+"""A table of cases, and a table of their summaries, as a dataset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from tests.fuzzing.jsonl import odd, values
+from tests.writable import named_or_writable
+from undogmatic.datasets.cases import CasesDataset
+
+COLUMNS = ("case", "document", "reference", "split", "system", "model", "text", "metadata", "x")
+NAMES = ("A", "A/b", "a.md", "b.txt", "../a.md", ".", "~", "~nobody/a.md", "/dev/zero", "a.md\n", "\0", "x" * 3000)
+
+
+class Case(NamedTuple):
+    """What stands in the one table or the other, the other being a good one."""
+
+    summaries: bool
+    content: bytes
+
+
+def strategy() -> st.SearchStrategy[Case]:
+    """Rows with odd values in the columns that are read, or any bytes."""
+    cells = st.sampled_from(NAMES) | odd | values
+    row = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6)
+    filled = row.map(lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found)
+    table = st.lists(filled | row, min_size=1, max_size=4)
+    written = table.map(lambda found: "\n".join(map(json.dumps, found)).encode("utf-8", "surrogatepass"))
+    return st.builds(Case, st.booleans(), written | st.binary(max_size=100))
+
+
+def enter(case: Case) -> None:
+    """The table is read: items that can be written everywhere, or one message with file and line."""
+    Path("a.md").write_text("The document.", encoding="utf-8")
+    Path("b.txt").write_text("The reference.", encoding="utf-8")
+    path, other = Path("fuzzed.jsonl"), Path("good.jsonl")
+    path.write_bytes(case.content)
+    if case.summaries:
+        rows = [{"case": name, "document": "a.md", "reference": "b.txt"} for name in ("A", "b")]
+        other.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        named_or_writable(path, lambda: CasesDataset(str(other), str(path), split="all").load())
+    else:
+        named_or_writable(path, lambda: CasesDataset(str(path), split="all").load())
+
+
+def _lines(*rows: object) -> bytes:
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+EXAMPLES: list[Case] = [
+    Case(False, b""),
+    Case(True, b""),
+    Case(False, b"[1]"),
+    Case(False, _lines({"case": True, "document": "a.md", "reference": "r"})),
+    Case(False, _lines({"case": 7, "document": "a.md", "reference": "b.txt"}, {"case": "7"})),
+    Case(False, _lines({"case": "A", "document": "/dev/zero", "reference": "r"})),
+    Case(False, _lines({"case": "A", "document": "x" * 5000, "reference": "r"})),
+    Case(False, _lines({"case": "A", "document": "~nobody/a.md", "reference": "\0.txt"})),
+    Case(False, _lines({"case": "A", "document": "a.md", "reference": "r\nb.txt", "split": [1]})),
+    Case(False, _lines({"case": "x" * 1001, "document": "a.md", "reference": "r"})),
+    Case(True, _lines({"case": "A", "system": "b/c", "text": "t"}, {"case": "A", "model": "c", "text": "\ud800"})),
+    Case(True, _lines({"case": "A", "system": "a\nb", "text": "t"})),
+    Case(True, _lines({"case": "A", "text": "t", "document_sha256": 1, "case ": {"a": [1e300]}})),
+    Case(True, _lines({"case": "A", "text": ["t"]}, {"case": "b", "text": "\0"})),
+]

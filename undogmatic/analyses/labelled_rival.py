@@ -1,0 +1,198 @@
+"""Does a judge that follows labels do more than a word counter fitted to the same labels, here or elsewhere?"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import Finding
+from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, SurfaceScores, drawn, similarities
+from undogmatic.config import build
+from undogmatic.errors import ConfigError
+from undogmatic.models.base import Model, Rates
+from undogmatic.readouts.chat import finished
+from undogmatic.records import Rubric, text_mark
+from undogmatic.stats import checks, crossfit, paired
+from undogmatic.stats.claims import Claim, claim
+
+Array = NDArray[np.float64]
+
+FEWEST_TEXTS = 10
+SMALL_CORRELATION = 0.1
+"""What a rank correlation must exceed to be more than a small one (Cohen 1988, p. 79)."""
+
+
+class LabelledRival(NamedTuple):
+    """The surface judge on labelled texts.
+
+    `correlation` is its rank correlation with the labels of the texts left out of its fit; `increment` is the judge's
+    rank correlation minus that (or minus 0 where it is negative), `beyond` the part of the judge's rank correlation
+    that is left when what the surface says of label and of score is taken out, `error_saved` how much smaller the mean
+    absolute error of the judge is, in score units, once both are mapped to the labels by the same monotone regression.
+    What does not exist for these data is None.
+    """
+
+    outcome: Outcome
+    n_texts: int
+    n_drawn: int
+    correlation: float | None
+    increment: Claim | None
+    beyond: Claim | None
+    error_saved: Claim | None
+
+
+def labelled_rival(
+    texts: Sequence[str],
+    scores: Array,
+    labels: Array,
+    groups: Sequence[object],
+    rng: np.random.Generator,
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    known: SurfaceScores | None = None,
+) -> LabelledRival:
+    """Hold the judge's scores against a surface judge that predicts the label.
+
+    Args:
+        texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
+        rng: For the bootstrap over groups, and the draw where there are more than MOST_TEXTS texts.
+        level: Confidence level.
+        resamples: Bootstrap resamples.
+        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
+    """
+    kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
+    read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
+    score, label = np.asarray(scores, np.float64)[kept], np.asarray(labels, np.float64)[kept]
+    codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
+    nothing = LabelledRival("open", len(texts), len(read), None, None, None, None)
+    if len(set(read)) < 2:
+        return nothing._replace(outcome="no_texts")
+    if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
+        return nothing
+    _, similar = similarities(read, known)
+    guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
+    columns = np.column_stack([score, label, guess, said])
+    own, alpha = float(_rank_columns(columns)[0]), 1 - level
+    found = []
+    for position, margin in ((1, 0.0), (2, SMALL_CORRELATION)):
+        statistic = functools.partial(_one_of, position)
+        try:
+            interval = paired.bootstrap_interval(columns, statistic, rng, level, resamples, groups=codes)
+        except ValueError:
+            return nothing
+        outcome: Any = "beyond" if interval.low > margin else "open"
+        inner = (interval.low, interval.high)
+        found.append(Claim(outcome, interval.estimate, *inner, inner, margin, interval.n_units, None))
+    increment, beyond = found
+    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
+    error = claim(saved, 0.0, rng, alpha=alpha, n_resamples=resamples, groups=codes)
+    result: Outcome = "open"
+    if increment.low > 0 and beyond.low > SMALL_CORRELATION:
+        result = "beyond_surface"
+    elif beyond.high < SMALL_CORRELATION < own:
+        result = "surface_explains"
+    elif increment.low <= 0:
+        result = "surface_as_good"
+    return LabelledRival(result, len(texts), len(read), own - increment.estimate, increment, beyond, error)
+
+
+def _one_of(position: int, columns: Array) -> float:
+    return _rank_columns(columns)[position]
+
+
+def _rank_columns(columns: Array) -> tuple[float, float, float]:
+    """Of score, label, label guessed from the surface and score guessed from it: the score's rank correlation with the
+    label, the same minus that of the guess, and the part of it beyond both guesses."""
+    ranks = stats.rankdata(columns, axis=0)
+    ranks -= ranks.mean(axis=0)
+    sizes = np.sqrt(np.sum(ranks**2, axis=0))
+    if sizes[0] == 0 or sizes[1] == 0:
+        return float("nan"), float("nan"), float("nan")
+    own = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
+    rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
+    guesses = ranks[:, 2:][:, sizes[2:] > 0]
+    left = ranks[:, :2]
+    if guesses.size:
+        left = left - guesses @ np.linalg.lstsq(guesses, left, rcond=None)[0]
+    rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
+    part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
+    return own, own - max(0.0, rival), part
+
+
+def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
+    """The label that a monotone regression on `values` gives, fitted without the tenth of the groups it serves."""
+    from sklearn.isotonic import IsotonicRegression
+
+    out = np.empty(values.size)
+    folds = codes % min(10, int(codes.max()) + 1)
+    for fold in np.unique(folds):
+        others = folds != fold
+        out[~others] = (
+            IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others]).predict(values[~others])
+        )
+    return out
+
+
+def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]:
+    """Metrics and sentences of the rival on labelled texts."""
+    metrics: dict[str, float] = {"labelled.beyond_surface": float(rival.outcome == "beyond_surface")}
+    if rival.increment is None or rival.beyond is None or rival.error_saved is None:
+        key = "labelled.surface_no_texts" if rival.outcome == "no_texts" else "labelled.surface_too_few"
+        return metrics, [Finding(key)]
+    assert rival.correlation is not None
+    metrics["labelled.surface_spearman"] = rival.correlation
+    gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
+    for name, found in (("increment", gain), ("part", rest), ("error_saved", saved)):
+        metrics |= plots.interval(f"labelled.surface_{name}", found.estimate, found.low, found.high)
+    values = {
+        "spearman": rival.correlation,
+        "n": rival.n_drawn,
+        "gain": gain.estimate,
+        "interval": (gain.low, gain.high),
+    }
+    findings = [Finding("labelled.surface", values)]
+    if rival.n_drawn < rival.n_texts:
+        findings.append(Finding("labelled.surface_drawn", {"n": rival.n_drawn, "total": rival.n_texts}))
+    findings.append(Finding("labelled.surface_part", {"part": rest.estimate, "interval": (rest.low, rest.high)}))
+    values = {"saved": saved.estimate, "interval": (saved.low, saved.high)}
+    return metrics, [*findings, Finding("labelled.surface_error", values)]
+
+
+def known_surface(names: Sequence[str], texts: Sequence[str]) -> SurfaceScores | None:
+    """What models that read the surface alone, fitted elsewhere, say of texts; None without any that have not seen one
+    of these texts when they were fitted.
+
+    Args:
+        names: Dotted names of the models (`Rubric.rivals`).
+        texts: Those of the run.
+    """
+    marks = {text_mark(text) for text in texts}
+    raters = [_rater(name) for name in names]
+    fresh = [rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on]
+
+    async def ask(read: Sequence[str]) -> list[list[float]]:
+        return [[(await rater.rate(text))[0] for rater in fresh] for text in read]
+
+    return (lambda read: np.array(finished(ask(read)))) if fresh else None
+
+
+def check_known(rubric: Rubric) -> None:
+    """Raise ConfigError where `rubric.rivals` names what is no model, or one that does not rate texts."""
+    for name in rubric.rivals:
+        _rater(name)
+
+
+@functools.lru_cache
+def _rater(name: str) -> Rates:
+    model = build({"_target_": name}, "rubric.rivals.model")
+    if not isinstance(model, Rates):
+        raise ConfigError(f"`rubric.rivals` names {name}, which does not rate texts itself (readout rules).")
+    return model
