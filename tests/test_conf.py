@@ -21,6 +21,10 @@ CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in Settin
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
 REQUIRED = {
     "dataset=texts": ["dataset.path=x.jsonl"],
+    "dataset=verdicts": ["dataset.path=x.jsonl"],
+    "dataset=quotes": ["dataset.path=x.jsonl"],
+    "experiment=faithfulness_meta": ["dataset.path=x.jsonl"],
+    "experiment=error_classes": ["dataset.path=x.jsonl"],
     "model=openai_compatible": ["model.api_base=http://x/v1", "model.name=m"],
 }
 
@@ -47,7 +51,7 @@ def test_every_choice_composes_into_the_schema(choice: str) -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_composes_into_the_schema(name: str) -> None:
-    assert settings(composed(f"experiment={name}")).seed == 0
+    assert settings(composed(f"experiment={name}", *REQUIRED.get(f"experiment={name}", []))).seed == 0
 
 
 @pytest.mark.parametrize("experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"])

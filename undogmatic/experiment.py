@@ -21,13 +21,15 @@ from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.runs import settings as run_settings
 from undogmatic.analyses.units import units
 from undogmatic.claim import held
-from undogmatic.config import build, settings
+from undogmatic.config import Settings, build, settings
+from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
+from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.order import turns
-from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.engine.replay import replay
-from undogmatic.errors import RunStopped, StorageError, UndogmaticError
+from undogmatic.errors import ConfigError, RunStopped, StorageError, UndogmaticError
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress, doing
 from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
@@ -49,22 +51,33 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started, chosen, recipe = time.time(), settings(config), Recipe(config)
+    started, chosen = time.time(), settings(config)
+    recipe: Recipe | Elsewhere = Recipe(config)
     dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
     engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
     items: list[Item] = dataset.load()[: chosen.run.limit]
+    repeats = chosen.run.repeats
+    if isinstance(dataset, datasets.Judged):
+        recipe = engine = _elsewhere(dataset, chosen, items)
+        repeats = recipe.repeats(repeats)
     parts = recipe.build()
     items = on_scale(items, parts.rubric)
     said = _said(choices, parts)
-    name = chosen.run.name or "-".join(said[group] for group in ("model", "prompt", "judge", "dataset"))
-    _check(analysis, items, parts, chosen.run.repeats)
+    named = ("model", "prompt", "judge", "dataset") if parts.asks else ("model", "dataset")
+    name = chosen.run.name or "-".join(said[group] for group in named)
+    _check(analysis, items, parts, repeats)
 
     again = functools.partial(replay, parts, items, folder)
     tracker.check()
     with held(folder), Manifest.open(folder, parts.identity, items_digest(items), name, again) as manifest:
-        judged = _judge(engine, recipe, items, chosen.run.repeats, manifest)
+        judged = _judge(engine, recipe, items, repeats, manifest)
         table = Judged(
-            judged.frame, parts.rubric, name, digest=manifest.dataset_digest, settings=run_settings(said, config)
+            judged.frame,
+            parts.rubric,
+            name,
+            digest=manifest.dataset_digest,
+            settings=run_settings(said, config if parts.asks else {}),
+            inputs={item.id: item.inputs for item in judged.items},
         )
         results = [*analyse(analysis, table, np.random.default_rng(chosen.seed)), units(judged.items)]
         with doing("comparing with earlier runs"):
@@ -88,14 +101,27 @@ def _said(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     """The choices per group, with the readout that `auto` stands for and with all judges."""
     said = {k: v for k, v in choices.items() if "/" not in k and v is not None}
     said["readout"] = parts.readout_name
+    if not parts.asks:  # what the config says of them was not used
+        said = {k: v for k, v in said.items() if k not in ("prompt", "readout")} | {"model": parts.model.name}
     if len(parts.judges) > 1:
         said["judge"] = "+".join(judge.name for judge in parts.judges)
     return said
 
 
+def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> Elsewhere:
+    """The judgments that a dataset brings with it, in the place of recipe and engine."""
+    if chosen.judges is not None or chosen.steps:
+        key = "steps" if chosen.steps else "judges"
+        raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
+    kept = {item.id for item in items}
+    found = dataset.judgments(build(chosen.rubric, "rubric"))
+    return Elsewhere([judgment for judgment in found if judgment.item_id in kept], build(chosen.rubric, "rubric"))
+
+
 def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int) -> None:
-    """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them."""
-    if not parts.steps:
+    """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them, and
+    where nothing is asked it is seen soon enough."""
+    if not parts.steps and parts.asks:
         table = Judged(tabulate(items, [], repeats, parts.expected()), parts.rubric, digest=items_digest(items))
         for part in read_by(analysis, table).values():
             analysis.check(part)
@@ -114,7 +140,7 @@ def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[Analysis
     }
 
 
-def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
+def _judge(engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, folder = recipe.build(), manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
@@ -122,10 +148,10 @@ def _judge(engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, man
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
         found, judgments = journals.results(items, parts.judges, repeats)
-        return found, judgments, tabulate(found, judgments, repeats, parts.expected())
+        return found, judgments, tabulate(found, judgments, repeats, parts.expected(), gaps=parts.asks)
 
     kept = sum(not unanswered(judgment) for judgment in reached()[1])
-    total = None if parts.steps else len(items) * repeats * len(parts.expected())
+    total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
     asked = [items[k] for k in turns([item.id for item in items], [item.pair for item in items])]
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
@@ -207,6 +233,7 @@ def _finished(
         versions=versions(),
         started=started,
         seconds=time.time() - started,
+        elsewhere=not parts.asks,
         repeatability=manifest.compare(judged.frame, judged.judgments, parts.deterministic()),
     )
 

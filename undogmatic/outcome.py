@@ -80,6 +80,7 @@ class FinishedRun:
         texts: Files with the words of its dataset and analyses.
         model_licences: What its models say of their licences, each once; None for one that says nothing.
         data_licence: What the dataset says of its licence.
+        elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
     """
 
     name: str
@@ -107,6 +108,7 @@ class FinishedRun:
     texts: Sequence[Path] = ()
     model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
+    elsewhere: bool = False
 
     @property
     def parts(self) -> dict[tuple[str, str], str]:

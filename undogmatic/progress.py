@@ -90,6 +90,8 @@ class Progress:
         number = "" if total is None else f"{total} "
         self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {judges}{parts.model.name}"
         self.about += f", readout {parts.readout_name}, prompt {parts.prompt.id}"
+        if not parts.asks:
+            self.about = f"judgments made elsewhere, by {', '.join(judge.name for judge in parts.judges)}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None

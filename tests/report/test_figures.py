@@ -70,6 +70,7 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
         },
         40,
     ),
+    "dots": ({"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"}, 2),
     "reliability": (
         {
             "confidence": [0.2, 0.9],

@@ -60,6 +60,8 @@ class Judged:
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What the run was set to (`analyses.runs.settings`), where known; tells how other runs differ from it."""
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The named texts of each item by its id, where known, for what compares one with another."""
 
     def parts(self) -> dict[str, Judged]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
@@ -129,12 +131,14 @@ def tabulate(
     judgments: Sequence[Judgment],
     repeats: int,
     expected: Sequence[tuple[str | None, str]] | None = None,
+    gaps: bool = True,
 ) -> pd.DataFrame:
     """Items and judgments -> the frame of `Judged`. What is not judged yet has error "not_judged".
 
     Args:
         items, judgments, repeats: What was to be judged, and what was.
         expected: Judge and criterion of every judgment that an item shall have; without it, those that occur.
+        gaps: Whether a judgment that is not there has a row. One that nobody will make has none.
     """
     by_key = {(j.item_id, j.judge, j.criterion, j.repeat): j for j in judgments}
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
@@ -144,6 +148,8 @@ def tabulate(
         text = item.text
         for judge, criterion in asked:
             judgment = by_key.get((item.id, str(judge), criterion, repeat))
+            if judgment is None and not gaps:
+                continue
             verdict = judgment.outcome if judgment and isinstance(judgment.outcome, Verdict) else None
             error = None
             if verdict is None:
@@ -182,7 +188,7 @@ def tabulate(
                 | {f"metadata.{k}": v for k, v in item.metadata.items()}
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import brief
-from undogmatic.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Rubric
+from undogmatic.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment, Rubric
 from undogmatic.scale import NumericScale
 
 
@@ -24,6 +24,13 @@ class Dataset(Protocol):
     about: str
 
     def load(self) -> list[Item]: ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A dataset that brings the judgments of its items with it: nobody is asked."""
+
+    def judgments(self, rubric: Rubric) -> list[Judgment]: ...
 
 
 def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:

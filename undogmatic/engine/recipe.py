@@ -32,6 +32,7 @@ class Parts(NamedTuple):
         model: The one to connect and to close; it stands for all that steps and judges ask.
         steps: What makes items from items, in their order; often nothing.
         judges: What judges the items that the last step made; at least one.
+        asks: False where the judgments were made elsewhere, and there is nobody to ask.
     """
 
     rubric: Rubric
@@ -40,6 +41,7 @@ class Parts(NamedTuple):
     readout: Readout
     judges: tuple[JudgeStep, ...]
     steps: tuple[Step, ...] = ()
+    asks: bool = True
 
     def build(self) -> Parts:
         """What is built is its own recipe."""

@@ -38,6 +38,13 @@ def verdicts(run: FinishedRun, words: Words) -> list[str]:
     return said or [words.text("common.no_verdict")]
 
 
+def asking_notes(run: FinishedRun, words: Words) -> list[str]:
+    """How models were asked: which readout was used and what the prompt reaches; or that nobody was."""
+    if run.elsewhere:
+        return [words.text("common.note.elsewhere")]
+    return [readout_note(run, words), prompt_note(run, words)]
+
+
 def readout_note(run: FinishedRun, words: Words) -> str:
     """Which readout was used, and that `auto` chose it."""
     readout = run.choices["readout"]
@@ -73,8 +80,11 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 
 
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
-    """How the scores compare with an earlier run, what the cache answered, and whether the readout samples."""
+    """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
+    scores that were made elsewhere."""
     found = run.repeatability
+    if run.elsewhere:
+        return []
     earlier = "" if found.earlier is None else str(found.earlier)
     if found.identical is None:
         notes = [words.text("common.note.repeat_first")]
@@ -125,9 +135,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
-    notes = [readout_note(run, words)]
-    notes.append(prompt_note(run, words))
-    notes += [*review_notes(run, words), *repeatability_notes(run, words)]
+    notes = [*asking_notes(run, words), *review_notes(run, words), *repeatability_notes(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     limit = run.config["run"].get("limit")

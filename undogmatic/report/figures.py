@@ -1,12 +1,13 @@
 """Figures: one drawing function per `FigureData.kind`. A figure draws what an analysis counted; it computes nothing.
 
 figures_of_groups     box, slope, histogram
-figures_of_estimates  bars, forest, heatmap
+figures_of_estimates  bars, forest, dots, heatmap
 figures_of_relations  scatter, bland_altman, calibration, curve, reliability
 
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
-`figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>`, else `figures.caption_<kind>`;
-both may use `{n}` (texts, pairs or rows drawn) and every scalar in `data`.
+`figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>` (`caption` in the data names
+that of several figures), else `figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar
+in `data`.
 
 Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain floats in the unit of the axis):
 
@@ -23,6 +24,7 @@ Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain f
                   y_label
     forest        labels: list[str], estimate: list[float], low: list[float], high: list[float], reference?: float,
                   x_label
+    dots          labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label
     heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
     calibration   raw: list[float], calibrated: list[float], label: list[float] (one per item), x_label?, y_label?
     curve         lines: dict[str, {x: list[float], y: list[float], low?: list[float], high?: list[float]}], x_label,
@@ -66,6 +68,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
     "bland_altman": figures_of_relations.bland_altman,
     "bars": figures_of_estimates.bars,
     "forest": figures_of_estimates.forest,
+    "dots": figures_of_estimates.dots,
     "heatmap": figures_of_estimates.heatmap,
     "calibration": figures_of_relations.calibration,
     "curve": figures_of_relations.curve,
@@ -92,7 +95,7 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:
     """What the figure shows, with the number of texts, pairs or rows in it."""
-    own = f"{section}.caption_{figure.name}"
+    own = f"{section}.caption_{figure.data.get('caption', figure.name)}"
     key = own if words.find(own) is not None else f"figures.caption_{figure.kind}"
     plain = {k: v for k, v in figure.data.items() if isinstance(v, str | int | float)}
     return words.text(key, **(plain | {"n": size(figure)}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.report.pen import BLUE, INK, VERMILLION, Pen, ticks
+from undogmatic.report.pen import BLUE, INK, MARKERS, PALETTE, VERMILLION, Pen, ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,6 +69,24 @@ def forest(data: Mapping[str, Any], pen: Pen) -> Figure:
     return figure
 
 
+def dots(data: Mapping[str, Any], pen: Pen) -> Figure:
+    """A row per label with a mark per series, told apart by colour and shape."""
+    labels, series = list(data["labels"]), dict(data["series"])
+    figure, axes = pen.figure(max(2.6, 0.42 * len(labels) + 1.9))
+    ax = axes[0, 0]
+    shift = 0.5 / max(1, len(series))
+    for n, (name, values) in enumerate(series.items()):
+        places = np.arange(len(labels)) + (n - (len(series) - 1) / 2) * shift
+        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
+        shown = pen.group(name).replace("\n", " ")
+        ax.plot(values, places, linestyle="", markersize=6.5, markeredgewidth=0, alpha=0.85, label=shown, **look)
+    ax.set_yticks(range(len(labels)), [pen.group(name).replace("\n", " ") for name in labels])
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    pen.label(ax, x=data["x_label"], limits=data.get("limits"))
+    pen.legend(figure, ax)
+    return figure
+
+
 def heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A matrix as coloured cells, the numbers written in where there is room."""
     matrix = np.asarray(data["matrix"], dtype=float)
@@ -79,7 +97,8 @@ def heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     ends = data.get("limits") or ((-most, most) if most is not None else (None, None))
     image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=ends[0], vmax=ends[1], aspect="auto")
     columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
-    crowded = len(columns) > 5
+    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
+    crowded = len(columns) > 5 or widest * len(columns) > 40
     ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
     ax.set_yticks(range(matrix.shape[0]), [pen.group(r).replace("\n", " ") for r in data["rows"]])
     ax.spines[:].set_visible(False)

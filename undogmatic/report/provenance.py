@@ -16,6 +16,9 @@ from undogmatic.runfolder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.scale import Anchors, NumericScale
 from undogmatic.wordings import FALLBACK, Licence
 
+ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
+"""What only a run has that asks somebody."""
+
 
 def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The facts of a run as a two-column table."""
@@ -27,7 +30,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     seconds = metrics.get("judging_seconds", 0.0)
     facts = {
         "model": f"{run.choices['model']}: {run.model_name}",
-        "readout": run.choices["readout"],
+        "readout": run.choices.get("readout"),
         "prompt": words.text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
@@ -64,7 +67,8 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "git": run.versions.get("git", "unknown"),
         "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
     }
-    yield Table((), [(words.text(f"common.field.{key}"), str(value)) for key, value in facts.items()])
+    shown = {key: value for key, value in facts.items() if not (run.elsewhere and key in ASKING)}
+    yield Table((), [(words.text(f"common.field.{key}"), str(value)) for key, value in shown.items()])
 
 
 def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -94,6 +98,8 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     """What models were shown, for each way in which the judge asks."""
+    if run.elsewhere:
+        return
     yield Heading(words.text("common.prompt_title"))
     for way in run.asked:
         if len(run.asked) > 1:

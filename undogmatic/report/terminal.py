@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun, SweepResult
-from undogmatic.report.contents import prompt_note, readout_note, repeatability_notes, review_notes, verdicts
+from undogmatic.report.contents import asking_notes, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
@@ -36,9 +36,8 @@ def show(run: FinishedRun, where: str | None) -> None:
         _table(console, key_table(keys, words))
     failed = int(run.frame["error"].notna().sum())
     counts = {"judged": len(run.frame) - failed, "failed": failed, "kinds": failure_counts(run, words)}
-    notes = [words.text("terminal.judged" if failed else "terminal.judged_all", **counts), readout_note(run, words)]
-    if not run.uses_prompt:
-        notes.append(prompt_note(run, words))
+    notes = [words.text("terminal.judged" if failed else "terminal.judged_all", **counts)]
+    notes += asking_notes(run, words)[: 1 if run.uses_prompt else None]
     notes += review_notes(run, words)
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))

@@ -1,0 +1,92 @@
+"""Quoted errors: read from judgments, put into classes by the first rule that is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from undogmatic.datasets.quotes import OTHER, QuotesDataset, Rules, quotes
+from undogmatic.errors import ConfigError, DataError
+
+RULES = Rules()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "name"),
+    [
+        ("errors", "The outcome is reversed: the summary says that the claimant won.", "reversed_outcome"),
+        (
+            "errors",
+            "Says that it was affirmed, whereas the reference says it was vacated.",
+            "reversed_outcome",
+        ),
+        ("errors", "Negou provimento ao recurso, quando a referência diz que foi provido.", "reversed_outcome"),
+        ("errors", "Reports a 7-2 vote; it was 5-4.", "wrong_date_or_vote"),
+        ("errors", "The date is wrong: 2011 instead of 2012.", "wrong_date_or_vote"),
+        ("errors", "O placar está errado.", "wrong_date_or_vote"),
+        ("errors", "Fabricated citation of a case that was never decided.", "fabricated_citation"),
+        ("errors", "Cita a Súmula 900, que não existe.", "fabricated_citation"),
+        ("errors", "Misstates the holding of the majority.", "wrong_holding"),
+        ("errors", "The size of the farm is not mentioned in the reference.", "invented_detail"),
+        ("errors", "Omits the dissent of Judge Alder.", "omitted_dissent"),
+        ("errors", "The style is poor.", OTHER),
+        ("omissions", "Justice Holm's concurrence", "omitted_concurrence"),
+        ("omissions", "O voto vencido da relatora", "omitted_dissent"),
+        ("omissions", "The reasoning on standing", "omitted_reasoning_or_facts"),
+        ("omissions", "A sense of humour", OTHER),
+    ],
+)
+def test_a_quote_has_the_class_of_the_first_rule_that_is_found(kind: str, text: str, name: str) -> None:
+    assert RULES.classify(kind, text) == name
+
+
+def test_the_order_of_the_rules_decides(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text("errors: [{class: one, any: [a]}, {class: two, any: [b]}]\nomissions: []\n")
+    rules = Rules(str(path))
+    assert [rules.classify("errors", text) for text in ("ab", "B", "c")] == ["one", "two", OTHER]
+    assert rules.classes() == ["one", "two", OTHER]
+
+
+@pytest.mark.parametrize("text", ["errors: []\n", "errors: [{class: a, any: ['(']}]\nomissions: []\n", "- 1\n"])
+def test_broken_rules_are_named(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"rules\.yaml: no rules"):
+        Rules(str(path))
+
+
+def test_quotes_are_texts_or_objects_and_a_class_is_no_word_of_theirs() -> None:
+    entry = {"error_quote": "won", "issue": "lost", "severity": "Major", "primary_category": "dissent"}
+    details = {"errors": json.dumps([entry]), "omissions": json.dumps(["the vote", " "])}
+    error, omission = quotes(details, ["primary_category"])
+    assert (error.text, error.severity, error.given) == ("won | lost", "Major", "dissent")
+    assert (omission.kind, omission.text, omission.given) == ("omissions", "the vote", None)
+    assert quotes({"errors": 3.0}) == []
+
+
+def test_every_quote_of_a_journal_is_an_item_once(tmp_path: Path) -> None:
+    details = {"errors": json.dumps(["The date is wrong.", "Not in the reference."])}
+    rows = [
+        {"item_id": "case/sys", "judge": "j", "criterion": c, "repeat": r, "outcome": {"details": details}}
+        for c, r in (("completeness", 0), ("factual_accuracy", 0), ("factual_accuracy", 1))
+    ]
+    rows.append({"item_id": "case/sys", "judge": "j", "criterion": "x", "outcome": {"reason": "refusal"}})
+    (tmp_path / "judgments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = QuotesDataset(str(tmp_path)).load()
+    assert [item.id for item in items] == ["case/sys/j/1", "case/sys/j/2"]
+    assert [item.labels["overall"]["rules"] for item in items] == ["wrong_date_or_vote", "invented_detail"]
+    assert items[0].pair == "case"
+    assert items[0].metadata == {"kind": "errors", "judge": "j", "system": "sys", "quoted": "case/sys"}
+
+
+def test_a_journal_without_quotes_and_another_file_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.jsonl"
+    path.write_text('{"item_id": "a", "judge": "j", "outcome": {}}\n')
+    with pytest.raises(DataError, match="no judgment in it quotes errors"):
+        QuotesDataset(str(path)).load()
+    path.write_text('{"a": 1}\n')
+    with pytest.raises(DataError, match=r"jsonl:1: not a judgment"):
+        QuotesDataset(str(path)).load()

@@ -1,0 +1,157 @@
+"""Tables of scores made elsewhere: long, wide, joined; what is no score is a failure, and what is wrong is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from undogmatic.api import compose_config
+from undogmatic.config import build
+from undogmatic.datasets.verdicts import VerdictsDataset
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records import Failure, Judgment, Rubric, Verdict
+
+WIDE = """case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,parse_error
+a,x,j1,5,4,0.9,0.8,100,false
+a,x,j2,3,3,0.9,0.8,100,true
+a,y,j1,2,,0.5,1,50,false
+a,y,j2,9,n/a,0.5,1,50,
+"""
+
+
+def dataset(path: Path | list[str], **changes: Any) -> VerdictsDataset:
+    node = compose_config(["dataset=verdicts", "dataset.path=x"])["dataset"]
+    given = path if isinstance(path, list) else str(path)
+    return build(node | changes | {"path": given}, "dataset")  # type: ignore[no-any-return]
+
+
+def rubric() -> Rubric:
+    return build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")  # type: ignore[no-any-return]
+
+
+def outcomes(found: VerdictsDataset) -> dict[tuple[str, str, str, int], float | str]:
+    def of(judgment: Judgment) -> float | str:
+        outcome = judgment.outcome
+        if isinstance(outcome, Failure):
+            return outcome.reason
+        assert isinstance(outcome, Verdict) and outcome.score is not None
+        return outcome.score
+
+    return {judgment.key: of(judgment) for judgment in found.judgments(rubric())}
+
+
+def written(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_wide_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(WIDE)
+    found = dataset(tmp_path / "t.csv")
+    items = found.load()
+    assert [(item.id, item.pair) for item in items] == [("a/x", "a"), ("a/y", "a")]
+    assert items[0].metadata == {"case": "a", "system": "x", "word_count": 100.0}
+    assert outcomes(found) == {
+        ("a/x", "j1", "factual_accuracy", 0): 1.0,
+        ("a/x", "j1", "completeness", 0): 0.8,
+        ("a/x", "nli", "nli", 0): 0.9,
+        ("a/x", "coverage", "coverage", 0): 0.8,
+        ("a/x", "j2", "factual_accuracy", 0): "unparseable",
+        ("a/x", "j2", "completeness", 0): "unparseable",
+        ("a/y", "j1", "factual_accuracy", 0): 0.4,
+        ("a/y", "j1", "completeness", 0): "unparseable",
+        ("a/y", "nli", "nli", 0): 0.5,
+        ("a/y", "coverage", "coverage", 0): 1.0,
+        ("a/y", "j2", "factual_accuracy", 0): "off_scale",
+        ("a/y", "j2", "completeness", 0): "unparseable",
+    }
+
+
+def test_the_bucket_is_kept_beside_the_score(tmp_path: Path) -> None:
+    row = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 4, "factual_errors": [{"issue": "no"}]}
+    (judgment,) = dataset(written(tmp_path / "t.jsonl", row)).judgments(rubric())
+    assert isinstance(judgment.outcome, Verdict)
+    assert judgment.outcome.details == {"bucket": 4.0, "errors": '[{"issue": "no"}]'}
+    assert (judgment.outcome.raw_score, judgment.provenance.model) == (4.0, "j")
+
+
+def test_a_long_table_with_repeats_counted_from_one(tmp_path: Path) -> None:
+    rows = [
+        {"item": "t", "judge": "j", "criterion": "nli", "score": 0.25 * n, "repeat": n, "system": "s"} for n in (1, 2)
+    ]
+    found = dataset(written(tmp_path / "t.jsonl", *rows), judges={})
+    assert outcomes(found) == {("t", "j", "nli", 0): 0.25, ("t", "j", "nli", 1): 0.5}
+    assert found.load()[0].inputs == {"item": "t"}
+
+
+def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
+    import pandas as pd
+
+    pd.DataFrame({"case": ["a"], "system": ["x"], "nli": [0.5]}).to_parquet(tmp_path / "t.parquet")
+    assert outcomes(dataset(tmp_path / "t.parquet")) == {("a/x", "nli", "nli", 0): 0.5}
+
+
+def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
+    judge = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 5, "completeness": 5}
+    written(tmp_path / "1.jsonl", judge)
+    written(tmp_path / "2.jsonl", {"case": "a", "model": "x", "text": "Two words", "rouge1_f": 0.3})
+    written(tmp_path / "3.jsonl", {"case": "a", "reference_summary": "What was held."})
+    again = {"retest": {"factual_accuracy": 1, "completeness": 1}, "retest_parse_error": False}
+    written(tmp_path / "4.jsonl", {"case": "a", "model": "x", "judge": "j"} | again)
+    quotes = [{"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")]
+    written(tmp_path / "taxonomy_omissions.jsonl", *quotes)
+    for given in (tmp_path, [str(path) for path in sorted(tmp_path.iterdir())]):
+        found = dataset(given)
+        (item,) = found.load()
+        assert item.inputs == {"summary": "Two words", "reference": "What was held."}
+        assert item.metadata == {"case": "a", "system": "x", "rouge1_f": 0.3, "word_count": 2}
+        assert {key[2:]: score for key, score in outcomes(found).items()} == {
+            ("factual_accuracy", 0): 1.0,
+            ("completeness", 0): 1.0,
+            ("factual_accuracy", 1): 0.2,
+            ("completeness", 1): 0.2,
+        }
+        first = found.judgments(rubric())[0].outcome
+        assert isinstance(first, Verdict)
+        assert json.loads(str(first.details["omissions"])) == [{"omission": "dissent"}, {"omission": "vote"}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"judge": "j", "nli": 1}], r"t\.jsonl:1: no `item`, `item_id`, `case`.*dataset\.columns\.item=COLUMN"),
+        ([{"case": "a", "words": 3}], r"no scores.*nli_score.*dataset\.scores="),
+        (
+            [{"case": "a", "judge": "j", "completeness": 1}] * 2,
+            r"jsonl:2: completeness of 'a' by 'j' .* second time",
+        ),
+        ([{"case": "a", "nli": 1, "failed": "perhaps"}], r"t\.jsonl:1: `failed` is 'perhaps'.*true or false"),
+        ([{"case": "a", "judge": "j", "score": 1, "repeat": 1.5}], r"the repeat is 1\.5; it must be a whole number"),
+        (
+            [{"case": "a", "judge": j, "nli": 1, "word_count": n} for n, j in enumerate("jk")],
+            r"t\.jsonl:2: `word_count` is 1, and 0 elsewhere",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(rows: list[dict[str, Any]], said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said):
+        dataset(written(tmp_path / "t.jsonl", *rows)).load()
+
+
+def test_a_score_of_the_text_that_differs_between_judges_rows_is_an_error(tmp_path: Path) -> None:
+    rows = [{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))]
+    with pytest.raises(DataError, match="second time"):
+        dataset(written(tmp_path / "t.jsonl", *rows)).load()
+
+
+def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a folder without a table"):
+        dataset(tmp_path)
+    with pytest.raises(ConfigError, match=r"does not exist"):
+        dataset(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(WIDE)
+    with pytest.raises(ConfigError, match=r"dataset\.scales\.nli\.ends.*lower end first"):
+        dataset(tmp_path / "t.csv", scales={"nli": {"ends": [1, 0]}})

@@ -1,0 +1,93 @@
+"""How two columns of scores go together, over the items that have both, with groups as units."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from undogmatic.stats import agreement, coefficients, jackknife
+
+FEWEST = 4
+"""With fewer items a coefficient says nothing."""
+Array = NDArray[np.float64]
+
+
+class Association(NamedTuple):
+    """A coefficient with its interval over groups; NaN where it does not exist. `p` takes each item for itself, as the
+    usual test does, and is therefore not what decides where items come in groups."""
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    def row(self, prefix: str = "") -> dict[str, Any]:
+        """Its numbers as columns of a table."""
+        name = prefix or "estimate"
+        return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high, f"p_{name}": self.p}
+
+
+def associate(
+    kind: agreement.Kind,
+    x: pd.Series,
+    y: pd.Series,
+    groups: pd.Series,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> Association:
+    """A correlation of two columns with the same index; rows where one is missing are left out."""
+    both = x.notna() & y.notna()
+    n = int(both.sum())
+    if n < FEWEST:
+        return Association(np.nan, np.nan, np.nan, np.nan, n)
+    a, b = x[both].to_numpy(dtype=np.float64), y[both].to_numpy(dtype=np.float64)
+    found = agreement.correlation(kind, a, b)
+    if found.estimate is None or found.p_value is None:
+        return Association(np.nan, np.nan, np.nan, np.nan, n)
+    own = groups[both].tolist()
+    held = coefficients.correlation_interval(kind, a, b, rng, level, groups=own) if len(set(own)) > 1 else None
+    ends = (held.low, held.high) if held is not None else (-1.0, 1.0)
+    return Association(found.estimate, *ends, found.p_value, n)
+
+
+def partial(
+    x: pd.Series, y: pd.Series, given: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float = 0.95
+) -> Association:
+    """Pearson's correlation of x and y between items of equal `given`: that of the residuals of both on it.
+
+    References:
+        Fisher (1924), The distribution of the partial correlation coefficient. Metron 3, 329-332.
+    """
+    both = x.notna() & y.notna() & given.notna()
+    n = int(both.sum())
+    data = np.column_stack([each[both].to_numpy(dtype=np.float64) for each in (x, y, given)])
+    if n < FEWEST + 1 or not np.isfinite(estimate := _partial(data)):
+        return Association(np.nan, np.nan, np.nan, np.nan, n)
+    own = groups[both].tolist()
+    ends = (-1.0, 1.0)
+    if len(set(own)) > 1:
+        held = jackknife.interval(data - data.mean(axis=0), _partial, rng, level, groups=own)
+        ends = (held.low, held.high)
+    t = estimate * np.sqrt((n - 3) / max(1e-12, 1 - estimate**2))
+    return Association(estimate, *ends, float(2 * stats.t.sf(abs(t), n - 3)), n)
+
+
+def _partial(columns: Array) -> float:
+    x, y, given = columns.T
+    r = (
+        np.corrcoef(np.column_stack([x, y, given]).T)
+        if min(map(np.ptp, (x, y, given))) > 0
+        else np.full((3, 3), np.nan)
+    )
+    left = (1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2)
+    return float((r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt(left)) if left > 1e-12 else float("nan")
+
+
+def crosses(low: float, high: float, bound: float) -> bool:
+    """Whether an interval lies wholly beyond a bound on either side of 0."""
+    return low > bound or high < -bound

@@ -1,0 +1,305 @@
+"""Scores made elsewhere: tables of what judges said, long or wide, in one file or several joined by item.
+
+Nothing is judged again. What the tables say becomes judgments, and meets the same analyses as our own; what they say is
+no score (a failed row, an empty cell, a number off its scale) becomes a `Failure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from undogmatic.datasets.base import make_item
+from undogmatic.datasets.rows import listed
+from undogmatic.datasets.verdict_rows import (
+    Names,
+    Row,
+    as_detail,
+    as_json,
+    as_number,
+    empty,
+    repeat_of,
+    table_files,
+    table_rows,
+    why_failed,
+)
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import brief
+from undogmatic.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.scale import Record
+
+
+class Columns(Record):
+    """Which columns say what. A long table has `score` (and `criterion`), a wide one a column per criterion.
+
+    Attributes:
+        item: The id of what was judged; without one it is case and system.
+        case, system: What was summarised, translated, answered; and who made the text. Texts of a case belong together.
+        judge: Who judged; a score without one is by the judge of its criterion's name.
+        criterion, score, repeat: Of a long table.
+        failed: True where the judge failed: none of the row's scores is one then.
+        inputs: Of an item, the columns with its texts.
+        details: Of a judgment, the columns that are kept beside its scores, such as quoted errors.
+    """
+
+    item: Names = ()
+    case: Names = ()
+    system: Names = ()
+    judge: Names = ()
+    criterion: Names = ()
+    score: Names = ()
+    repeat: Names = ()
+    failed: Names = ()
+    inputs: dict[str, Names] = Field(default_factory=dict)
+    details: dict[str, Names] = Field(default_factory=dict)
+
+
+class Given(Record):
+    """The scale on which a criterion was given.
+
+    Attributes:
+        ends: The numbers that stand for the ends of the rubric's scale; those between are mapped linearly.
+        values: The numbers that may be given; None: every one between the ends.
+    """
+
+    ends: tuple[float, float]
+    values: tuple[float, ...] | None = None
+
+
+class _Said(NamedTuple):
+    """One score as it stands in a table; `failed` says why it is none."""
+
+    place: str
+    given: Any
+    failed: str | None
+    details: dict[str, float | str]
+
+
+_Key = tuple[str, str, str, int]
+
+
+class VerdictsDataset:
+    """Judgments that were made elsewhere, and the items that they are about.
+
+    Args:
+        path: A file, several, or a folder: all of its .jsonl, .csv and .parquet files.
+        columns: Which columns say what.
+        scores: Of a wide table: criterion -> its column.
+        again: Of a wide table with judgments made again in further columns: for each time, criterion -> column, and
+            `failed` -> column.
+        scales: Criterion -> the scale it was given on, where that is not the rubric's.
+        judges: Criterion -> the judge that it is by, whatever stands in the row: a score of the text repeated in the
+            rows of several judges is one score.
+        quotes: File (without its suffix) whose rows are single quotes of judgments -> the detail that they make up.
+        metadata: Further columns that are about the item, in rows that name a judge. In others all are.
+    """
+
+    name = "verdicts"
+
+    def __init__(
+        self,
+        path: str | Annotated[list[str], Field(min_length=1)],
+        columns: Columns,
+        scores: Mapping[str, Names] = {},
+        again: Sequence[Mapping[str, Names]] = (),
+        scales: Mapping[str, Given] = {},
+        judges: Mapping[str, str] = {},
+        quotes: Mapping[str, str] = {},
+        metadata: Sequence[str] = (),
+    ) -> None:
+        self.columns, self.wide, self.again = columns, dict(scores), list(again)
+        self.scales, self.judges, self.quotes, self.kept = dict(scales), dict(judges), dict(quotes), tuple(metadata)
+        for criterion, scale in self.scales.items():
+            if not scale.ends[0] < scale.ends[1]:
+                ends = f"[{scale.ends[0]:g},{scale.ends[1]:g}]"
+                raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
+        self.files = table_files([path] if isinstance(path, str) else path)
+        self.about = ", ".join(file.name for file in self.files)
+        self._read: tuple[list[Item], dict[_Key, _Said]] | None = None
+
+    def load(self) -> list[Item]:
+        """The items that have a score, in the order of the tables. Raises DataError naming file and line."""
+        return self._tables()[0]
+
+    def judgments(self, rubric: Rubric) -> list[Judgment]:
+        """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
+        said = self._tables()[1]
+        mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
+        found = []
+        for (item_id, judge, criterion, repeat), each in said.items():
+            where = Provenance(
+                model=judge, readout="", prompt="", prompt_hash=digest(""), program_hash=mark, config_hash=mark
+            )
+            outcome = _outcome(each, criterion, self.scales.get(criterion), rubric)
+            found.append(
+                Judgment(
+                    item_id=item_id,
+                    repeat=repeat,
+                    judge=judge,
+                    criterion=criterion,
+                    outcome=outcome,
+                    cost=Cost(usd=0.0),
+                    provenance=where,
+                )
+            )
+        return found
+
+    def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
+        if self._read is None:
+            rows = [row for file in self.files for row in table_rows(file)]
+            quoted = self._quoted([row for row in rows if row.stem in self.quotes])
+            facts: dict[str, dict[str, Any]] = {}
+            said: dict[_Key, _Said] = {}
+            cases: dict[str, str] = {}
+            for row in rows:
+                if row.stem not in self.quotes:
+                    whole = self._item_of(row)
+                    self._note_facts(row, whole, facts)
+                    self._note_scores(row, whole, said, quoted, cases)
+            if not said:
+                wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)])
+                raise DataError(
+                    f"{self.about}: no scores. Columns that would be scores: {wanted or 'none'}; name yours with "
+                    "dataset.scores={CRITERION: COLUMN} or dataset.columns.score."
+                )
+            ids = dict.fromkeys(key[0] for key in said)
+            items = [self._item(item_id, cases, facts) for item_id in ids]
+            self._read = items, _counted(said)
+        return self._read
+
+    def _item_of(self, row: Row) -> str:
+        """Id of the item that a row is about, or of its case."""
+        item, case, system = (row.get(names) for names in (self.columns.item, self.columns.case, self.columns.system))
+        if empty(item) and empty(case):
+            keys = ", ".join(f"`{name}`" for name in (*self.columns.item, *self.columns.case))
+            raise DataError(
+                f"{row.place}: no {keys}; columns: {listed(list(row.cells))}. Name the column that tells what was "
+                "judged: dataset.columns.item=COLUMN or dataset.columns.case=COLUMN."
+            )
+        if not empty(item):
+            return str(item)
+        return str(case) if empty(system) else f"{case}/{system}"
+
+    def _note_facts(self, row: Row, whole: str, facts: dict[str, dict[str, Any]]) -> None:
+        """Texts and metadata of an item, or of all items of a case."""
+        known = facts.setdefault(whole, {"place": row.place})
+        for name, columns in self.columns.inputs.items():
+            if not empty(text := row.get(columns)):
+                _note(known, f"inputs.{name}", str(text), row.place)
+        for name, own in (("case", self.columns.case), ("system", self.columns.system)):
+            if not empty(value := row.get(own)):
+                _note(known, name, str(value), row.place)
+        for name, value in row.cells.items():
+            about = name in self.kept or (not row.has(self.columns.judge) and name not in self._mapped())
+            if about and not empty(value) and not isinstance(value, list | dict):
+                _note(known, name, as_number(value), row.place)
+
+    def _mapped(self) -> set[str]:
+        own = self.columns
+        singles = own.item, own.case, own.system, own.criterion, own.score, own.repeat, own.failed
+        several = [*own.inputs.values(), *own.details.values(), *self.wide.values()]
+        several += [names for time in self.again for names in time.values()]
+        return {name for names in (*singles, *several) for name in names}
+
+    def _note_scores(
+        self,
+        row: Row,
+        whole: str,
+        said: dict[_Key, _Said],
+        quoted: Mapping[tuple[str, str], dict[str, str]],
+        cases: dict[str, str],
+    ) -> None:
+        own = self.columns
+        judge = row.get(own.judge)
+        for criterion, given, failed, repeat in self._scores(row):
+            who = self.judges.get(criterion) or (str(judge) if not empty(judge) else criterion)
+            details = {name: text for name, names in own.details.items() if (text := as_detail(row.get(names)))}
+            details |= quoted.get((whole, who), {}) if repeat == 0 else {}
+            key, new = (whole, who, criterion, repeat), _Said(row.place, given, failed, details)
+            if (old := said.get(key)) is not None:
+                if criterion in self.judges and old.failed == failed and str(old.given) == str(given):
+                    continue
+                raise DataError(
+                    f"{row.place}: {criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: "
+                    f"{old.place}). Give judgments made again a column `repeat` (dataset.columns.repeat)."
+                )
+            said[key] = new
+            case = row.get(own.case)
+            cases[whole] = "" if empty(case) else str(case)
+
+    def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
+        """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
+        own = self.columns
+        failed = why_failed(row, own.failed)
+        if row.has(own.score):
+            criterion = row.get(own.criterion)
+            yield (
+                OVERALL if empty(criterion) else str(criterion),
+                row.get(own.score),
+                failed,
+                repeat_of(row, own.repeat),
+            )
+            return
+        for criterion, names in self.wide.items():
+            if row.has(names):
+                ours = criterion not in self.judges  # a failed judge does not make another's score fail
+                yield criterion, row.get(names), failed if ours else None, repeat_of(row, own.repeat)
+        for n, time in enumerate(self.again, 1):
+            failed = why_failed(row, time.get("failed", ()))
+            for criterion, names in time.items():
+                if criterion != "failed" and row.has(names) and (failed or not empty(row.get(names))):
+                    yield criterion, row.get(names), failed, n
+
+    def _quoted(self, rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, str]]:
+        """Item and judge -> detail -> the rows of quotes, as JSON text."""
+        found: dict[tuple[str, str], dict[str, list[Any]]] = {}
+        about = {*self.columns.item, *self.columns.case, *self.columns.system, *self.columns.judge}
+        for row in rows:
+            quote = {name: value for name, value in row.cells.items() if name not in about}
+            key = self._item_of(row), str(row.get(self.columns.judge))
+            found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
+        return {key: {name: as_json(quotes) for name, quotes in each.items()} for key, each in found.items()}
+
+    def _item(self, item_id: str, cases: Mapping[str, str], facts: Mapping[str, Mapping[str, Any]]) -> Item:
+        case = cases[item_id]
+        known = {**facts.get(case, {}), **facts.get(item_id, {})}
+        place = str(known.pop("place", self.about))
+        inputs = {n: known.pop(f"inputs.{n}") for n in self.columns.inputs if f"inputs.{n}" in known}
+        if "summary" in inputs:
+            known.setdefault("word_count", len(inputs["summary"].split()))
+        fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
+        return make_item(place, fields)
+
+
+def _note(known: dict[str, Any], name: str, value: Any, place: str) -> None:
+    if known.setdefault(name, value) != value:
+        raise DataError(
+            f"{place}: `{name}` is {brief(value)}, and {brief(known[name])} elsewhere for the same item. Correct one."
+        )
+
+
+def _counted(said: dict[_Key, _Said]) -> dict[_Key, _Said]:
+    """Repeats counted from 0, whatever the table counts from."""
+    order = {repeat: n for n, repeat in enumerate(sorted({key[3] for key in said}))}
+    return {(*key[:3], order[key[3]]): each for key, each in said.items()}
+
+
+def _outcome(said: _Said, criterion: str, scale: Given | None, rubric: Rubric) -> Verdict | Failure:
+    """A score in units of the rubric; what is none is a Failure, never a number."""
+    if said.failed is not None:
+        return Failure(reason="unparseable", message=said.failed)
+    value = as_number(said.given)
+    if empty(value) or isinstance(value, bool) or not isinstance(value, int | float):
+        what = "empty" if empty(value) else "no number"
+        return Failure(reason="unparseable", message=f"{said.place}: {criterion} is {what}", raw=brief(said.given))
+    low, high = scale.ends if scale is not None else (rubric.minimum, rubric.maximum)
+    values = scale.values if scale is not None else None
+    if (values is not None and value not in values) or not low <= value <= high:
+        span = ", ".join(f"{v:g}" for v in values) if values is not None else f"{low:g} to {high:g}"
+        message = f"{said.place}: {criterion} is {value:g}, which is not on its scale ({span})"
+        return Failure(reason="off_scale", message=message, raw=str(said.given))
+    details = said.details | ({"bucket": float(value)} if values is not None else {})
+    score = rubric.units((value - low) / (high - low))
+    return Verdict(score=score, raw_score=float(value), details=details)
