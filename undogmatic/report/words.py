@@ -241,7 +241,7 @@ def spec_for(column: str, value: float) -> str:
     named = named_spec(column)
     if named is not None:
         return named
-    return "" if value.is_integer() and abs(value) >= 10 else _significant(value)
+    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
 
 
 def named_spec(column: str) -> str | None:
