@@ -115,9 +115,9 @@ class TaxonomyAnalysis:
         self.check(judged)
         table = self._asked(judged) if "metadata.quoted" in judged.frame else self._quoted(judged)
         findings = [Finding("taxonomy.found", {"n": len(table), "errors": int((table["kind"] == "errors").sum())})]
-        metrics: dict[str, float] = {"taxonomy.quotes": len(table)}
+        metrics: dict[str, float] = {"taxonomy.quotes": float(len(table))}
         for kind in KINDS:
-            metrics[f"taxonomy.{kind}"] = int((table["kind"] == kind).sum())
+            metrics[f"taxonomy.{kind}"] = float((table["kind"] == kind).sum())
         if table.empty:
             return [AnalysisResult(self.name, metrics, findings=findings)]
         tables = {
