@@ -85,13 +85,14 @@ class Progress:
 
     def __init__(self, name: str, total: int | None, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept
-        judges = f"{', '.join(judge.name for judge in parts.judges)} of " if len(parts.judges) > 1 else ""
+        names = ", ".join(judge.name for judge in parts.judges)
+        asked = parts.model.name if len(parts.judges) == 1 else f"{names} of {parts.model.name}"
+        asked = f"{asked}, readout {parts.readout_name}, prompt {parts.prompt.id}" if parts.uses_own else names
         steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
         number = "" if total is None else f"{total} "
-        self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {judges}{parts.model.name}"
-        self.about += f", readout {parts.readout_name}, prompt {parts.prompt.id}"
+        self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {asked}"
         if not parts.asks:
-            self.about = f"judgments made elsewhere, by {', '.join(judge.name for judge in parts.judges)}"
+            self.about = f"judgments made elsewhere, by {names}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None

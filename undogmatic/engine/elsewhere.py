@@ -11,7 +11,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge, Source
-from undogmatic.models.base import Model
+from undogmatic.models.several import Nobody
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.records import Item, Judgment, Made, Rubric
@@ -38,12 +38,6 @@ class NamedJudge(Judge):
         return ()
 
 
-class _Nobody(Model):
-    """Stands where a run names its model."""
-
-    name, readouts = NAME, ()
-
-
 class Elsewhere:
     """Recipe and engine of a run that asks nobody.
 
@@ -63,7 +57,7 @@ class Elsewhere:
         where = {judgment.judge: judgment.provenance for judgment in self.judgments}
         judges = [JudgeStep(NamedJudge(name, list(own), self.rubric), where[name]) for name, own in criteria.items()]
         prompt = Prompt(id="none", language=next(iter(self.rubric.wordings)))
-        return Parts(self.rubric, prompt, _Nobody(), cast(Readout, None), tuple(judges), asks=False)
+        return Parts(self.rubric, prompt, Nobody(NAME), cast(Readout, None), tuple(judges), asks=False)
 
     def repeats(self, asked: int) -> int:
         """How often items were judged at most. Raises ConfigError where `run.repeats` asks for something else."""

@@ -17,6 +17,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
 from undogmatic.judges.composition import Composer, readout_node
 from undogmatic.models.base import Model
+from undogmatic.models.several import Nobody
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
@@ -33,6 +34,7 @@ class Parts(NamedTuple):
         steps: What makes items from items, in their order; often nothing.
         judges: What judges the items that the last step made; at least one.
         asks: False where the judgments were made elsewhere, and there is nobody to ask.
+        uses_own: Whether a step or a judge asks the model that `model=` names.
     """
 
     rubric: Rubric
@@ -42,6 +44,7 @@ class Parts(NamedTuple):
     judges: tuple[JudgeStep, ...]
     steps: tuple[Step, ...] = ()
     asks: bool = True
+    uses_own: bool = True
 
     def build(self) -> Parts:
         """What is built is its own recipe."""
@@ -122,11 +125,11 @@ def _compose(chosen: Settings) -> Parts:
     composer = Composer(chosen, rubric, prompt, model, readout)
     steps, states = _steps(composer)
     judges = _judges(composer)
-    model = composer.model()
+    asked_model = composer.model()
     found = []
     for name, judge in zip(_distinct([judge.name for judge in judges]), judges, strict=True):
         program = judge.program_hash()
-        asked, shown = model.name, prompt
+        asked, shown = (asked_model or model).name, prompt
         # Each of several may have a model or prompt of its own, as if it were run alone; and one may ask none at all.
         if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
@@ -149,7 +152,9 @@ def _compose(chosen: Settings) -> Parts:
             config_hash=digest(state | {"prompt": shown.hash(rubric)}),
         )
         found.append(JudgeStep(judge, provenance, name))
-    return Parts(rubric, prompt, model, readout, tuple(found), tuple(steps))
+    if asked_model is None:
+        asked_model = Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in found)))
+    return Parts(rubric, prompt, asked_model, readout, tuple(found), tuple(steps), uses_own=composer.uses_own)
 
 
 def _judges(composer: Composer) -> list[Judge]:

@@ -43,7 +43,7 @@ class Composer:
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
         self.models = {digest(chosen.model): model}
-        self._asked = False
+        self._asked = self._given = False
         self.embeddings: dict[str, Embeddings] = {}
         self.places: list[dict[str, Any]] = []
         """Model, prompt and readout of every judge inside that has its own."""
@@ -54,12 +54,18 @@ class Composer:
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
+        self._given = self._given or node is None
         return self._model(self.chosen.model if node is None else self._node("model", node, key), key)
 
-    def model(self) -> Model:
-        """The model to connect and to close: the run's own, or all that its steps and judges use."""
-        models = list(self.models.values())
-        return models[0] if len(models) == 1 else SeveralModels(models)
+    @property
+    def uses_own(self) -> bool:
+        """Whether a step or a judge asks the run's own model; to be read when all of them are built."""
+        return self._asked or self._given
+
+    def model(self) -> Model | None:
+        """The model to connect and to close: all that steps and judges ask, or None where they ask nobody."""
+        models = list(self.models.values())[0 if self.uses_own else 1 :]
+        return SeveralModels(models) if len(models) > 1 else next(iter(models), None)
 
     def _judge(self, node: Any, key: str, readout: Readout) -> Judge:
         if isinstance(node, str):

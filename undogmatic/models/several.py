@@ -8,11 +8,24 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 
 
+class Nobody(Model):
+    """Stands for the model of a run that asks none.
+
+    Args:
+        name: What is said in its place.
+    """
+
+    readouts = ()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class SeveralModels(Model):
     """Connects and closes them together; the one that can least in parallel bounds the items in flight.
 
     Args:
-        models: At least one; the run's own comes first.
+        models: At least one; the run's own comes first, where it is asked.
     """
 
     readouts = ()

@@ -29,7 +29,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     parts = ", ".join(run.parts.values())
     seconds = metrics.get("judging_seconds", 0.0)
     facts = {
-        "model": f"{run.choices['model']}: {run.model_name}",
+        "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
         "readout": run.choices.get("readout"),
         "prompt": words.text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
         "judge": run.choices["judge"],

@@ -71,7 +71,9 @@ class Words:
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
         found = next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)
-        return found.replace("{units}", self.units) if found is not None and "{units}" in found else found
+        if found is None or "{units}" not in found:
+            return found
+        return (found if self.units else found.replace(" {units}", "")).replace("{units}", self.units)
 
     def text(self, key: str, **values: Any) -> str:
         """One of the report's own wordings. Raises MissingWording."""
