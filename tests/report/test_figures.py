@@ -14,7 +14,7 @@ from tests.report.conftest import shame
 from undogmatic.analyses.base import FigureData
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.report import figures
-from undogmatic.report.pen import Pen
+from undogmatic.report.pen import Pen, look_of
 from undogmatic.report.words import Words
 from undogmatic.scale import NumericScale
 from undogmatic.wordings import texts_beside
@@ -167,3 +167,8 @@ def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
     assert len(ax.collections) + len(ax.lines) < 200
+
+
+def test_groups_look_different() -> None:
+    looks = [tuple(look_of(n).values()) for n in range(49)]
+    assert len(set(looks)) == 49

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.report.pen import BLUE, INK, MARKERS, PALETTE, VERMILLION, Pen, ticks
+from undogmatic.report.pen import BLUE, INK, VERMILLION, Pen, look_of, ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def dots(data: Mapping[str, Any], pen: Pen) -> Figure:
     shift = 0.5 / max(1, len(series))
     for n, (name, values) in enumerate(series.items()):
         places = np.arange(len(labels)) + (n - (len(series) - 1) / 2) * shift
-        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
+        look = look_of(n)
         shown = pen.group(name).replace("\n", " ")
         ax.plot(values, places, linestyle="", markersize=6.5, markeredgewidth=0, alpha=0.85, label=shown, **look)
     ax.set_yticks(range(len(labels)), [pen.group(name).replace("\n", " ") for name in labels])

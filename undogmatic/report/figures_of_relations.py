@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undogmatic.report.figures_of_estimates import whisker_lengths
-from undogmatic.report.pen import BLUE, GREY, INK, MARKERS, PALETTE, VERMILLION, Pen, plain
+from undogmatic.report.pen import BLUE, GREY, INK, PALETTE, VERMILLION, Pen, look_of, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
         label = (
             None if group is None else f"{pen.group(group).replace(chr(10), ' ')} ({pen.text('n', n=int(own.sum()))})"
         )
-        look = {"color": PALETTE[n % len(PALETTE)], "marker": MARKERS[n % len(MARKERS)]}
+        look = look_of(n)
         ax.plot(x[own], y[own], linestyle="", markersize=5.5, alpha=0.7, markeredgewidth=0, label=label, **look)
     for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
         shown = plain(pen.words.value(str(text), pen.section))

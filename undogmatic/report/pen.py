@@ -25,6 +25,12 @@ SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
 
 
+def look_of(number: int) -> dict[str, str]:
+    """Colour and marker of a group by its number: 49 that differ in one of them at least, the first seven in both."""
+    again = number // len(PALETTE)
+    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[(number + again) % len(MARKERS)]}
+
+
 class Pen:
     """What the drawing functions share: the words, the axis of scores and the look.
 
