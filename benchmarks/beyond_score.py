@@ -2,7 +2,7 @@
 
     python -m benchmarks.beyond_score --texts 30 46 150 --seeds 400
 
-The results lie beside, in beyond_score.csv: one row per judge, doubt and number of texts, with the share of the trials
+The results lie in results/beyond_score.csv: one row per judge, doubt and number of texts, with the share of the trials
 in which the interval lay above 0 (`believed`) and in which the doubt was named a function of the score (`named`).
 """
 
@@ -108,4 +108,4 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="*", default=[], help="doubts; all if none is named")
     arguments = parser.parse_args()
     tables = [run(texts, arguments.seeds, arguments.only) for texts in arguments.texts]
-    pd.concat(tables).to_csv(Path(__file__).with_suffix(".csv"), index=False)
+    pd.concat(tables).to_csv(Path(__file__).parent / "results" / "beyond_score.csv", index=False)

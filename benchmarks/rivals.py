@@ -4,7 +4,7 @@ Run with `python -m benchmarks.rivals`. Texts are the shipped ones, dealt into p
 surface, the text of a pair that it scores higher is the treatment in a share `apart` of the pairs, and its scores are
 stretched to a mean difference of twice the margin; only trials whose raw difference is beyond the margin count (the
 others are "raw"). A good judge's scores have that difference and noise (SD 10 per text) whatever the text says.
-Results are in rivals.csv.
+Results are in results/rivals.csv.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pairs", type=int, nargs="+", default=[6, 12, 46, 200])
     parser.add_argument("--apart", type=float, nargs="+", default=[1.0, 0.85])
-    parser.add_argument("--to", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "rivals.csv")
     parser.add_argument("--judges", nargs="+", help="only these (good, or a name of FAKES, tfidf, forest)")
     options = parser.parse_args()
     pool = Pool()
