@@ -69,6 +69,18 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
         assert Rules().classify("errors", quote.text) == kind
 
 
+@pytest.mark.parametrize(("split", "found"), [("dev", (4, 4, 4)), ("test", (4, 1, 4))])
+def test_the_figures_in_the_documentation_are_those_of_the_rules(split: str, found: tuple[int, ...]) -> None:
+    counts = dict.fromkeys(NEW, 0)
+    for item, own in judged(split).items():
+        case, variant = item.split("/")
+        if variant in NEW:
+            faithful = errors(judged(split)[f"{case}/perfect"]["factual_accuracy"])
+            beside = [row for row in errors(own["factual_accuracy"]) if row not in faithful]
+            counts[variant] += any(row["kind"] == variant for row in beside)
+    assert tuple(counts.values()) == found
+
+
 @pytest.mark.parametrize("variant", ["perfect", "verbose_filler", "omitted_facts", "wrong_vote", "wrong_date"])
 def test_nothing_is_called_invented_or_hedged_where_nothing_is(variant: str) -> None:
     for own in variants("dev", variant):

@@ -234,8 +234,10 @@ def _ordinals(text: str, language: Language) -> list[Value]:
 
 
 def digits(given: str) -> float:
-    """What digits come to: 1,500.00 and 1.500,00 alike: the last of two kinds of marks is the decimal one, a single one before three digits
-    is none."""
+    """What digits come to, 1,500.00 and 1.500,00 alike.
+
+    The last of two kinds of marks is the decimal one, a single one before three digits is none.
+    """
     marks = [mark for mark in given if mark in ".,"]
     if not marks:
         return float(given)
