@@ -83,13 +83,14 @@ def _blank(found: re.Pattern[str], text: str) -> str:
 
 
 @functools.cache
-def _months() -> dict[str, int]:
+def months() -> dict[str, int]:
+    """The names of months in both languages, by number."""
     return {name: number for number, names in enumerate(lexicon()["months"], 1) for name in names}
 
 
 @functools.cache
 def _date_patterns() -> tuple[re.Pattern[str], ...]:
-    month = "|".join(sorted(_months(), key=len, reverse=True))
+    month = "|".join(sorted(months(), key=len, reverse=True))
     day, year = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th|º|o)?", r"(?P<y>1[6-9]\d\d|20\d\d)"
     return tuple(
         compiled(source)
@@ -115,7 +116,7 @@ def _dates(text: str, language: Language) -> list[Value]:
                 number: int | None = int(month)
             else:
                 name, day = given.get("m"), given.get("d")
-                number = None if name is None else int(name) if name.isdigit() else _months()[name]
+                number = None if name is None else int(name) if name.isdigit() else months()[name]
             year = None if given.get("y") is None else int(given["y"])
             if day is not None and not 1 <= int(day) <= 31:
                 continue
@@ -187,7 +188,7 @@ def _numbers(text: str, language: Language) -> list[Value]:
             if value is None or value <= 1:
                 continue
         else:
-            value = _digits(match["digits"])
+            value = digits(match["digits"])
             for name in match["times"].split():
                 value *= lexicon()["multiples"][name]
         after = words(match["unit"])
@@ -232,9 +233,11 @@ def _ordinals(text: str, language: Language) -> list[Value]:
     return found
 
 
-def _digits(given: str) -> float:
-    """1,500.00 and 1.500,00 alike: the last of two kinds of marks is the decimal one, a single one before three digits
-    is none."""
+def digits(given: str) -> float:
+    """What digits come to, 1,500.00 and 1.500,00 alike.
+
+    The last of two kinds of marks is the decimal one, a single one before three digits is none.
+    """
     marks = [mark for mark in given if mark in ".,"]
     if not marks:
         return float(given)

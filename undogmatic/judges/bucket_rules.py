@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from undogmatic.facts.hedges import Hedge, hedges
+from undogmatic.facts.inventions import Invention, inventions, support
 from undogmatic.facts.outcomes import outcomes
 from undogmatic.facts.words import language_of, pattern, plain
 from undogmatic.judges.base import Judge, Source
@@ -17,13 +19,16 @@ from undogmatic.judges.entailment import Entailment, Finding
 from undogmatic.models.embeddings import Embeddings
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item
+from undogmatic.records import Item, digest
+from undogmatic.sentences import sentences
 from undogmatic.stats.faithfulness import Covered, coverage
 
 Bucket = Annotated[int, Field(ge=1, le=5)]
 FLAWLESS, INCOHERENT = 5, 1
 LITTLE, MUCH = 0.25, 0.9
 """Shares of the reference: of less the summary says too little whatever is missing, of more nothing much is."""
+OPINION = "opinion"
+_VALUES = ("date", "number", "vote")
 
 
 class Fault(dict[str, Any]):
@@ -31,10 +36,14 @@ class Fault(dict[str, Any]):
 
 
 class BucketRulesJudge(Judge):
-    """The gravest contradiction decides factual accuracy, the gravest omission completeness.
+    """The gravest error decides factual accuracy, the gravest omission completeness.
+
+    An error is a contradiction; a citation, name, number, date or event that stands neither in the opinion nor in the
+    reference; or a hedge on what the reference says without one. Where an item has no opinion, nothing is called
+    invented: citations that the reference lacks are noted (`details.noted`) and cost nothing.
 
     An omission is a dissent or concurrence that the summary never speaks of, or a sentence of the reference that it
-    does not cover: one with an outcome weighs as a holding. What is invented it cannot know.
+    does not cover: one with an outcome weighs as a holding.
 
     Args:
         nli: What finds contradictions.
@@ -42,6 +51,10 @@ class BucketRulesJudge(Judge):
         prompt: The run's; it reaches nobody here.
         contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without a name.
         missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a tenth of all).
+        invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
+        hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
+        several: How many.
+        aligned: Similarity from which a hedged sentence is about one of the reference.
         threshold: Similarity above which a sentence is covered.
         least: Shorter sentences are skipped, in characters.
     """
@@ -57,26 +70,40 @@ class BucketRulesJudge(Judge):
         prompt: Prompt,
         contradicted: dict[str, Bucket],
         missing: dict[str, Bucket],
+        invented: dict[str, Bucket],
+        hedged: Bucket = 4,
+        several: Annotated[int, Field(ge=1)] = 2,
+        aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45,
         threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5,
         least: Annotated[int, Field(ge=1, le=1000)] = 10,
     ) -> None:
         super().__init__()
         self.nli, self.embeddings, self.prompt = nli, embeddings, prompt
         self.contradicted, self.missing = contradicted, missing
+        self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least = threshold, least
 
     async def judge(self, item: Item) -> Mapping[str, Reading]:
         """A reading per criterion."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
-        covered = coverage(await self.embeddings.similarities(*own), self.threshold, inclusive=False)
+        similarities = await self.embeddings.similarities(*own)
+        covered = coverage(similarities, self.threshold, inclusive=False)
         errors, omissions = self._errors(own, found), self._omissions(own, covered)
+        opinion = item.inputs.get(OPINION, "").strip()
+        beside = self._beside(own, opinion, found)
+        errors += [row for row in beside if opinion]
+        errors += self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
         incoherent = covered.score == 0
         readings = {}
         for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
             bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = tuple(str(row.get("problem") or row["omission"]) for row in rows)
             details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows)}
+            if name == "errors":
+                details["sources"] = "opinion, reference" if opinion else "reference"
+                if beside and not opinion:
+                    details["noted"] = table(beside)
             readings[criterion] = Reading(score=self.rubric.units(bucket / 5), issues=issues, details=details)
         return readings
 
@@ -87,6 +114,36 @@ class BucketRulesJudge(Judge):
                 bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
                 quote = "" if each.match is None else own.summary[each.match]
                 rows.append(Fault(quote=quote, problem=each.why, correct=sentence, kind=each.kind, bucket=bucket))
+        return rows
+
+    def _beside(self, own: Sides, opinion: str, found: Sequence[Finding]) -> list[Fault]:
+        """What is invented; without an opinion the citations that the reference lacks. A value that contradicts is
+        named once."""
+        given = [*own.reference, *sentences(opinion)]
+        wrong = {each.match for each in found if each.contradicted and each.kind in _VALUES}
+        rows: dict[tuple[int, str], list[Invention]] = {}
+        for one in inventions(own.summary, given, events=bool(opinion)):
+            if (one.kind == "citation" or opinion) and not (one.kind in _VALUES and one.place in wrong):
+                rows.setdefault((one.place, one.kind), []).append(one)
+        where = "neither in the opinion nor in the reference"
+        where = where if opinion else "not in the reference; there is no opinion to look it up in"
+        faults = []
+        for (place, kind), ones in rows.items():
+            said = ", ".join(dict.fromkeys(repr(one.said) for one in ones))
+            bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
+            named = "fabricated_citation" if kind == "citation" else "invented_detail"
+            row = {"quote": own.summary[place], "problem": f"{kind}: {said} stands {where}", "kind": named}
+            faults.append(Fault(row, bucket=bucket))
+        return faults
+
+    def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
+        costs = len(found) >= self.several or any(each.outcome for each in found)
+        rows = []
+        for each in found:
+            said = ", ".join(map(repr, each.said))
+            row = {"quote": own.summary[each.place], "problem": f"hedging: {said}; the reference says it without"}
+            correct = own.reference[each.reference]
+            rows.append(Fault(row, correct=correct, kind="hedging", bucket=self.hedged if costs else FLAWLESS))
         return rows
 
     def _omissions(self, own: Sides, covered: Covered) -> list[Fault]:
@@ -112,5 +169,7 @@ class BucketRulesJudge(Judge):
         return (*self.nli.sources(), Means("embeddings", self.embeddings, self.prompt))
 
     def settings(self) -> dict[str, Any]:
-        own = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
+        own: dict[str, Any] = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
+        own |= {"invented": self.invented, "hedged": self.hedged, "several": self.several, "aligned": self.aligned}
+        own |= {"support": digest(support())}
         return super().settings() | own | {"least": self.least, "embeddings": self.embeddings.name}
