@@ -22,6 +22,7 @@ UNTOLD = {
 }
 """What ties with the faithful summary, and why."""
 PARTLY = {
+    "invented_detail": "one without a name, number or date is only guessed at, and costs nothing",
     "omitted_facts": "in two Portuguese cases what is left out resembles what is said, so that it counts as covered",
     "omitted_concurrence": "in one Portuguese case, for the same reason",
 }
@@ -61,12 +62,16 @@ def composite(own: Mapping[str, Judgment]) -> float:
 def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
     found = variants("dev", kind)
     assert len(found) == 4
+    guessed = 0  # events that no source has are named at no cost
     for own in found:
         rows = errors(own["factual_accuracy"])
         assert [row["kind"] for row in rows] == [kind]
-        assert (own["factual_accuracy"].score or 0) <= 0.8
+        costs = min(row["bucket"] for row in rows) < 5
+        assert (own["factual_accuracy"].score or 0) <= (0.8 if costs else 1)
+        guessed += not costs
         (quote,) = quotes({"errors": json.dumps(rows)})
         assert Rules().classify("errors", quote.text) == kind
+    assert guessed == (2 if kind == "invented_detail" else 0)
 
 
 @pytest.mark.parametrize(("split", "found"), [("dev", (4, 4, 4)), ("test", (4, 1, 4))])
