@@ -203,8 +203,9 @@ class CompositeAnalysis:
             findings.append(Finding("composite.system", values))
         findings.append(Finding("composite.places_note", {"n": found.n_cases}))
         open_ = sum(systems.shown(pair, margin) == "open" for pair in found.pairs)
-        pairs = {"n": len(found.pairs), "open": open_, "level": 1 - found.alpha}
-        return [*findings, Finding("composite.tests", pairs)]
+        levels = [pair.claim.level for pair in found.pairs if pair.claim is not None]
+        pairs = {"n": len(found.pairs), "open": open_, "level": min(levels, default=1 - found.alpha)}
+        return [*findings, Finding("composite.tests", pairs), Finding("composite.no_truth")]
 
     def _by_judge(self, judged: Judged, scores: Scores) -> pd.DataFrame:
         """Means of every system with each judge alone, over what that judge judged; its own place among them."""

@@ -259,7 +259,7 @@ _SPECS = tuple(
     (re.compile(pattern), spec)
     for pattern, spec in (
         (r"p|p_.*|.*_p|.*_p_holm|p_?value", "bare_p"),
-        (r".*share.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band", ".0%"),
+        (r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band", ".0%"),
         (r"usd", ".4f"),
         (r"n|n_.*|judged|failed|calls|calls_cached|number|pairs", "d"),
         (r"score|raw_score|label|gold|mean|median|confidence|seconds", ".1f"),
