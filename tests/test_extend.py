@@ -235,7 +235,7 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.C
     ("overrides", "config_dir", "said"),
     [
         (["judge=first_haf"], (), "`judge` has no option 'first_haf' (you typed judge=first_haf). Did you mean judge="),
-        (["judge=xyz"], (), "first_half, panel"),
+        (["judge=xyz"], (), "first_half, nli, panel"),
         (["model=teem"], "my/conf", "Did you mean model=team?"),
         (["rubrik=helpful"], (), "Did you mean rubric=helpful?"),
         ([], "nowhere", "`--config-dir` is 'nowhere', which is not a folder."),

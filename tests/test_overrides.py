@@ -32,7 +32,7 @@ def refused(*words: str) -> str:
     ("word", "said"),
     [
         ("judge=debatte", "`judge` has no option 'debatte' (you typed judge=debatte). Did you mean judge=debate?"),
-        ("judge=debatte", "Options: calibration_probe, debate, "),
+        ("judge=debatte", "coverage, debate, devils_advocate, "),
         ("engine=slurm", "Choose one: engine=OPTION. Options: local."),
         ("model=", "`model` has no option ''"),
         ("engine=[local,nowhere]", "`engine` has no option 'nowhere' (you typed engine=[local,nowhere])."),
@@ -83,7 +83,8 @@ def test_a_wrong_option_in_a_file_is_not_taken_for_typed(tmp_path: Path) -> None
     )
     message = refused(f"hydra.searchpath=[file://{tmp_path}]", "experiment=mine", "judge.rounds=2")
     assert message.startswith("In 'experiment/mine'") or message.startswith("In 'config'")
-    assert "'judge/debatte'. Options of judge: calibration_probe, debate, " in message
+    assert "'judge/debatte'. Options of judge: bertscore, " in message
+    assert "coverage, debate, " in message
 
 
 def test_a_fault_of_ours_is_not_blamed_on_the_user() -> None:

@@ -13,8 +13,8 @@ from undogmatic.paths import conf_folder
 
 
 def test_good_judges_are_believed_on_46_pairs() -> None:
-    found = [standing for seed in range(3) for standing in one_world(list(GOOD), "alike", 46, seed)]
-    assert found.count("supported") >= 8
+    found = [standing for seed in range(2) for standing in one_world(list(GOOD), "alike", 46, seed)]
+    assert found.count("supported") >= 5
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -49,7 +49,7 @@ def test_eight_pairs_copied_are_eight_pairs() -> None:
         for copy in range(8)
         for item in few
     ]
-    for seed in range(4):
+    for seed in range(2):
         draw = np.random.default_rng(seed)
         score = {item.text: float(draw.uniform(0, 100)) for item in few}
         result = verdict_of(items, [score[item.text] for item in items])

@@ -73,7 +73,7 @@ def _base() -> Settings:
 def _composed(choice: str) -> dict[str, Any]:
     """The base with another option in one group, whose required values are given."""
     group, _, name = choice.partition("=")
-    if choice == "analysis=suite":  # of several files
+    if "defaults" in _file(choice):  # of several files
         node = compose_config([*(word for word in BASE if not word.startswith("analysis=")), choice])[group]
     else:
         node = named(group, name, group, _base())
@@ -83,12 +83,18 @@ def _composed(choice: str) -> dict[str, Any]:
     return _base().model_dump() | {group: node} | readout
 
 
+def _file(choice: str) -> dict[str, Any]:
+    group, _, name = choice.partition("=")
+    found: dict[str, Any] = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    return found
+
+
 @functools.cache
 def _keys() -> list[tuple[str, tuple[str, ...]]]:
     found = []
     for choice in _choices():
-        group, _, name = choice.partition("=")
-        node = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+        group = choice.partition("=")[0]
+        node = _file(choice)
         if choice == "analysis=suite":
             node = {"ab": {"level": 0.95}, "costs": {"baseline": None}}
         found += [(choice, key) for key in _leaves(node, (group,)) if "defaults" not in key]
