@@ -63,9 +63,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     parts = recipe.build()
     items = on_scale(items, parts.rubric)
     said = _said(choices, parts)
-    named = ("model", "prompt", "judge", "dataset") if parts.asks else ("model", "dataset")
-    named = named if parts.uses_own else ("judge", "dataset")
-    name = chosen.run.name or "-".join(said[group] for group in named)
+    named = "model prompt judge dataset" if "prompt" in said else "judge dataset" if parts.asks else "model dataset"
+    name = chosen.run.name or "-".join(said[group] for group in named.split())
     _check(analysis, items, parts, repeats)
 
     again = functools.partial(replay, parts, items, folder)
@@ -103,7 +102,9 @@ def _said(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     said = {k: v for k, v in choices.items() if "/" not in k and v is not None}
     said["readout"] = parts.readout_name
     if not parts.uses_own:
-        said = {k: v for k, v in said.items() if k != "prompt"} | {"model": parts.model.name}
+        said["model"] = parts.model.name
+    if not (parts.uses_own or parts.prompted):
+        del said["prompt"]
     if not parts.asks:  # what the config says of them was not used
         said = {k: v for k, v in said.items() if k not in ("prompt", "readout")} | {"model": parts.model.name}
     if len(parts.judges) > 1:

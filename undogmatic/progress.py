@@ -87,9 +87,8 @@ class Progress:
         self.name, self.total, self.kept = name, total, kept
         names = ", ".join(judge.name for judge in parts.judges)
         asked = parts.model.name if len(parts.judges) == 1 else f"{names} of {parts.model.name}"
-        prompted = any(source.uses_prompt for step in parts.judges for source in step.judge.readouts())
-        prompt = f", prompt {parts.prompt.id}" if prompted else ""
-        asked = f"{asked}, readout {parts.readout_name}{prompt}" if parts.uses_own else names
+        prompt = f", prompt {parts.prompt.id}" if parts.prompted else ""
+        asked = f"{asked}, readout {parts.readout_name}{prompt}" if parts.uses_own or parts.prompted else names
         steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
         number = "" if total is None else f"{total} "
         self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {asked}"

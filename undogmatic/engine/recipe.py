@@ -67,7 +67,8 @@ class Parts(NamedTuple):
     @property
     def readout_name(self) -> str:
         """The readouts of all judges."""
-        return "+".join(dict.fromkeys(name for step in self.judges if (name := step.provenance.readout)))
+        names = (name for step in self.judges for name in step.provenance.readout.split("+") if name)
+        return "+".join(dict.fromkeys(names))
 
     @property
     def identity(self) -> str:
@@ -78,6 +79,11 @@ class Parts(NamedTuple):
     def expected(self) -> list[tuple[str, str]]:
         """Judge and criterion of every judgment that an item shall have."""
         return [(judge.name, criterion) for judge in self.judges for criterion in judge.criteria]
+
+    @property
+    def prompted(self) -> bool:
+        """Whether the run's prompt, or one of a judge's own, reaches a model."""
+        return any(source.uses_prompt for step in self.judges for source in step.judge.readouts())
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, as far as the readouts go."""

@@ -42,6 +42,8 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     """How models were asked: which readout was used and what the prompt reaches; or that nobody was."""
     if run.elsewhere:
         return [words.text("common.note.elsewhere")]
+    if "prompt" not in run.choices:  # nobody was given one
+        return [words.text("common.note.computed", judge=run.choices["judge"])]
     return [readout_note(run, words), prompt_note(run, words)]
 
 
