@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from undogmatic.analyses.agreement import AgreementAnalysis
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged
 from undogmatic.analyses.baselines import BaselinesAnalysis
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.consistency import ConsistencyAnalysis
 from undogmatic.analyses.correlations import CorrelationsAnalysis
 from undogmatic.analyses.length_bias import LengthBiasAnalysis
-from undogmatic.analyses.suite import run_each
+from undogmatic.analyses.suite import divided, run_each
 from undogmatic.analyses.taxonomy import TaxonomyAnalysis
 
 
@@ -40,11 +40,11 @@ class MetaAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
         self.composite.check(judged)
-        self._divide(judged)
+        divided(self._further(), judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """The composite, then what is asked of it, then what was left out and why."""
-        runnable, left_out = self._divide(judged)
+        runnable, left_out = divided(self._further(), judged)
         results = run_each([self.composite, *runnable], judged, rng)
         findings = [Finding("meta.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
         findings.insert(0, Finding("meta.run", {"analyses": [analysis.name for analysis in runnable]}))
@@ -58,14 +58,3 @@ class MetaAnalysis:
     def _further(self) -> list[Analysis]:
         asked = self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy
         return list(asked)
-
-    def _divide(self, judged: Judged) -> tuple[list[Analysis], dict[str, str]]:
-        runnable, left_out = [], {}
-        for analysis in self._further():
-            try:
-                analysis.check(judged)
-            except Unsuited as error:
-                left_out[analysis.name] = str(error)
-            else:
-                runnable.append(analysis)
-        return runnable, left_out

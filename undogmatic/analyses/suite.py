@@ -38,12 +38,12 @@ class SuiteAnalysis:
 
     def check(self, judged: Judged) -> None:
         """Any dataset will do; raises DataError where one has what an analysis reads, but damaged."""
-        self._divide(judged)
+        divided(self._all(), judged)
         self.costs.check(judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """The suite's own result (what was run, what left out), then one per analysis, then the costs."""
-        runnable, left_out = self._divide(judged)
+        runnable, left_out = divided(self._all(), judged)
         if not runnable:
             runnable = [NoAnalysis()]
         findings = [Finding("suite.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
@@ -63,16 +63,18 @@ class SuiteAnalysis:
     def _all(self) -> list[Analysis]:
         return [self.ab, self.controls, self.adversarial, self.labelled]
 
-    def _divide(self, judged: Judged) -> tuple[list[Analysis], dict[str, str]]:
-        runnable, left_out = [], {}
-        for analysis in self._all():
-            try:
-                analysis.check(judged)
-            except Unsuited as error:
-                left_out[analysis.name] = str(error)
-            else:
-                runnable.append(analysis)
-        return runnable, left_out
+
+def divided(analyses: Sequence[Analysis], judged: Judged) -> tuple[list[Analysis], dict[str, str]]:
+    """Those that these data suit, and by name why the others are left out."""
+    runnable, left_out = [], {}
+    for analysis in analyses:
+        try:
+            analysis.check(judged)
+        except Unsuited as error:
+            left_out[analysis.name] = str(error)
+        else:
+            runnable.append(analysis)
+    return runnable, left_out
 
 
 def run_each(analyses: Sequence[Analysis], judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
