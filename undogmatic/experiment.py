@@ -78,6 +78,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             digest=manifest.dataset_digest,
             settings=run_settings(said, config if parts.asks else {}),
             inputs={item.id: item.inputs for item in judged.items},
+            said={item.id: item.labels for item in judged.items},
         )
         results = [*analyse(analysis, table, np.random.default_rng(chosen.seed)), units(judged.items)]
         with doing("comparing with earlier runs"):
@@ -126,7 +127,8 @@ def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int
     """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them, and
     where nothing is asked it is seen soon enough."""
     if not parts.steps and parts.asks:
-        table = Judged(tabulate(items, [], repeats, parts.expected()), parts.rubric, digest=items_digest(items))
+        frame, people = tabulate(items, [], repeats, parts.expected()), {item.id: item.labels for item in items}
+        table = Judged(frame, parts.rubric, digest=items_digest(items), said=people)
         for part in read_by(analysis, table).values():
             analysis.check(part)
 

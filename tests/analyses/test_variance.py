@@ -94,6 +94,56 @@ class TestWithinARun:
             configured("variance", target=1.0)
 
 
+def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> Judged:
+    """Scores as `repeated`, and a column of labels per rater; NaN: that rater did not see the text."""
+    people = {
+        f"t{i}": {"overall": {f"rater {k}": float(v) for k, v in enumerate(row) if not np.isnan(v)}}
+        for i, row in enumerate(said)
+    }
+    return repeated(scores, said=people)
+
+
+class TestRaters:
+    def test_people_are_divided_like_repeats(self, said: Said) -> None:
+        once = [[50.0]] * 6
+        result = analyse(labelled_by(SHROUT, once))
+        assert result.metrics["variance.phi.people"] == pytest.approx(0.29, abs=0.005)
+        assert result.metrics["variance.relative.people"] == pytest.approx(0.71, abs=0.005)
+        assert result.headline == "variance.phi.people"
+        assert result.tables["people_components"]["source"].tolist() == ["item", "rater", "item × rater"]
+        assert "variance.nothing_varies" not in said(result)
+        assert said(result)["variance.people_average"].values["design"]["rater"] > 1
+        with pytest.raises(Unsuited):
+            configured("variance").check(labelled_by(SHROUT[:, :1], once))
+
+    def test_beside_the_repeats_of_a_judge(self, said: Said) -> None:
+        labels = SHROUT.copy()
+        labels[2, 1] = np.nan
+        result = analyse(labelled_by(labels, SHROUT[::-1].tolist()))
+        assert result.metrics["variance.phi"] == pytest.approx(0.29, abs=0.005)
+        assert result.metrics["variance.phi.people"] != result.metrics["variance.phi"]
+        assert said(result)["variance.people"].values == {"n": 4}
+        assert "variance.verdict_average" in said(result)
+
+    def test_raters_who_saw_different_texts_are_not_divided(self, said: Said) -> None:
+        labels = np.full((6, 2), np.nan)
+        labels[:3, 0], labels[3:, 1] = 10, 90
+        with pytest.raises(Unsuited):
+            configured("variance").check(labelled_by(labels, [[50.0]] * 6))
+        labels[0, 1] = 20
+        result = analyse(labelled_by(labels, [[50.0]] * 6))
+        assert said(result)["variance.too_few"].values["n"] == 1
+        assert result.verdict is None
+
+
+def test_a_point_above_the_target_is_not_enough(said: Said) -> None:
+    draw = np.random.default_rng(0)
+    rows = (draw.normal(0, 20, 8)[:, None] + draw.normal(50, 8, (8, 2))).tolist()
+    result = analyse(repeated(rows), target=0.8)
+    assert result.metrics["variance.phi"] > 0.8 > result.metrics["variance.phi_low"]
+    assert said(result)["variance.verdict_open"].values["groups"] == 8
+
+
 class TestOverRuns:
     def test_the_settings_that_differ_are_the_facets(self, tmp_path: Path, said: Said) -> None:
         draw = np.random.default_rng(1)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.progress import doing
-from undogmatic.records import OVERALL, Item, Judgment, Rubric, Verdict
+from undogmatic.records import OVERALL, Item, Judgment, Label, Rubric, Verdict
 from undogmatic.wordings import texts_beside
 
 COLUMNS = (
@@ -62,6 +62,8 @@ class Judged:
     """What the run was set to (`analyses.runs.settings`), where known; tells how other runs differ from it."""
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The named texts of each item by its id, where known, for what compares one with another."""
+    said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
+    """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
 
     def parts(self) -> dict[str, Judged]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,

@@ -93,7 +93,7 @@ def labelled_rival(
         found.append(Claim(outcome, interval.estimate, *inner, inner, margin, interval.n_units, None))
     increment, beyond = found
     saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
-    error = claim(saved, 0.0, rng, alpha=alpha, n_resamples=resamples, groups=codes)
+    error = claim(saved, 0.0, alpha=alpha, groups=codes)
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
         result = "beyond_surface"

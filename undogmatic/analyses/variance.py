@@ -1,4 +1,4 @@
-"""Where the variance of scores comes from, and how many scores of which kind to average."""
+"""Where the variance of scores, and of people's labels, comes from, and how many of which kind to average."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Divided(NamedTuple):
 
 @dataclass(frozen=True)
 class VarianceAnalysis:
-    """Judges and repeats of this run, or this run and others over the same items by what they were set to.
+    """Judges and repeats of this run, or this run and others over the same items by what they were set to; and raters,
+    where several people labelled the same items.
 
     With `against`, the first repeat counts. The facets are the settings in which the runs differ, if the runs cross
     them in full; otherwise each run is a value of one facet.
@@ -66,15 +67,16 @@ class VarianceAnalysis:
             raise ConfigError(f"`analysis.against` names {len(self.against)} runs; give at most {MOST_GROUPS - 1}.")
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited with one judge, one repeat and no other run, else as `read_runs`."""
+        """Raises Unsuited with one judge, one repeat, no other run and no second rater, else as `read_runs`."""
         check_order(self.name, judged.rubric)
         several = judged.frame.groupby("criterion")[["judge"]].nunique().max().max() > 1
-        if not (several or judged.frame["repeat"].max() > 0 or self.against or judged.others):
+        people = any(len(raters) > 1 for own in judged.said.values() for raters in own.values())
+        if not (several or judged.frame["repeat"].max() > 0 or self.against or judged.others or people):
             raise Unsuited(
                 "analysis=variance divides what repeats, judges or settings make of the same texts, and this run has "
                 "one score per text. Set run.repeats=3, give several judges ('judges=[score,debate]'), name other runs "
                 "over the same dataset (analysis.against=[outputs/DATE/TIME]), or sweep over what is to vary: its "
-                "report has the table."
+                "report has the table. Labels of several raters per text (labels.overall.NAME) are divided, too."
             )
         for part in judged.parts().values():
             self._runs(part)
@@ -93,16 +95,25 @@ class VarianceAnalysis:
             found = of_scores(scores, facets, self.target, self.level)
             if before:
                 findings.append(Finding("variance.criterion", {"criterion": criterion}))
-            findings += [*said, *found.findings]
-            if found.study is None:
-                continue
-            tables[metric_name("components", *before)] = found.table
-            tables[metric_name("averaged", *before)] = _averaged(found.study)
-            metrics |= _metrics(found, before, self.target)
-            if verdict is None:
-                verdict = _verdict(found.study, self.target)
-                figures.append(_figure(found.table))
-        headline = next((key for key in metrics if key.endswith(".phi")), None)
+            people = _labels(judged, str(criterion), own)
+            if people is None or any(scores[facet].nunique() > 1 for facet in facets):
+                findings += [*said, *found.findings]
+            divided = {"": found}
+            if people is not None:
+                divided["people"] = of_scores(people, ["rater"], self.target, self.level)
+                findings.append(Finding("variance.people", {"n": people["rater"].nunique()}))
+                findings += divided["people"].findings
+            for whose, part in divided.items():
+                if part.study is None:
+                    continue
+                kind = f"{whose}_" if whose else ""
+                tables[metric_name(f"{kind}components", *before)] = part.table
+                tables[metric_name(f"{kind}averaged", *before)] = _averaged(part.study)
+                metrics |= _metrics(part, before, [whose] if whose else [], self.target)
+                if verdict is None:
+                    verdict = _verdict(part.study, self.target, people=bool(whose))
+                    figures.append(_figure(part.table))
+        headline = next((key for key in metrics if key.endswith((".phi", ".phi.people"))), None)
         return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict, headline=headline)]
 
     def _runs(self, part: Judged) -> list[Any]:
@@ -177,6 +188,19 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
     if study.constant:
         return Divided(None, nothing, [*findings, Finding("variance.constant", {"n": len(whole)})])
     return Divided(study, _table(study), [*findings, *_findings(study, target)])
+
+
+def _labels(judged: Judged, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
+    """What each rater said of each item, in the columns that `of_scores` reads; None with fewer than two raters."""
+    groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
+    said = [
+        {"item_id": item, "group": group, "rater": rater, "score": float(label)}
+        for item, group in groups.items()
+        for rater, label in judged.said.get(str(item), {}).get(criterion, {}).items()
+        if not isinstance(label, str)
+    ]
+    found = pd.DataFrame(said, columns=["item_id", "group", "rater", "score"])
+    return found if found["rater"].nunique() > 1 else None
 
 
 def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -264,32 +288,39 @@ def _findings(study: Study, target: float) -> list[Finding]:
     return findings
 
 
-def _verdict(study: Study, target: float) -> Finding:
-    one = study.reliability({})
+def _verdict(study: Study, target: float, people: bool) -> Finding:
+    """Enough is what the lower limit says is enough."""
+    one, design = study.reliability({}), study.cheapest(target)
     values: dict[str, Any] = {"phi": one.phi, "interval": (one.phi_low, one.phi_high)}
     values |= {"level": study.level, "target": target}
+    if one.phi_low >= target:
+        return Finding("variance.people_enough" if people else "variance.verdict_enough", values)
     if one.phi >= target:
-        return Finding("variance.verdict_enough", values)
-    design = study.cheapest(target)
+        values |= {"groups": study.n_groups}
+        return Finding("variance.people_open" if people else "variance.verdict_open", values)
     if design is None:
-        return Finding("variance.verdict_never", values)
-    return Finding("variance.verdict_average", values | {"design": {f: n for f, n in design.items() if n > 1}})
+        return Finding("variance.people_never" if people else "variance.verdict_never", values)
+    values |= {"design": {f: n for f, n in design.items() if n > 1}}
+    return Finding("variance.people_average" if people else "variance.verdict_average", values)
 
 
-def _metrics(found: Divided, before: Sequence[str], target: float) -> dict[str, float]:
+def _metrics(found: Divided, before: Sequence[str], after: Sequence[str], target: float) -> dict[str, float]:
     study = found.study
     assert study is not None
+
+    def named(*parts: str) -> str:
+        return metric_name("variance", *before, *parts, *after)
+
     one = study.reliability({})
-    metrics = plots.interval(metric_name("variance", *before, "phi"), one.phi, one.phi_low, one.phi_high)
-    name = metric_name("variance", *before, "relative")
-    metrics |= plots.interval(name, one.relative, one.relative_low, one.relative_high)
-    metrics[metric_name("variance", *before, "phi_of_all")] = study.reliability().phi
+    metrics = plots.interval(named("phi"), one.phi, one.phi_low, one.phi_high)
+    metrics |= plots.interval(named("relative"), one.relative, one.relative_low, one.relative_high)
+    metrics[named("phi_of_all")] = study.reliability().phi
     for row in found.table.itertuples():
-        metrics[metric_name("variance", *before, "share", str(row.source).replace(" × ", "-"))] = float(row.share)
+        metrics[named("share", str(row.source).replace(" × ", "-"))] = float(row.share)
     for facet in study.facets:
         n = study.needed(facet, target)
         if n is not None:
-            metrics[metric_name("variance", *before, "needed", facet)] = n
+            metrics[named("needed", facet)] = n
     return metrics
 
 

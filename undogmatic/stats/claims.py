@@ -57,12 +57,10 @@ class Claim(NamedTuple):
 def claim(
     values: ArrayLike,
     margin: float,
-    rng: np.random.Generator | None = None,
     *,
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
-    n_resamples: int = 2000,
     groups: Sequence[object] | ArrayLike | None = None,
     bounds: means.Bounds | None = None,
 ) -> Claim:
@@ -74,11 +72,9 @@ def claim(
     Args:
         values: Shape (n,), in score units.
         margin: 0 or more, in score units; with 0 nothing is "within".
-        rng: Not used: the interval draws nothing.
         sign: +1 if a high value is expected, else -1.
         alpha: Level of the two-sided interval's complement, and of each of the two one-sided tests.
         power: For `n_needed`.
-        n_resamples: Not used.
         groups: What belongs together, shape (n,); units are groups.
         bounds: Lowest and highest value that could have occurred: the ends of the scale, or minus and plus its width
             for differences. Give them: only they say anything where nearly all values are equal (`means.interval`).
