@@ -31,7 +31,7 @@ def test_anything_becomes_a_record_or_one_message(name: str) -> None:
     found = door(name)
     tried = given(found.strategy())(found.enter)
     calm = settings(
-        max_examples=getattr(found, "COUNT", 200),
+        max_examples=getattr(found, "COUNT", 120),
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -50,11 +50,11 @@ def test_twins_are_one_hypothesis_and_what_is_the_same_is_none() -> None:
 @pytest.mark.parametrize("world", WORLDS)
 def test_sweeps_of_equal_judges_find_nothing(world: str, n_pairs: int) -> None:
     """A few of each kind; `python -m benchmarks.family` makes hundreds."""
-    found = [family(null_sweep(world, n_pairs, 3, seed)) for seed in range(1000, 1004)]
+    found = [family(null_sweep(world, n_pairs, 3, seed)) for seed in (1000, 1001)]
     measures = {*found[0].table["measure"]}
     assert measures == {*(TESTED if n_pairs < 30 or world == "clustered" else BETTER)}
     assert found[0].size == 3 * len(measures)
-    assert sum(any(wrong(each)) for each in found) <= 1
+    assert not any(any(wrong(each)) for each in found)
 
 
 def means(values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure: str = "score") -> pd.Series:

@@ -49,12 +49,11 @@ def test_eight_pairs_copied_are_eight_pairs() -> None:
         for copy in range(8)
         for item in few
     ]
-    for seed in range(2):
-        draw = np.random.default_rng(seed)
-        score = {item.text: float(draw.uniform(0, 100)) for item in few}
-        result = verdict_of(items, [score[item.text] for item in items])
-        assert result.standing != "supported"
-        assert result.metrics["ab.groups"] == 8
+    draw = np.random.default_rng(0)
+    score = {item.text: float(draw.uniform(0, 100)) for item in few}
+    result = verdict_of(items, [score[item.text] for item in items])
+    assert result.standing != "supported"
+    assert result.metrics["ab.groups"] == 8
 
 
 def test_there_are_forty_and_the_experiment_has_all_that_read_the_text_alone() -> None:

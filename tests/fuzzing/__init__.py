@@ -7,7 +7,7 @@ A module of this folder is a door. It has
                   UndogmaticError with its place and status 2 or 3; never more than 30 s or 200 MB for it (`watched`):
                   the examples are so long that what grows with the square of the length does not end in that time;
     EXAMPLES      the cases that went wrong once;
-    COUNT         how many cases the tests try, 200 where it says nothing.
+    COUNT         how many cases the tests try, 120 where it says nothing.
 
 tests/test_fuzz.py tries each door for some seconds, `python -m benchmarks.fuzz DOOR --minutes 10` for as long as it is
 told. What begins with an underscore is no door.

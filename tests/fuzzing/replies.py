@@ -29,7 +29,7 @@ from undogmatic.models.cache import ReplyCache
 from undogmatic.models.calls import Gateway
 from undogmatic.records import Failure, Item, Judgment
 
-COUNT = 120
+COUNT = 80
 WAYS = {
     "structured": ["model=gpt"],
     "claude": ["model=claude"],

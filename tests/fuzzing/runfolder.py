@@ -54,7 +54,7 @@ def strategy() -> st.SearchStrategy[Case]:
     )
 
 
-COUNT = 50
+COUNT = 30
 EXAMPLES = [
     Case("sweep", ".hydra/config.yaml", "cut", 0.0, b""),
     Case("neighbour", "run.json", "value", 0.9, b'"x"'),

@@ -219,7 +219,7 @@ def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
     ]
     found: dict[str, list[Any]] = {}
     for style in (*STYLES, "selective"):
-        judgments = judge_items(items, [f"judge={style}"])
+        judgments = judge_items(items if style == "selective" else items[:1], [f"judge={style}"])
         assert all(isinstance(j.outcome, Verdict) for j in judgments), (style, judgments[0].outcome)
         found[style] = [j.outcome for j in judgments]
     for style in ("devils_advocate", "calibration_probe", "single_pass"):

@@ -102,14 +102,14 @@ class TestSelect:
     def test_each_remaining_item_is_drawn_with_the_probability_stated(self) -> None:
         outcomes = [sure(width) for width in range(10)]
         drawn: list[str] = []
-        for seed in range(500):
+        for seed in range(200):
             chosen = self.draw(outcomes, everything=True, budget=2, random=2, rng=np.random.default_rng(seed))
             assert self.ids(chosen)[:2] == ["i9", "i8"]
             assert [e.inclusion for e in chosen.entries] == [1, 1, 0.25, 0.25]
             drawn += self.ids(chosen)[2:]
-        shares = [drawn.count(f"i{k}") / 500 for k in range(10)]
+        shares = [drawn.count(f"i{k}") / 200 for k in range(10)]
         assert shares[8:] == [0, 0]
-        assert shares[:8] == pytest.approx([0.25] * 8, abs=0.08)  # four standard errors
+        assert shares[:8] == pytest.approx([0.25] * 8, abs=0.125)  # four standard errors
 
     def test_more_random_rows_than_items_left_takes_them_all_with_certainty(self) -> None:
         chosen = self.draw([sure(1), sure(2, review=True)], random=9)

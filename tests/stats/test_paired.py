@@ -257,6 +257,13 @@ class TestHodgesLehmann:
             first, second = np.triu_indices(n)
             assert paired.hodges_lehmann(d) == np.median((d[first] + d[second]) / 2)
 
+    @pytest.mark.parametrize("n", [7, 60, 203])
+    def test_many_draws_at_a_time_are_each_their_own(self, n: int) -> None:
+        rng = np.random.default_rng(n)
+        d, drawn = np.round(rng.normal(size=n), 1), rng.integers(n, size=(50, n))
+        of_draws = paired.HODGES_LEHMANN.on(d)
+        assert of_draws(drawn).tolist() == [paired.hodges_lehmann(d[rows]) for rows in drawn]
+
     def test_fifty_thousand_differences_take_no_gigabytes(self) -> None:
         d = np.random.default_rng(0).normal(3, 1, size=50_000)
         tracemalloc.start()

@@ -185,7 +185,7 @@ def describe_further(
         values = {"n": d.size, "most": MOST_PAIRS_HODGES_LEHMANN}
         return metrics, [*findings, Finding("ab.no_hodges_lehmann", values)]
     typical = paired.bootstrap_interval(
-        d, paired.hodges_lehmann, rng, settings.level, settings.resamples, groups=found.groups
+        d, paired.HODGES_LEHMANN, rng, settings.level, settings.resamples, groups=found.groups
     )
     metrics |= plots.interval("ab.hodges_lehmann", typical.estimate, typical.low, typical.high)
     values = {"estimate": typical.estimate, "interval": (typical.low, typical.high), "level": settings.level}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -29,21 +30,24 @@ class TfidfModel(Model):
         from undogmatic.datasets.labels import development_texts
 
         self.alpha = alpha
-        self._texts, self._labels = development_texts()
-        self.name = f"tfidf-{digest([self._texts, self._labels, alpha])[:12]}"
-        self.fitted_on = frozenset(text_mark(text) for text in self._texts)
-        self._pipeline: Pipeline | None = None
+        texts, labels = development_texts()
+        self._texts, self._shares = tuple(texts), tuple(label / 100 for label in labels)
+        self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
+        self.fitted_on = frozenset(text_mark(text) for text in texts)
 
     def pipeline(self) -> Pipeline:
         """The fitted scikit-learn pipeline, text -> share in [0, 1]."""
-        if self._pipeline is None:
-            self._pipeline = tfidf_ridge(self.alpha).fit(self._texts, [label / 100 for label in self._labels])
-        return self._pipeline
+        return _fitted(self._texts, self._shares, self.alpha)
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Predicted share of authority, clipped to [0, 1]."""
         value = float(self.pipeline().predict([text])[0])
         return min(1.0, max(0.0, value)), f"ridge on character n-grams: {value:.3f}"
+
+
+@functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
+def _fitted(texts: tuple[str, ...], shares: tuple[float, ...], alpha: float) -> Pipeline:
+    return tfidf_ridge(alpha).fit(texts, shares)
 
 
 def tfidf_ridge(alpha: float) -> Pipeline:

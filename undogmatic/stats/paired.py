@@ -245,11 +245,22 @@ def hodges_lehmann(differences: ArrayLike) -> float:
         Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
         Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
     """
-    d = checks.vector(differences, "differences")
-    if d.size > _MOST_WALSH_AVERAGES_MADE:
-        return walsh.median(d)
-    first, second = _each_with_each(d.size)
-    return float(np.median((d[first] + d[second]) / 2))
+    return float(_hodges_lehmann(checks.vector(differences, "differences")[None, :])[0])
+
+
+def _hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`hodges_lehmann` of each row, shape (n_rows,)."""
+    n = rows.shape[1]
+    if n > _MOST_WALSH_AVERAGES_MADE:
+        return np.array([walsh.median(row) for row in rows])
+    first, second = _each_with_each(n)
+    at_once = max(1, resampling.AT_ONCE // first.size)
+    parts = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
+    return np.concatenate([np.median((part[:, first] + part[:, second]) / 2, axis=1) for part in parts])
+
+
+HODGES_LEHMANN = resampling.Prepared(lambda data: lambda drawn: _hodges_lehmann(data[drawn]))
+"""`hodges_lehmann` for many resamples at a time."""
 
 
 @functools.lru_cache(maxsize=8)
