@@ -176,9 +176,9 @@ def _changed(node: Any, random: Any) -> bytes:
         if what == 0 and isinstance(parent, dict):
             parent.pop(key)
         elif what == 1 and isinstance(parent, dict):
-            parent[random.choice(KEYS)] = random.choice([parent[key], *ODD])
+            parent[random.choice(KEYS)] = copy.deepcopy(random.choice([parent[key], *ODD]))
         else:
-            parent[key] = random.choice(ODD)
+            parent[key] = copy.deepcopy(random.choice(ODD))  # or a list would come to hold itself
     return yaml.dump(node, allow_unicode=True).encode("utf-8", "replace")
 
 
