@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -86,7 +87,9 @@ class ResponsesDataset:
 
 
 def _says(value: Any) -> bool:
-    return value is not None and not (isinstance(value, str) and not value.strip()) and value == value
+    """Whether a cell is filled."""
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return not missing and str(value).strip() != ""
 
 
 class LabelledResponsesDataset:
