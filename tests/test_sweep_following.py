@@ -67,13 +67,13 @@ def test_few_groups_show_nothing_that_many_texts_would(tmp_path: Path) -> None:
 def test_equal_judges_hardly_ever_differ() -> None:
     facts = {"headline": HEADLINE}
     shown = []
-    for seed in range(20):
+    for seed in range(8):
         scores = [labelled(20, 2 * seed + n).set_index("item_id") for n in (100, 101)]
         jobs = {str(n): Job(n, {}, {}, facts, {}, frame, "finished") for n, frame in enumerate(scores)}
         found = corrected(compare_following(jobs), {})
         assert found.size == 2
         shown.append(bool((found.table["shown"] != "open").any()))
-    assert sum(shown) <= 2
+    assert sum(shown) <= 1
 
 
 def test_jobs_ranked_by_something_else_are_not_compared_by_correlations(tmp_path: Path) -> None:
