@@ -85,3 +85,9 @@ def test_jobs_ranked_by_something_else_are_not_compared_by_correlations(tmp_path
 def test_copies_have_nothing_to_test(tmp_path: Path) -> None:
     result = swept(tmp_path, labelled(10, 1), labelled(10, 1))
     assert set(result.comparisons["shown"]) == {"identical"}
+
+
+def test_a_switch_names_its_job_with_its_key(tmp_path: Path) -> None:
+    for n, value in enumerate(("False", "True")):
+        write_job(tmp_path / str(n), [f"prompt.reasoning={value}"], labelled(10, n), headline=HEADLINE)
+    assert sorted(result_of(tmp_path).jobs["name"]) == ["reasoning=False", "reasoning=True"]

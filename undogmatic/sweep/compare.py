@@ -122,11 +122,16 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     judges or criteria in one job each by its name too."""
     found: dict[str, Job] = {}
     for job in jobs:
-        label = ", ".join(job.overrides.get(key, "default") for key in choices) or f"job {job.number}"
+        label = ", ".join(_told(key, job.overrides.get(key, "default")) for key in choices) or f"job {job.number}"
         if job.part:
             label = f"{label}, {job.part}"
         found[label if label not in found else f"{label} (job {job.number})"] = job
     return found
+
+
+def _told(key: str, value: str) -> str:
+    """A choice as it names a job: the value, and with its key where it would say nothing by itself."""
+    return f"{key.rpartition('.')[2]}={value}" if value.lower() in ("true", "false") else value
 
 
 def _headline(jobs: Sequence[Job]) -> str | None:
