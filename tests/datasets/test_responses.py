@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from undogmatic.datasets.responses import LabelledResponsesDataset, ResponsesDataset
+from undogmatic.datasets.responses import LabelledResponsesDataset, ResponsesDataset, development_responses
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item
 
@@ -195,3 +195,11 @@ def test_the_second_labels_are_near_the_first() -> None:
     for items in (shipped("trait", "all"), shipped("coherence")):
         gap = [abs(float(item.metadata["second_label"]) - (item.label or 0)) for item in items]
         assert max(gap) <= 25
+
+
+def test_what_is_fitted_on_is_of_development_alone() -> None:
+    for name in ("empathy", "coherence"):
+        items = development_responses(name)
+        assert {item.metadata["split"] for item in items} == {"dev"}
+    assert {item.metadata["trait"] for item in development_responses("empathy")} == {"empathy"}
+    assert development_responses("toy") == []
