@@ -67,9 +67,9 @@ def development() -> tuple[list[Item], list[Scored]]:
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, features, _ = _read(items)
-    ends = (rubric.minimum, rubric.maximum)
+    ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
     found = held_out(held_out_raw(features, labels, folds), labels, folds, ends)
-    mapped = [held_out(raw, labels, folds, ends).scores for raw in (_lexical(items, labels, folds), _patterns(items))]
+    mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]
     return items, [Scored("probe", *found), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
@@ -89,26 +89,28 @@ def test() -> tuple[list[Item], list[Scored]]:
     found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
     confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
-    lexical = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
+    counted = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
     known = development_items()
     labels = np.array([item.label for item in known], dtype=np.float64)
     # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
-    maps = [calibrate(raw, labels) for raw in (_lexical(known, labels, fold_codes(known)[0]), _patterns(known))]
+    maps = [
+        calibrate(raw, labels)
+        for raw in (lexical([i.text for i in known], labels, fold_codes(known)[0]), _patterns(known))
+    ]
     mapped = [
-        np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((lexical, _patterns(items)), maps, strict=True)
+        np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((counted, _patterns(items)), maps, strict=True)
     ]
     probed = Scored("probe", *np.array([one[:3] for one in found]).T, confidence)
     return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
-def _lexical(items: Sequence[Item], labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+def lexical(texts: Sequence[str], labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
     """What TF-IDF with ridge says of each text, fitted on the texts of the other folds."""
-    found = np.empty(len(items))
+    found = np.empty(len(texts))
     for fold in np.unique(folds):
         inside = folds == fold
-        known = [(item.text, float(labels[k])) for k, item in enumerate(items) if not inside[k]]
-        pipeline = tfidf_ridge(1.0).fit([text for text, _ in known], [label for _, label in known])
-        found[inside] = pipeline.predict([item.text for k, item in enumerate(items) if inside[k]])
+        pipeline = tfidf_ridge(1.0).fit([text for k, text in enumerate(texts) if not inside[k]], labels[~inside])
+        found[inside] = pipeline.predict([text for k, text in enumerate(texts) if inside[k]])
     return found
 
 
@@ -141,40 +143,40 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
         pairs = [by_pair[pair, high] - by_pair[pair, low] for pair, condition in by_pair if condition == high]
         direction, mean = share_in_direction(pairs), means.interval(pairs)
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(pairs)})"
-        found[named] = _text(direction.share, direction.low, direction.high, 3)
-        found[f"mean difference of these, {high.replace('_', ' ')}"] = _text(mean.estimate, mean.low, mean.high, 1)
+        found[named] = shown(direction.share, direction.low, direction.high, 3)
+        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.estimate, mean.low, mean.high, 1)
     area = auc(scores[np.isin(condition, NAKED)], explained)
     rank = spearman_interval(scores[own], labels[own], rng(), n_resamples=RESAMPLES)
     error = mean_absolute_error(labels[own], scores[own], rng(), n_resamples=RESAMPLES)
     hybrid = auc(scores[np.isin(condition, NAKED)], scores[np.isin(condition, HYBRID)])
     found |= {
-        "AUC naked against explained": _text(area.auc, area.low, area.high, 3),
-        "AUC naked against hybrid": _text(hybrid.auc, hybrid.low, hybrid.high, 3),
-        f"Spearman with the label (n={own.sum()})": _text(rank.estimate, rank.low, rank.high, 3),
-        "mean absolute error": _text(error.estimate, error.low, error.high, 1),
+        "AUC naked against explained": shown(area.auc, area.low, area.high, 3),
+        "AUC naked against hybrid": shown(hybrid.auc, hybrid.low, hybrid.high, 3),
+        f"Spearman with the label (n={own.sum()})": shown(rank.estimate, rank.low, rank.high, 3),
+        "mean absolute error": shown(error.estimate, error.low, error.high, 1),
     }
     if judge.low is not None and judge.high is not None:
         inside = ((judge.low <= labels) & (labels <= judge.high))[own]
         covered = bootstrap_interval(inside.astype(float), _mean, rng(), n_resamples=RESAMPLES)
-        found["coverage of the 90 % interval"] = _text(covered.estimate, covered.low, covered.high, 3)
+        found["coverage of the 90 % interval"] = shown(covered.estimate, covered.low, covered.high, 3)
         width = bootstrap_interval((judge.high - judge.low)[own], _mean, rng(), n_resamples=RESAMPLES)
-        found["mean width of the 90 % interval"] = _text(width.estimate, width.low, width.high, 1)
+        found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         both = np.column_stack([judge.confidence[own], right])
         gap = bootstrap_interval(both, calibration_error(10), rng(), n_resamples=RESAMPLES)
-        found["calibration error (ECE) of the confidence"] = _text(gap.estimate, gap.low, gap.high, 3)
+        found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)
         if chosen.sum() >= 2:
             area = auc(scores[chosen], explained)
-            found[f"AUC attack {name} (n={chosen.sum()})"] = _text(area.auc, area.low, area.high, 3)
+            found[f"AUC attack {name} (n={chosen.sum()})"] = shown(area.auc, area.low, area.high, 3)
     for name, conditions in GROUPS.items():
         members = scores[np.isin(condition, conditions)]
         if members.size >= 2:
             mean = bootstrap_interval(members, _mean, rng(), n_resamples=RESAMPLES)
-            found[f"mean score, {name} (n={members.size})"] = _text(mean.estimate, mean.low, mean.high, 1)
+            found[f"mean score, {name} (n={members.size})"] = shown(mean.estimate, mean.low, mean.high, 1)
     return found
 
 
@@ -189,7 +191,8 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean())
 
 
-def _text(value: float, low: float, high: float, digits: int) -> str:
+def shown(value: float, low: float, high: float, digits: int) -> str:
+    """An estimate with its interval."""
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 

@@ -100,7 +100,8 @@ class Prompt(Record):
             )
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
-            missing = [name for name in rubric.inputs if name not in demo.inputs]
+            lacking = rubric.optional if rubric.partial else ()
+            missing = [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]
             if missing:
                 raise ConfigError(
                     f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {', '.join(rubric.inputs)}."
@@ -126,14 +127,17 @@ class Prompt(Record):
         return (self.instructions or rubric.wordings[self.language].domain).strip()
 
     def definition(self, rubric: Rubric) -> str:
-        """What is measured, and the question."""
+        """What is measured, and the question; in prose where the guide is not shown and the rubric has it so."""
         wording = rubric.wordings[self.language]
-        return f"{wording.definition.strip()}\n{wording.question.strip()}"
+        prose = "" if self.anchors else wording.prose
+        return "\n".join(part.strip() for part in (wording.definition, prose, wording.question) if part.strip())
 
     def scale(self, rubric: Rubric) -> str:
         """The scale in words, with the guide's meanings where the prompt shows them."""
         words, scale = self.words, rubric.scale
         guided = [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)] if self.anchors else []
+        if self.anchors:
+            guided += [f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions]
         if not isinstance(scale, NumericScale):
             return "\n".join([words.categories, *(guided or scale.categories)])
         ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from undogmatic.scale import Anchors, Bands, Guide, NumericScale, Record, Scale
 
@@ -15,6 +15,10 @@ OVERALL = "overall"
 """The criterion of a judge that says one thing of an item."""
 UNNAMED = "unnamed"
 """The rater of a label that does not say whose it is."""
+
+
+def _without_empty(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value or name not in names}
 
 
 class Level(NamedTuple):
@@ -34,6 +38,9 @@ class Wording(Record):
         meanings: One per anchor, band or category of the guide, in its order.
         headings: Heading per input, where there are several.
         unit: What one unit of the score is called in reports.
+        distinctions: What is easily taken for the construct, and is not; stands behind the guide.
+        prose: The same as guide and distinctions say, as running text; stands in their place where a prompt does not
+            show them.
     """
 
     definition: str
@@ -42,6 +49,13 @@ class Wording(Record):
     meanings: tuple[str, ...] = ()
     headings: dict[str, str] = Field(default_factory=dict)
     unit: str | None = None
+    distinctions: tuple[str, ...] = ()
+    prose: str = ""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what it does not have, so that the hash of an older wording is what it was."""
+        return _without_empty(write(self), ("distinctions", "prose"))
 
     @model_validator(mode="before")
     @classmethod
@@ -61,6 +75,8 @@ class Rubric(Record):
         guide: What values mean: anchors at values or named bands. Categories need none; their meanings follow them.
         inputs: The fields of an item that are shown and judged, in this order.
         optional: Fields that an item may lack, or have besides; a judge that needs one fails on the item without it.
+        partial: Whether an item is judged by what it has, where it lacks an optional input: a response without the
+            question before it. Else it fails.
         direction: What a high score is; None only for unordered categories.
         score_field: The name of the score in a JSON answer.
         wordings: Its words by language.
@@ -81,6 +97,11 @@ class Rubric(Record):
     margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     rivals: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    partial: bool = False
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_empty(write(self), ("partial",))
 
     @model_validator(mode="before")
     @classmethod
@@ -101,6 +122,10 @@ class Rubric(Record):
             self.guide.check(self.scale)
         if self.direction is None and self.scale.ordered:
             raise ValueError("direction is required: higher_is_worse or higher_is_better")
+        if self.partial and set(self.inputs) <= set(self.optional):
+            raise ValueError(
+                "partial leaves nothing to judge where every input is optional; take one out of `optional`"
+            )
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         needed = len(self._guided())

@@ -112,7 +112,7 @@ def test_curated_texts_name_their_author_in_the_id() -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1.0] * 29, "29 labelled texts; a probe needs at least 30"),
+        ([1.0] * 19, "19 labelled texts; a probe needs at least 20"),
         ([5.0] * 29 + [101.0], r"the item '29' has the label 101\.0; the rubric 'toy' runs from 0 to 100"),
         ([5.0] * 30, "all 30 labels are 5"),
     ],
@@ -128,7 +128,7 @@ def test_the_command_refuses_before_it_reads_anything(tmp_path: Path) -> None:
         fit_from_config(None, tmp_path / "probe.json", [])
     few = tmp_path / "few.jsonl"
     few.write_text("".join(json.dumps({"text": f"t{k}", "label": k}) + "\n" for k in range(5)))
-    with pytest.raises(DataError, match="5 labelled texts; a probe needs at least 30"):
+    with pytest.raises(DataError, match="5 labelled texts; a probe needs at least 20"):
         fit_from_config(str(few), tmp_path / "probe.safetensors", [])
     assert not (tmp_path / "probe.safetensors").exists()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import reading_of
+from undogmatic.config import build
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
@@ -16,6 +17,7 @@ from undogmatic.models.views import View
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.records import Item, Rubric
+from undogmatic.searchpath import plain
 
 pytestmark = pytest.mark.local_model
 VIEW = View(blocks=(2, 3))
@@ -135,3 +137,30 @@ def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(mo
     assert 0 < model.count_tokens(first) <= 7
     with pytest.raises(ModelError, match="do not fit the context of 512"):
         asyncio.run(model.continue_text("word " * 600, 6))
+
+
+def test_whole_numbers_are_put_together_from_digits_and_a_reason_ends_with_its_line(
+    model: EmbeddedModel, rubric: Rubric
+) -> None:
+    prompt = Prompt(
+        id="d",
+        language="pt",
+        instructions="Julgue.",
+        demonstrations=(
+            Demonstration(text="Aplica-se o Tema 1.", score=97, rationale="Só cita."),
+            Demonstration(text="Não deve, porque pagou.", score=4, rationale="Explica."),
+        ),
+    )
+    readings = {}
+    for reasoning in (False, True, False):
+        readout = build(plain("readout", "integers", "readout") | {"minimum_mass": 0.1}, "readout")
+        readout.bind(model, prompt.model_copy(update={"reasoning": reasoning}), rubric)
+        found = reading_of(readout, model, Item(id="x", text="Súmula 7."))
+        assert readings.setdefault(reasoning, found).score == found.score
+    plainly, reasoned = readings[False], readings[True]
+    assert plainly.distribution is not None
+    assert plainly.distribution.off_scale < 0.5
+    assert sum(mass > 0 for mass in plainly.distribution.probabilities) > 10  # single digits alone would be ten
+    assert 1 <= plainly.details["look_ahead"] <= 10
+    assert reasoned.rationale
+    assert "\n" not in reasoned.rationale

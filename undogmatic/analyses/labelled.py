@@ -23,7 +23,7 @@ from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.truth import check_order, check_scale, units
 from undogmatic.errors import ConfigError
-from undogmatic.stats import agreement, limits, ranking
+from undogmatic.stats import agreement, coefficients, limits, ranking
 
 _TENTHS = 10
 
@@ -36,6 +36,8 @@ class Accuracy(NamedTuple):
     spearman_low: float | None
     spearman_high: float | None
     pearson: float | None
+    pearson_low: float | None
+    pearson_high: float | None
     mae: float
     mae_low: float | None
     mae_high: float | None
@@ -143,8 +145,9 @@ class LabelledAnalysis:
         order = agreement.correlation("spearman", score, label).estimate if n >= 3 else None
         linear = agreement.correlation("pearson", score, label).estimate if n >= 3 else None
         enough = len(set(groups)) >= FEWEST_GROUPS
-        ranks = error = None
+        ranks = error = lines = None
         if enough:
+            lines = coefficients.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
             error = ranking.mean_absolute_error(label, score, rng, self.level, self.resamples, groups=groups)
             if order is not None:
                 ranks = limits.order(score, label, rng, groups=groups, level=self.level, n_resamples=self.resamples)
@@ -154,6 +157,8 @@ class LabelledAnalysis:
             spearman_low=None if ranks is None else ranks.low,
             spearman_high=None if ranks is None else ranks.high,
             pearson=linear,
+            pearson_low=None if lines is None else lines.low,
+            pearson_high=None if lines is None else lines.high,
             mae=float(np.mean(np.abs(score - label))),
             mae_low=None if error is None else error.low,
             mae_high=None if error is None else error.high,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.responses import development_responses
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import brief
@@ -26,23 +27,27 @@ def development_items() -> list[Item]:
     return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
 
 
-def labelled_items(path: str | None, rubric: str) -> list[Item]:
-    """What to fit on: the user's labelled file, or the shipped development texts, whose labels are ShameScores.
+def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
+    """What to fit on: the user's labelled file, or what ships with labels for the rubric, of development alone.
 
     Raises:
-        ConfigError: No file was given, and the rubric of this name is not the one the shipped labels are for.
+        ConfigError: No file was given, and no labels ship for the rubric.
         DataError: A text without label, named.
     """
     if path is not None:
-        return labelled_file(path)
-    if rubric != "shame":
-        raise ConfigError(f"the shipped labels are ShameScores, and rubric={rubric} needs its own: give --data FILE.")
-    return development_items()
+        return labelled_file(path, rubric)
+    items = development_items() if rubric.name == "shame" else development_responses(rubric.name)
+    if not items:
+        raise ConfigError(
+            f"the shipped labels are ShameScores, traits and coherence, and rubric={rubric.name} needs its own: give "
+            "--data FILE."
+        )
+    return items
 
 
-def labelled_file(path: str) -> list[Item]:
+def labelled_file(path: str, rubric: Rubric) -> list[Item]:
     """A user's texts, every one of which must have a label. Raises DataError naming the first without."""
-    items = TextsDataset(path).load()
+    items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()
     for item in items:
         if item.label is None:
             raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")

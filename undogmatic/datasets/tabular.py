@@ -124,12 +124,13 @@ def _csv_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[s
     rows = csv_rows(path, ",;\t")
     header = next(rows, None)
     if header is None:
-        raise DataError(f"{path} is empty. Its first line must name the columns, among them `{inputs[0]}`.")
+        among = f", among them `{inputs[0]}`" if inputs else ""
+        raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     place, columns = f"{path}:{header.first}", header.cells
     if header.mark != ",":  # as spreadsheets do where the comma is a decimal point
         name = "semicolons" if header.mark == ";" else "tabs"
         raise DataError(
-            f"{place}: no column `{inputs[0]}`; the file seems to be separated by {name} "
+            f"{place}: {f'no column `{inputs[0]}`; ' if inputs else ''}the file seems to be separated by {name} "
             f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
             "separator of the export), or as .jsonl."
         )

@@ -43,7 +43,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
         fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
     else:
-        items = labelled_items(data, rubric.name)
+        items = labelled_items(data, rubric)
         if len(items) < LEAST:
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
         check_labels(items, rubric)

@@ -16,13 +16,14 @@ from undogmatic import files
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
+from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
 from undogmatic.records import Item, Rubric, digest, text_mark
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
 
-LEAST = 30
+LEAST = 20
 VIEWS = (View(blocks=(5, 7, 9, 11)),)
 COMPONENTS = 256
 PENALTY = 0.05
@@ -207,12 +208,13 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     files.check_writable(out)  # before anything is read at length
     chosen = settings(compose_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
-    items = labelled_items(data, rubric.name)
+    items = labelled_items(data, rubric)
     _labels(items, rubric)
     model: Model = build(chosen.model, "model")
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
-    features = asyncio.run(read_features(model, [item.text for item in items], VIEWS, build(chosen.engine, "engine")))
+    texts = [shown_text(item, rubric) for item in items]
+    features = asyncio.run(read_features(model, texts, VIEWS, build(chosen.engine, "engine")))
     probe = fit_probe(features, items, rubric, origin(model, VIEWS))
     save(probe, out)
     return summary(probe, out)

@@ -160,7 +160,7 @@ class EmbeddedModel(Model):
         async def send() -> Reply:
             def ask() -> tuple[str, int, int]:
                 with _lock:
-                    return _llama(self.path, self.threads, self.context).continued(text, most)
+                    return _llama(self.path, self.threads, self.context).continued([text], most)
 
             found, read, written = await asyncio.to_thread(ask)
             return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
@@ -178,6 +178,8 @@ class EmbeddedModel(Model):
         from dspy.lm15 import Message, Response, TextPart, TokenLogprob, TopLogprob, Usage
 
         parts, top = [message.text or "" for message in request.messages], request.config.logprobs or 1
+        if request.config.logprobs is None:
+            return await self._words(parts, request.config.max_tokens or 1)
         payload = {"parts": parts, "top": top}
 
         async def send() -> Reply:
@@ -197,6 +199,28 @@ class EmbeddedModel(Model):
             finish_reason="stop",
             usage=Usage(input_tokens=reply.input_tokens, output_tokens=1),
             logprobs=(TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds),),
+        )
+
+    async def _words(self, parts: list[str], most: int) -> Response:
+        """The likeliest continuation up to the end of its line, cached."""
+        from dspy.lm15 import Message, Response, TextPart, Usage
+
+        async def send() -> Reply:
+            def ask() -> tuple[str, int, int]:
+                with _lock:
+                    return _llama(self.path, self.threads, self.context).continued(parts, most, "\n")
+
+            found, read, written = await asyncio.to_thread(ask)
+            return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
+
+        request = {"parts": parts, "most": most}
+        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_text)
+        return Response(
+            id=None,
+            model=self.name,
+            message=Message.assistant([TextPart(reply.data or " ")]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens),
         )
 
     async def _chat(self, request: Request) -> Response:

@@ -159,14 +159,7 @@ class Llama:
         Raises:
             ModelError: The prompt does not fit the context.
         """
-        *beginnings, end = parts
-        known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
-        self._c.llama_memory_clear(self._memory(), False)  # what is marked as unused is never read
-        count = self._restore(tuple(parts[:known])) if known else 0
-        for n in range(known, len(beginnings)):
-            count += self._evaluate(parts[n], begin=n == 0)
-            self._keep(tuple(parts[: n + 1]), count)
-        count += self._evaluate(end, begin=not beginnings)
+        count = self._read(parts)
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
@@ -174,30 +167,49 @@ class Llama:
         best = best[np.lexsort((best, -logprobs[best]))]
         return [(self._piece(int(token)), float(logprobs[token])) for token in best], count
 
-    def continued(self, text: str, most: int) -> tuple[str, int, int]:
-        """The likeliest continuation of a text, token by token, to the text's end or `most` tokens.
+    def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
+        """The likeliest continuation of a text, token by token, to the text's end, `until` or `most` tokens.
 
+        Args:
+            parts: The text, divided as in `next_token`.
+            most: Tokens of the continuation.
+            until: What ends it, and is left out; nothing ends it where it is empty.
         Returns:
             The continuation, and how many tokens the text and the continuation have.
         Raises:
             ModelError: Both do not fit the context.
         """
-        self._c.llama_memory_clear(self._memory(), False)
-        tokens = self.tokenize(text)
-        if len(tokens) + most > self.limit:
-            raise ModelError(f"{len(tokens) + most} tokens do not fit the context of {self.limit}; raise model.context")
-        if status := self._decode(tokens, every=False):
-            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+        count = self._read(parts, most)
         found: list[int] = []
+        raw = b""
         while len(found) < most:
             token = int(self._logits().argmax())
             if self._c.llama_vocab_is_eog(self._vocabulary, token):
                 break
             found.append(token)
+            raw += self._raw_piece(token)
+            if until and until.encode() in raw.lstrip():
+                break
             if status := self._decode([token], every=False):
                 raise ModelError(f"llama.cpp could not go on after {len(found)} tokens (status {status})")
-        raw = b"".join(self._raw_piece(token) for token in found)
-        return raw.decode("utf-8", errors="replace"), len(tokens), len(found)
+        text = raw.decode("utf-8", errors="replace")
+        return (text.strip().partition(until)[0] if until else text), count, len(found)
+
+    def _read(self, parts: Sequence[str], room: int = 0) -> int:
+        """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""
+        *beginnings, end = parts
+        known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
+        self._c.llama_memory_clear(self._memory(), False)  # what is marked as unused is never read
+        count = self._restore(tuple(parts[:known])) if known else 0
+        for n in range(known, len(beginnings)):
+            count += self._evaluate(parts[n], begin=n == 0)
+            self._keep(tuple(parts[: n + 1]), count)
+        tokens = self.tokenize(end, begin=not beginnings)
+        if (count := count + len(tokens)) + room > self.limit:
+            raise ModelError(f"{count + room} tokens do not fit the context of {self.limit}; raise model.context")
+        if status := self._decode(tokens, every=False):
+            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+        return count
 
     def forget(self) -> None:
         """Drop what is kept of earlier prompts; answers do not depend on it."""

@@ -39,11 +39,14 @@ _FENCE = "```"
 def judged(rubric: Rubric, language: str) -> dict[str, Any]:
     """The input fields of a signature that hold what is judged."""
     headings = rubric.wordings[language].headings
-    return {name: material(headings.get(name, name)) for name in rubric.inputs}
+    lacking = rubric.optional if rubric.partial else ()
+    return {name: material(headings.get(name, name), name in lacking) for name in rubric.inputs}
 
 
-def material(heading: str) -> Any:
-    """An input field that stands fenced, as material that gives no orders."""
+def material(heading: str, may_lack: bool = False) -> Any:
+    """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
+    if may_lack:
+        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
     return (str, _field("input", desc=heading, judged=True))
 
 
@@ -95,9 +98,9 @@ def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[st
     return dspy.Signature({**inputs, **optional, **fields}, instructions or " ")
 
 
-def _field(way: str, **marks: Any) -> Any:
+def _field(way: str, default: Any = ..., **marks: Any) -> Any:
     # dspy.InputField and OutputField drop marks they do not know; the signature keeps those of the JSON schema.
-    return Field(json_schema_extra={"__dspy_field_type": way, **marks})
+    return Field(default, json_schema_extra={"__dspy_field_type": way, **marks})
 
 
 def _mark(field: Any, name: str) -> Any:
@@ -139,8 +142,7 @@ class JudgeAdapter(dspy.Adapter):
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         """The system message."""
-        several = sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
-        fence = self.words.fences if several else self.words.fence
+        fence = self.words.fences if _several(signature) else self.words.fence
         parts = [signature.instructions, inputs.get("the_rubric"), fence, self._contract(signature, inputs)]
         return "\n\n".join(part for part in parts if part)
 
@@ -176,7 +178,7 @@ class JudgeAdapter(dspy.Adapter):
         code = hashlib.sha256("\n\n".join(texts.values()).encode()).hexdigest()[:8]
         fence = f"{self.words.fence_name}-{code}"
         parts = {heading: f"<<{fence}>>\n{text}\n<</{fence}>>" for heading, text in texts.items()}
-        if len(parts) == 1:
+        if len(parts) == 1 and not _several(signature):
             return next(iter(parts.values()))
         return "\n\n".join(f"{heading}:\n{part}" for heading, part in parts.items())
 
@@ -206,7 +208,7 @@ class JudgeAdapter(dspy.Adapter):
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
-        named = dict.fromkeys([self.words.text], *texts.values()) if len(texts) == 1 else texts
+        named = texts if _several(signature) else dict.fromkeys([self.words.text], *texts.values())
         return "\n".join(f"{heading}: {' '.join(text.split())}" for heading, text in named.items())
 
 
@@ -296,18 +298,24 @@ def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
         raise UnparseableAnswer(f"`{where}`: {first['msg'][:1].lower() + first['msg'][1:]}", raw) from None
 
 
+def _several(signature: Any) -> bool:
+    """Whether what is judged may stand in several parts."""
+    return sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
+
+
 def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
     """What is judged, by heading."""
     return {
         str(_mark(field, "desc")): str(inputs[name])
         for name, field in signature.input_fields.items()
-        if _mark(field, "judged")
+        if _mark(field, "judged") and not (_mark(field, "may_lack") and inputs.get(name) is None)
     }
 
 
 def _usable(signature: Any, demo: Mapping[str, Any]) -> bool:
     """Whether a demonstration says what was judged and at least one thing that this signature answers."""
-    known = all(name in demo for name, field in signature.input_fields.items() if _mark(field, "judged"))
+    judged = {name: field for name, field in signature.input_fields.items() if _mark(field, "judged")}
+    known = all(name in demo or _mark(field, "may_lack") for name, field in judged.items())
     return known and bool(_answers(signature, demo))
 
 

@@ -116,9 +116,10 @@ def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
 
     Raises:
         ConfigError: One is not there.
-        UnfitInput: It is one that the rubric lets an item lack; only this item fails.
+        UnfitInput: It is one that the rubric lets an item lack, and it is needed; only this item fails.
     """
-    missing = [name for name in rubric.inputs if name not in item.inputs]
+    lacking = rubric.optional if rubric.partial else ()
+    missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
     if missing and missing[0] in rubric.optional:
         raise UnfitInput(f"there is no {missing[0]} (the item has: {', '.join(item.inputs)})")
     if missing:
@@ -126,7 +127,7 @@ def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
             f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{missing[0]}`, which "
             f"rubric={rubric.name} shows (it has: {', '.join(item.inputs)}). Name the columns: dataset.inputs=[...]."
         )
-    return {name: item.inputs[name] for name in rubric.inputs}
+    return {name: item.inputs[name] for name in rubric.inputs if name in item.inputs}
 
 
 def shown_text(item: Item, rubric: Rubric) -> str:

@@ -1,7 +1,8 @@
 """What happens around the jobs of a sweep: the parent run before them, the report after them.
 
 jobs      the jobs' folders -> records
-pairwise  every two jobs by their scores; worth: by their uncertainty
+pairwise  every two jobs by their scores; worth: by their uncertainty; following: by how they follow human labels
+whole     two jobs by a number of all texts: what the last two have in common
 family    one correction for all that is tested between them
 verdicts  whether the best may be believed, and whether it is better than the others
 compare   leaderboard, tests, agreement, figures and findings over the jobs

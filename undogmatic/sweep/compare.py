@@ -18,6 +18,7 @@ from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
+from undogmatic.sweep.following import compare_following, following_table, following_twins
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, measured, overall_alpha, pairs
 from undogmatic.sweep.sources import variance_of
@@ -58,7 +59,11 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     table = _leaderboard(by_name, choices, headline, further=not worth)
     best = set(table["name"].head(MOST_AGREED))
     agreement = agree([pair for pair in found if {pair.left, pair.right} <= best], finished)
-    further = worth | {"described": described(finished), "costs": costs_table(finished)}
+    further = worth | {
+        "following": following_table(finished),
+        "described": described(finished),
+        "costs": costs_table(finished),
+    }
     sources = variance_of(finished, choices)
     further["variance"] = sources.table
     sweep = Sweep(finished, headline, family, found, margin)
@@ -99,7 +104,8 @@ def tested(finished: Mapping[str, Job], found: Sequence[Pair], margin: Margin | 
         return corrected([], {})
     values = measured(finished)
     same = {measure: twins(of_job) for measure, of_job in values.items()} | worth_twins(finished)
-    return corrected([*compare_scores(found, finished, values, margin), *compare_worth(finished)], same)
+    of_whole = [*compare_worth(finished), *compare_following(finished)]
+    return corrected([*compare_scores(found, finished, values, margin), *of_whole], same | following_twins(finished))
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -116,11 +122,16 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     judges or criteria in one job each by its name too."""
     found: dict[str, Job] = {}
     for job in jobs:
-        label = ", ".join(job.overrides.get(key, "default") for key in choices) or f"job {job.number}"
+        label = ", ".join(_told(key, job.overrides.get(key, "default")) for key in choices) or f"job {job.number}"
         if job.part:
             label = f"{label}, {job.part}"
         found[label if label not in found else f"{label} (job {job.number})"] = job
     return found
+
+
+def _told(key: str, value: str) -> str:
+    """A choice as it names a job: the value, and with its key where it would say nothing by itself."""
+    return f"{key.rpartition('.')[2]}={value}" if value.lower() in ("true", "false") else value
 
 
 def _headline(jobs: Sequence[Job]) -> str | None:

@@ -26,9 +26,11 @@ BETTER = {
     "review_gain": 1,
     "aurc": -1,
     "ece": -1,
+    "spearman": 1,
     "absolute_error": -1,
     "pair_difference": 1,
     "interval_score": -1,
+    "pearson": 1,
     "score": 0,
 }
 """All measures that are tested, what speaks most to quality first: +1 where more is better, -1 where less is, 0 where

@@ -12,6 +12,7 @@ import pandas as pd
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.sweep.family import WITH_MARGIN, Family
+from undogmatic.sweep.following import FOLLOWING
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import Pair
 from undogmatic.sweep.worth import MERITS
@@ -144,7 +145,7 @@ def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str,
     """The measure that decides, and by it of each other job what is shown of `best` against it, and the whole row."""
     table, own = sweep.family.table, str(sweep.headline).rpartition(".")[2]
     mirrored = {"better": "worse", "worse": "better"}
-    for measure in (own,) if own in table["measure"].values and own in MERITS else QUALITY:
+    for measure in (own,) if own in table["measure"].values and own in (*MERITS, *FOLLOWING) else QUALITY:
         rows = table[(table["measure"] == measure) & ((table["left"] == best) | (table["right"] == best))]
         found: dict[str, Against] = {}
         for row in rows.to_dict("records"):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.progress import doing
-from undogmatic.stats import calibration, resampling, review, selective
+from undogmatic.stats import calibration, review, selective
 from undogmatic.stats.letters import letter_display
-from undogmatic.sweep.family import ALPHA, BETTER, NOISE, UNKNOWN, Array, Comparison, Limits, of_means, twins
+from undogmatic.sweep.family import ALPHA, BETTER, NOISE, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import mean_interval
+from undogmatic.sweep.whole import DRAWS, Both, Resampled, Whole, compare_whole, exchange_p, judged_both
 
 SECTION = "calibration"
 ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
@@ -27,12 +26,8 @@ CLAIMS = ("ece", "coverage", "width", "interval_score", "mae")
 MERITS = ("review_gain", "aurc", "ece", "interval_score")
 """Tested metrics, good by themselves. A narrow interval is not, nor one that holds more than it claims."""
 
-FEWEST = 10
-DRAWS = 1000
 FEWEST_DRAWS, DRAWS_OF_ALL = 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
-COUNTED = 20
-"""Draws at least as far from 0 as the data, below which their share says too little."""
 BINS = 10
 DESCRIBED = ["left", "right", "measure", "difference", "low", "high", "n"]
 
@@ -84,13 +79,15 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
     answers, group by group, which is exact where it makes no difference whose they are. The interval score is a mean.
     The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
     """
-    resampled = _Resampled()
+    resampled = Resampled(_WHOLE)
     n_pairs = len(finished) * (len(finished) - 1) // 2
     draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
     found = []
     with doing("testing the uncertainty of every two jobs"):
-        for both in _judged_both(finished):
-            found += [each for measure in _WHOLE if (each := _whole(both, measure, resampled, draws)) is not None]
+        for both in _both(finished):
+            for measure, whole in _WHOLE.items():
+                exchanged = functools.partial(exchange_p, whole.statistic, draws=draws)
+                found += [each] if (each := compare_whole(both, measure, resampled, exchanged)) is not None else []
             difference = (both.a["interval_score"] - both.b["interval_score"]).to_numpy()
             if not np.isnan(difference).any():
                 units = both.a["unit"].to_numpy()
@@ -101,7 +98,7 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
 def worth_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:
     """Per measure of MERITS each job's first twin."""
     items = {name: job.items for name, job in finished.items() if not job.items.empty}
-    needs = {name: columns for name, (columns, _) in _WHOLE.items()} | {"interval_score": ["interval_score"]}
+    needs = {name: whole.columns for name, whole in _WHOLE.items()} | {"interval_score": ["interval_score"]}
     return {measure: twins({name: own[columns] for name, own in items.items()}) for measure, columns in needs.items()}
 
 
@@ -113,7 +110,7 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
         out.
     """
     rows = []
-    for left, right, a, b, _ in _judged_both(finished):
+    for left, right, a, b, _ in _both(finished):
         for measure, name in _EACH.items():
             difference = (a[name] - b[name]).round(NOISE)
             if difference.isna().any() or not difference.any():
@@ -126,30 +123,9 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
     return table.assign(place=places).sort_values("place", kind="stable")[DESCRIBED].reset_index(drop=True)
 
 
-class _Both(NamedTuple):
-    """What two jobs say of the same texts, in one order, `unit` as a number; `texts` is None where these are all that
-    both judged."""
-
-    left: str
-    right: str
-    a: pd.DataFrame
-    b: pd.DataFrame
-    texts: tuple[str, ...] | None
-
-
-def _judged_both(finished: Mapping[str, Job]) -> Iterator[_Both]:
+def _both(finished: Mapping[str, Job]) -> Iterator[Both]:
     judged = {name: job.items.join(job.scores["seconds"]) for name, job in finished.items() if not job.items.empty}
-    units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
-    judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
-    for (left, one), (right, other) in combinations(judged.items(), 2):
-        if finished[left].criterion != finished[right].criterion:
-            continue
-        a, b, texts = one, other, None
-        if not one.index.equals(other.index):
-            both = one.index.intersection(other.index)
-            a, b, texts = one.loc[both], other.loc[both], tuple(both)
-        if len(a) >= FEWEST and np.allclose(a["truth"], b["truth"]):
-            yield _Both(left, right, a, b, texts)
+    return judged_both(judged, finished, "truth")
 
 
 def caught(items: pd.DataFrame) -> tuple[Array, Array]:
@@ -159,91 +135,10 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
     return curve.budget / len(items), curve.guided
 
 
-class _Resampled:
-    """Standard errors of measures of _WHOLE need resampled texts (groups together); jobs on the same texts get the same
-    resamples."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str, tuple[str, ...] | None], Array] = {}
-
-    def of(self, job: str, items: pd.DataFrame, texts: tuple[str, ...] | None, measure: str) -> Array:
-        """The measure of a job on these texts and on DRAWS resamples of them; shape (1 + DRAWS,)."""
-        key = (job, measure, texts)
-        if key not in self._known:
-            needs, statistic = _WHOLE[measure]
-            of_draws = statistic.on(items[needs].to_numpy(dtype=np.float64))
-            # The same seed gives the same resamples to every job and measure; kept, they would fill the memory.
-            draws = resampling.Units(_codes(items)).draws(np.random.default_rng(0), DRAWS)
-            known = of_draws(np.arange(len(items))[None, :]), resampling.distribution(of_draws, draws)
-            self._known[key] = np.concatenate(known)
-        return self._known[key]
-
-
-def _codes(items: pd.DataFrame) -> resampling.Index:
-    return np.unique(items["unit"].to_numpy(), return_inverse=True)[1]
-
-
-def _whole(both: _Both, measure: str, resampled: _Resampled, draws: int) -> Comparison | None:
-    """Difference of a measure of all texts; None where it does not exist."""
-    left, right, a, b, texts = both
-    needs, statistic = _WHOLE[measure]
-    n = a["unit"].nunique()
-    one, other = (side[needs].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
-    if np.isnan(one).any() or np.isnan(other).any() or (measure == "ece" and n < FEWEST_CONFIDENCES) or n < 2:
-        return None
-    if np.array_equal(one, other):
-        return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-    differences = resampled.of(left, a, texts, measure) - resampled.of(right, b, texts, measure)
-    estimate, several = float(differences[0]), differences[1:][~np.isnan(differences[1:])]
-    if np.isnan(estimate) or several.size < 0.95 * DRAWS:
-        return None
-    p = _exchanged(statistic, one, other, _codes(a), estimate, draws)
-    if p is None:
-        return None
-    spread = float(several.std(ddof=1))
-
-    def limits(alpha: float) -> Limits:
-        reach = spread * float(special.stdtrit(n - 1, 1 - alpha / 2))
-        low, high = estimate - reach, estimate + reach
-        return Limits(low, high, "beyond" if low > 0 else "against" if high < 0 else "open", None)
-
-    return Comparison(left, right, measure, estimate, n, p, limits)
-
-
-def _exchanged(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float, draws: int
-) -> float | None:
-    """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
-
-    Where fewer than COUNTED of the draws are as far from 0, it is that of a normal distribution with their spread: a
-    correction for many comparisons asks for p-values that no number of draws can show.
-
-    References:
-        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
-    """
-    of_draws = statistic.on(np.concatenate([one, other]))
-    swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
-    found = []
-    for part in np.array_split(swapped, 1 + draws * len(one) // resampling.AT_ONCE):
-        rows, there = np.arange(len(one)), part[:, codes]
-        mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
-        with np.errstate(all="ignore"):
-            found.append(of_draws(mine) - of_draws(theirs))
-    drawn = np.concatenate(found)
-    drawn = drawn[~np.isnan(drawn)]
-    if drawn.size < 0.95 * draws:
-        return None
-    as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
-    spread = float(np.sqrt(np.mean(drawn**2)))
-    if as_far >= COUNTED or spread == 0:
-        return (as_far + 1) / (drawn.size + 1)
-    return float(2 * special.ndtr(-abs(estimate) / spread))
-
-
-_WHOLE: dict[str, tuple[list[str], resampling.Prepared]] = {
-    "review_gain": (["uncertainty", "error"], review.GAIN),
-    "aurc": (["uncertainty", "error"], selective.AURC),
-    "ece": (["confidence", "right"], calibration.calibration_error(BINS)),
+_WHOLE = {
+    "review_gain": Whole(["uncertainty", "error"], review.GAIN),
+    "aurc": Whole(["uncertainty", "error"], selective.AURC),
+    "ece": Whole(["confidence", "right"], calibration.calibration_error(BINS), FEWEST_CONFIDENCES),
 }
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""

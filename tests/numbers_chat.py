@@ -1,0 +1,89 @@
+"""A model whose odds over whole numbers are known, and that writes them as one token or digit by digit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tests.stats.test_integers import split
+from undogmatic.models.base import Model
+from undogmatic.models.calls import Reply
+
+
+class NumbersChat(Model):
+    """Args:
+    odds: Last user text -> probability by whole number; what is missing to 1 falls on a word.
+    digits: Whether each digit is a token of its own.
+    goes_on: Whether a begun answer is continued; else a new one begins.
+    base: Whether it continues a text.
+    reason: What it says when it is asked for words.
+    """
+
+    readouts = ("logprobs", "structured")
+
+    def __init__(
+        self,
+        odds: Callable[[str], dict[int, float]],
+        digits: bool = False,
+        goes_on: bool = True,
+        base: bool = False,
+        reason: str = "It says so.",
+    ) -> None:
+        self.name, self.odds, self.digits, self.goes_on, self.base = "numbers", odds, digits, goes_on, base
+        self.reason = reason
+        self.requests: list[list[dict[str, str]]] = []
+
+    async def complete(self, request: Any) -> Any:
+        from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
+        from dspy.lm15 import Message, Response, TextPart, Usage
+
+        messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
+        if request.system is not None:
+            messages.insert(0, {"role": "system", "content": request.system})
+
+        async def send() -> Reply:
+            self.requests.append(messages)
+            return Reply("ok", input_tokens=10, output_tokens=1)
+
+        await self.gateway.call(self.name, {"messages": messages, "config": repr(request.config)}, send)
+        path = self._path(messages, request.config.max_tokens) if request.config.logprobs else []
+        logprobs = tuple(
+            TokenLogprob(
+                token=token,
+                logprob=math.log(odds[token]),
+                top=tuple(TopLogprob(token=each, logprob=math.log(mass)) for each, mass in odds.items() if mass > 0),
+            )
+            for token, odds in path
+        )
+        text = "".join(token for token, _ in path) if path else self.reason
+        return Response(
+            id=None,
+            model=self.name,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=10, output_tokens=1),
+            logprobs=logprobs or None,
+        )
+
+    def _path(self, messages: list[dict[str, str]], most: int) -> list[tuple[str, dict[str, float]]]:
+        said = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
+        asked = next(m["content"] for m in reversed(messages) if m["role"] == "user")
+        if self.base:
+            asked, said = "".join(m["content"] for m in messages), messages[-1]["content"].rpartition(":")[2]
+        odds = self.odds(asked)
+        word = {"none": max(1e-9, 1 - sum(odds.values()))}
+        if not self.digits:
+            first = {str(number): mass for number, mass in odds.items()} | word
+            return [(max(first, key=lambda token: first[token]), first)]
+        first, after = split(odds)
+        digits = said if self.goes_on else ""
+        path = []
+        while len(path) < most:
+            here = (first | word if not digits else after.get(digits)) or {"\n": 1.0}
+            token = max(here, key=lambda each: here[each])
+            path.append((token, here))
+            if not token.isdigit():
+                break
+            digits += token
+        return path

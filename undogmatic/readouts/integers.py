@@ -1,0 +1,243 @@
+"""`integers`: a whole number as the answer; the odds of its tokens are the distribution."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import dspy
+from pydantic import Field
+
+from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.models.calls import reading
+from undogmatic.readouts import adapter
+from undogmatic.readouts.base import Reading, entropy_reading
+from undogmatic.readouts.chat import ask
+from undogmatic.readouts.integer_form import HELPERS, NumberAdapter, NumberWords
+from undogmatic.readouts.logprobs import LogprobsReadout, with_examples
+from undogmatic.readouts.structured import demonstrations
+from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.scale import NumericScale
+from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
+
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.prompts import Prompt
+
+MOST_NUMBERS = 1000
+"""On a longer scale three digits say too little about a number."""
+UNLIKE = 0.25
+"""So far apart (total variation) the odds after a digit may lie whether the model wrote it or was given it."""
+Odds = dict[str, float]
+
+
+class IntegersReadout(LogprobsReadout):
+    """Expected value over the whole numbers of the scale.
+
+    Where the tokenizer has a token for every number, one call gives their odds. Where it splits numbers into digits,
+    the odds of what follows the likeliest beginnings are asked for, with the beginning already written. The mass that
+    falls on anything but a number of the scale, or on a beginning that was not followed, is kept as `off_scale`.
+
+    Args:
+        wordings: The sentences of each language in which a number is asked for.
+        top: How many log-probabilities to ask for (hosted servers give 20 at most).
+        minimum_mass: Below this share of probability on the numbers, the answer is a Failure.
+        look_ahead: At most so many further calls per answer, for numbers that are split into tokens.
+        least: Beginnings with less probability are not followed.
+        reason_tokens: Room for the reason, where the prompt asks for one before the number (`prompt.reasoning`).
+    """
+
+    name = "integers"
+
+    def __init__(
+        self,
+        wordings: dict[str, NumberWords],
+        top: Annotated[int, Field(ge=1, le=1000)] = 20,
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
+        look_ahead: Annotated[int, Field(ge=0, le=50)] = 10,
+        least: Annotated[float, Field(ge=0, le=1)] = 0.01,
+        reason_tokens: Annotated[int, Field(ge=1, le=10_000)] = 60,
+    ) -> None:
+        super().__init__(top, minimum_mass)
+        self.wordings, self.look_ahead, self.least = wordings, look_ahead, least
+        self.reason_tokens = reason_tokens
+        self._goes_on: bool | None = None
+
+    def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
+        super(LogprobsReadout, self).bind(model, prompt, rubric)
+        self.low, self.high = whole_ends(rubric)
+        if prompt.language not in self.wordings:
+            raise ConfigError(
+                f"readout=integers has no wording in {prompt.language!r} (it has: {', '.join(self.wordings)}). Add "
+                f"`readout.wordings.{prompt.language}`, or choose another `prompt=`."
+            )
+        if model.base and not prompt.demonstrations:
+            raise ConfigError(
+                f"{model.name} is a base model: it answers with a number only after examples, and prompt={prompt.id} "
+                f"shows none. {with_examples(rubric)}"
+            )
+        own = self.wordings[prompt.language]
+        numbers = [str(number) for number in range(self.low, self.high + 1)]
+        level = {"level": adapter.level(numbers, numbers, [float(number) for number in numbers], is_score=True)}
+        about = f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}"
+        self.predict = dspy.Predict(
+            adapter.signature(
+                about if model.base else prompt.task(rubric),
+                adapter.judged(rubric, prompt.language),
+                level,
+                helpers=HELPERS,
+            ),
+            temperature=0.0,
+            max_tokens=1 if model.base else len(str(self.high)),
+            logprobs=True,
+            top_logprobs=self.top,
+        )
+        self.predict.demos = demonstrations(prompt)
+        self.given = {} if model.base else {"the_rubric": about}
+        self.adapter = NumberAdapter(prompt.words, own, (self.low, self.high), model.base, prompt.reasoning)
+
+    def tolerating(self, minimum_mass: float) -> IntegersReadout:
+        """The same readout with another least mass."""
+        other = copy.copy(self)
+        other.minimum_mass = minimum_mass
+        return other
+
+    async def read(self, item: Item) -> Reading:
+        inputs = {**self.inputs(item), **self.given}
+        reason = None
+        if self.prompt.reasoning:
+            reason = await self._reason(inputs)
+            inputs["the_reason"] = reason
+        found, calls = await self._numbers(inputs)
+        numbers = integer_distribution(found, self.low, self.high, self.minimum_mass)
+        return entropy_reading(numbers, rationale=reason, details={"look_ahead": float(calls)})
+
+    async def _reason(self, inputs: Mapping[str, Any]) -> str:
+        words = {"max_tokens": self.reason_tokens, "logprobs": None, "top_logprobs": None}
+        prediction = await ask(self.predict, self.adapter, config=words, **inputs)
+        said = " ".join(str(prediction.level).split())
+        if not said:
+            raise UnparseableAnswer("the reason is empty", "")
+        return said
+
+    async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
+        """Numbers with their probabilities, and how many further calls they took."""
+        path = await self._odds(inputs)
+        first, after = path[0][1], _after(path)
+        longest = longest_digits(first)
+        if longest > 1 and not self.model.base:
+            longest = len(str(self.high))  # a tokenizer that has longer numbers has them all
+        calls = 0
+        while True:
+            found = completed(first, after, self.high, longest)
+            open_ = {digits: mass for digits, mass in found.begun.items() if mass >= self.least}
+            if not open_ or calls >= self.look_ahead:
+                return found, calls
+            if not self.model.base:
+                await self._check_goes_on(path, inputs)
+            digits = max(open_, key=lambda each: (open_[each], each))
+            after[digits] = (await self._odds({**inputs, "the_begun": digits}))[0][1]
+            calls += 1
+
+    async def _check_goes_on(self, path: list[tuple[str, Odds]], inputs: Mapping[str, Any]) -> None:
+        """Raise ConfigError where the server starts a new answer instead of going on with the one that has begun: the
+        odds after the digit that the model wrote by itself are known, and must come again when it is given."""
+        digits = path[0][0].strip()
+        if self._goes_on is None and digits in (known := _after(path)):
+            given = (await self._odds({**inputs, "the_begun": digits}))[0][1]
+            self._goes_on = _apart(given, known[digits]) <= UNLIKE
+        if not self._goes_on:
+            raise ConfigError(
+                f"{self.model.name} splits numbers into digits, and its server does not go on with an answer that has "
+                "begun, so the odds of whole numbers cannot be had. Use readout=logprobs, which asks for levels, "
+                "or readout=structured."
+            )
+
+    async def _odds(self, inputs: Mapping[str, Any]) -> list[tuple[str, Odds]]:
+        """The tokens of an answer, each with the odds of what could have stood there."""
+        return token_odds(await ask(self.predict, self.adapter, **inputs))
+
+    def settings(self) -> dict[str, Any]:
+        own = {"look_ahead": self.look_ahead, "least": self.least, "reason_tokens": self.reason_tokens}
+        words = self.adapter.own.model_dump(mode="json")
+        return super().settings() | own | {"words": words, "reasoning": self.prompt.reasoning}
+
+
+def whole_ends(rubric: Rubric) -> tuple[int, int]:
+    """The lowest and the highest number of a rubric. Raises ConfigError for a scale that is not of whole numbers."""
+    low, high = rubric.minimum, rubric.maximum
+    whole = isinstance(rubric.scale, NumericScale) and low.is_integer() and high.is_integer()
+    if not whole or low < 0 or high - low > MOST_NUMBERS or high - low < 2:
+        raise ConfigError(
+            f"readout=integers reads whole numbers from 0 up, {MOST_NUMBERS} at most, and rubric={rubric.name} has the "
+            f"scale {rubric.scale.span()}. Use readout=logprobs, which asks for levels, or readout=structured."
+        )
+    return int(low), int(high)
+
+
+@reading(None)
+def token_odds(prediction: dspy.Prediction) -> list[tuple[str, Odds]]:
+    """The tokens of an answer with the probabilities that the model sent for each place.
+
+    Raises:
+        UnparseableAnswer: It sent none.
+    """
+    tokens = getattr(prediction, "logprobs", None)
+    content = tokens["content"] if tokens else []
+    if not content:
+        raise UnparseableAnswer(
+            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
+            prediction.level,
+        )
+    found = []
+    for token in content:
+        odds: Odds = {}
+        for each in token["top_logprobs"] or [token]:
+            odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
+        found.append((token["token"], odds))
+    return found
+
+
+def integer_distribution(found: Completed, low: int, high: int, minimum_mass: float) -> ScoreDistribution:
+    """The distribution over the whole numbers of a range. Raises OffScaleAnswer below the minimum mass."""
+    masses = integer_masses(found.numbers, low, high)
+    total = math.fsum(masses.values())
+    if total < minimum_mass or total <= 0:
+        seen = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])[:8]
+        raise OffScaleAnswer(
+            f"the whole numbers from {low} to {high} carry {total:.3f} of the probability, less than "
+            f"readout.minimum_mass={minimum_mass:g}",
+            ", ".join(f"{digits!r} {mass:.2f}" for digits, mass in seen),
+        )
+    return ScoreDistribution(
+        values=tuple(float(number) for number in range(low, high + 1)),
+        probabilities=tuple(masses.get(number, 0.0) / total for number in range(low, high + 1)),
+        off_scale=min(1.0, max(0.0, 1.0 - total)),
+    )
+
+
+def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:
+    """What is known of the beginnings on the path that the model went by itself."""
+    known: dict[str, Odds] = {}
+    digits = ""
+    for n, (token, _) in enumerate(path[:-1]):
+        digits += token.strip() if n == 0 else token
+        if not digits.isdigit():
+            break
+        known[digits] = path[n + 1][1]
+    return known
+
+
+def _apart(one: Odds, other: Odds) -> float:
+    """Total variation between the odds of two places, whatever is neither a digit nor an end taken as one."""
+    sides = []
+    for odds in (one, other):
+        classes: Odds = {}
+        for token, mass in odds.items():
+            kind = token if token.isdigit() else "" if ends(token) else "other"
+            classes[kind] = classes.get(kind, 0.0) + mass
+        sides.append(classes)
+    keys = sides[0].keys() | sides[1].keys()
+    return 0.5 * sum(abs(sides[0].get(key, 0.0) - sides[1].get(key, 0.0)) for key in keys)
