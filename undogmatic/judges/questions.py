@@ -49,7 +49,8 @@ class Number:
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
-        own: A scale of its own, in the place of its unit's; only a chat model is asked on one.
+        own: A scale of its own, in the place of its unit's; log-probabilities are asked for STEPS levels over it, unless
+            the unit is one of the rubric's.
     """
 
     unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
@@ -59,7 +60,7 @@ class Number:
     words_only: bool = False
     wording: str | None = None
     meaning: str = ""
-    own: NumericScale | None = None
+    own: Scale | None = None
 
     def scale(self, rubric: Rubric) -> Scale:
         """What a chat model may answer."""
