@@ -315,6 +315,8 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
     match fault.kind if fault is not None else None:
         case "truncated":
             return content[: len(content) // 2], "length", None
+        case "fenced":
+            return f"Here it is:\n```json\n{content}\n```", "stop", None
         case "cut-json":
             return content[: len(content) // 2], "stop", None
         case "wrong-fields":
@@ -356,7 +358,9 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         low, high = field.get("minimum", 0), field.get("maximum", 100)  # some providers' schemas have no bounds
         value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
-    if name == "issues":
+    if name == "biological_issues":
+        return [{"severity": "major", "text": "Stub."}]
+    if name == "issues" and field.get("items", {}).get("type") != "string":
         return [{"kind": "missing", "severity": "major", "text": "Stub."}]
     if name == "summary":
         return f"{' '.join(text.split()[:12])}."

@@ -111,7 +111,8 @@ def _fenced(root: Node) -> str:
 
 
 def _prose(root: Node) -> str:
-    return f"I gate from clean events to subsets, as the panel allows.\n\n{_json(root)}\n\nEvery gate uses markers of the panel."
+    before, after = "I gate from clean events to subsets, as the panel allows.", "Every gate uses markers of the panel."
+    return f"{before}\n\n{_json(root)}\n\n{after}"
 
 
 def _outline(root: Node, level: int = 0) -> str:

@@ -26,12 +26,13 @@ UNPARSED = "unparsed"
 _ABOUT = ("species", "sample_type", "tissue", "disease_state", "application", "additional_notes")
 _LICENCE = {
     "en": "The shipped gating hierarchies are part of this project (CC BY 4.0); their faults are planted.",
-    "pt": "As hierarquias de gates que acompanham o programa são parte deste projeto (CC BY 4.0); as falhas são plantadas.",
+    "pt": "As hierarquias de gates que acompanham o programa são parte deste projeto (CC BY 4.0); as falhas são "
+    "plantadas.",
 }
 
 
 class Case(NamedTuple):
-    """A true hierarchy with its panel (markers, and fluorophores where they are given) and what is known of the sample."""
+    """A true hierarchy with its panel (markers, and what dyes are known) and what is known of the sample."""
 
     name: str
     truth: Gate
@@ -62,7 +63,9 @@ class GatingDataset:
         folder = data_folder() / "gating" if path is None else Path(path).expanduser()
         given = str(folder / PREDICTIONS if _is_folder(folder) else folder)
         self.path = existing_file(given, "dataset.path", (".jsonl",))
-        self.truth = existing_file(str(self.path.with_name(TRUTH)) if truth is None else truth, "dataset.truth", (".jsonl",))
+        self.truth = existing_file(
+            str(self.path.with_name(TRUTH)) if truth is None else truth, "dataset.truth", (".jsonl",)
+        )
         for key, file in (("path", self.path), ("truth", self.truth)):
             if file.suffix != ".jsonl":
                 raise ConfigError(f"`dataset.{key}` is {brief(str(file))}; it must be JSON Lines (.jsonl).")
@@ -93,7 +96,9 @@ class GatingDataset:
                     f"{listed(list(cases))}). Add its true hierarchy, or name another file: dataset.truth=FILE."
                 )
             if "prediction" not in row:
-                raise DataError(f"{place}: the field `prediction` is missing. Fields: test_case_id, prediction, id, model.")
+                raise DataError(
+                    f"{place}: the field `prediction` is missing. Fields: test_case_id, prediction, id, model."
+                )
             yield place, _item(place, str(number), row, cases[name])
 
 
@@ -121,7 +126,9 @@ def _case(place: str, row: Mapping[str, Any]) -> Case:
         raise DataError(f"{place}: `gating_hierarchy` is not a hierarchy ({error}).") from None
     panel = row.get("panel")
     if not isinstance(panel, list) or not panel:
-        raise DataError(f"{place}: `panel` is {brief(panel)}; it must be a list of markers, or of {{marker, fluorophore}}.")
+        raise DataError(
+            f"{place}: `panel` is {brief(panel)}; it must be a list of markers, or of {{marker, fluorophore}}."
+        )
     markers, shown = [], []
     for each in panel:
         given = each if isinstance(each, Mapping) else {"marker": each}

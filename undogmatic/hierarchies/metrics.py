@@ -1,6 +1,7 @@
 """How a predicted hierarchy compares with the true one: metrics that need no judge. Pure functions of trees and names.
 
-Gate names are compared after `normalised`, as sets, the root included. docs/gating.md says what the definitions cannot see.
+Gate names are compared after `normalised`, as sets, the root included. docs/gating.md says what the definitions cannot
+see.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Metrics(NamedTuple):
 
 
 def normalised(name: str) -> str:
-    """A gate's name as it is compared: lower case, without parentheses and what is in them, "positive" and "negative" as
-    signs, without "cells", and with the usual short forms."""
+    """A gate's name as it is compared: lower case, without parentheses and what is in them, "positive" and "negative"
+    as signs, without "cells", and with the usual short forms."""
     found = _PARENTHESES.sub("", name.lower())
     for long, short in _REPLACED:
         found = found.replace(long, short)
@@ -119,8 +120,8 @@ def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = N
     """The share of different gate names that this panel cannot show.
 
     A gate counts if no marker of the panel is part of its name and there is a + or - in it, or if it names a population
-    none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -: names
-    such as "Non-classical monocytes" count by this definition.
+    none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -:
+    names such as "Non-classical monocytes" count by this definition.
 
     Args:
         predicted: The hierarchy.
@@ -135,7 +136,7 @@ def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = N
 
 
 def depth_accuracy(predicted: Gate, truth: Gate) -> float:
-    """1 - |depth - true depth| / true depth, at least 0; of a truth that is a root alone, whether the prediction is one."""
+    """1 - |depth - true depth| / true depth, at least 0. Of a truth that is a root alone: whether the prediction is."""
     said, true = depth(predicted), depth(truth)
     if true == 0:
         return float(said == 0)

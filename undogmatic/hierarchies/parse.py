@@ -1,11 +1,12 @@
 """What a model answered as a hierarchy: JSON, JSON in a fence or among words, an indented outline, or arrows.
 
-Tolerant of form, never of content: what is cut off, runs in a ring, is absurdly large or no hierarchy is `Malformed` with
-its reason, so that half an answer is not scored as a small hierarchy.
+Tolerant of form, never of content: what is cut off, runs in a ring, is absurdly large or no hierarchy is `Malformed`
+with its reason, so that half an answer is not scored as a small hierarchy.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -164,7 +165,7 @@ def _arrows(text: str) -> Gate:
     root = chains[0][0]
     if all(chain[0] == root for chain in chains):
         return _paths(chains)
-    return from_links([pair for chain in chains for pair in zip(chain, chain[1:], strict=False)])
+    return from_links([pair for chain in chains for pair in itertools.pairwise(chain)])
 
 
 def _paths(chains: list[list[str]]) -> Gate:
@@ -180,7 +181,7 @@ def _paths(chains: list[list[str]]) -> Gate:
 def _outline(text: str) -> Gate:
     """An indented list: what stands further in lies below the nearest line before it that stands further out.
 
-    Words before and after the list are left out: lines of more than MOST_WORDS words, and lines that end like sentences.
+    Words before and after the list are left out: lines of more than MOST_WORDS words, and lines that end as sentences.
     """
     lines: list[tuple[int, str]] = []
     for raw in text.splitlines():

@@ -165,7 +165,9 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
     try:
         TopologicalSorter(above).prepare()
     except CycleError as error:
-        raise Malformed("cyclic", f"the gates run in a ring: {brief(' -> '.join(reversed(error.args[1])), 80)}") from None
+        raise Malformed(
+            "cyclic", f"the gates run in a ring: {brief(' -> '.join(reversed(error.args[1])), 80)}"
+        ) from None
     if twice := next((name for name, parents in above.items() if len(parents) > 1), None):
         raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
     roots = [name for name, parents in above.items() if not parents]

@@ -123,8 +123,9 @@ class Binary(Judged):
 class GatingJudge(Judge):
     """One answer, a criterion per number in it, each mapped linearly to the rubric's scale.
 
-    The numbers of the criteria, as shares, are in the details of `overall` too, where rules of `judge=selective` look for
-    `accuracy` and `scientific`. A prediction that is no hierarchy fails as `input`, with the reason, and nobody is asked.
+    The numbers of the criteria, as shares, are in the details of `overall` too, where rules of `judge=selective` look
+    for `accuracy` and `scientific`. A prediction that is no hierarchy fails as `input`, with the reason, and nobody is
+    asked.
 
     Args:
         asker: How the answer is asked for; without words, each number is a level question.
@@ -142,13 +143,14 @@ class GatingJudge(Judge):
         hierarchy(item)
         prediction = await self.ask.acall(item=item)
         answer: Judged = prediction.answer
-        readings, shares = {}, {}
+        readings: dict[str, Reading] = {}
+        shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
             readings[name] = reading(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
-            shares[name] = share(getattr(answer, name), number, self.rubric)
-        said = {"issues": answer.found(), "rationale": answer.said()}
-        details = {name: value for name, value in shares.items() if name != OVERALL}
-        return readings | {OVERALL: readings[OVERALL]._replace(details=details, **said)}
+            if name != OVERALL:
+                shares[name] = share(getattr(answer, name), number, self.rubric)
+        whole = readings[OVERALL]._replace(details=shares, issues=answer.found(), rationale=answer.said())
+        return readings | {OVERALL: whole}
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)

@@ -37,11 +37,11 @@ class Doubts(Answer):
 
 
 class UncertaintyJudge(Judge):
-    """The revised score, with the formulas of the devil's advocate: what is left of the confidence is the strength of the
-    case, and the range runs from the initial to the revised score.
+    """The revised score, with the formulas of the devil's advocate: 1 - confidence is the strength of the case, and the
+    range runs from the initial to the revised score.
 
-    Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is in
-    the details. A person is asked for where the level is high or the judge wants one.
+    Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is
+    in the details. A person is asked for where the level is high or the judge wants one.
 
     Args:
         initial: Any judge with an overall score; it is argued against.
