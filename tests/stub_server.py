@@ -316,7 +316,7 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
         case "truncated":
             return content[: len(content) // 2], "length", None
         case "fenced":
-            return f"Here it is:\n```json\n{content}\n```", "stop", None
+            return f"```json\n{content}\n```", "stop", None
         case "cut-json":
             return content[: len(content) // 2], "stop", None
         case "wrong-fields":
@@ -376,7 +376,7 @@ def _judged_text(body: dict[str, Any]) -> str:
         inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}  # DSPy nests its inputs
         return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
-    fenced = [c for c in fenced if c.startswith("<<")] or fenced
+    fenced = [c for c in fenced if c.startswith("<<")] or [c for c in fenced if "\n<<" in c] or fenced
     last = str(fenced[-1]) if fenced else ""
     if not last.startswith("<<"):
         return last
