@@ -208,7 +208,8 @@ class GatingAnalysis:
         values: dict[str, Any] = {"judge": each.judge, "n": len(each.rows), "groups": each.rows["group"].nunique()}
         values |= {"level": level, "order": self.order}
         if found is None:
-            return Finding(f"gating.judge_{each.reason}", values | {"needed": FEWEST_GROUPS})
+            needed = limits.fewest_same(self.order, level) if each.reason == "constant" else FEWEST_GROUPS
+            return Finding(f"gating.judge_{each.reason}", values | {"needed": needed})
         values |= {"spearman": found.estimate, "interval": (found.low, found.high)}
         if each.reason in ("follows", "size"):
             values |= {"beyond": each.beyond.estimate, "beyond_interval": (each.beyond.low, each.beyond.high)}
