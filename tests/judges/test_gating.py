@@ -22,6 +22,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
+from undogmatic.hierarchies.parse import parse
 from undogmatic.judges import gating
 from undogmatic.judges.base import Judge
 from undogmatic.judges.gating_uncertainty import UncertaintyJudge
@@ -302,6 +303,9 @@ def test_the_shipped_predictions_are_read_as_what_they_are() -> None:
     wanted = {"truncated": "truncated", "prose": "not_a_hierarchy", "empty": "empty", "cyclic": "cyclic"}
     assert {name: by[name].metadata["defect"] for name in wanted} == wanted
     assert all("prediction" not in item.inputs for item in items if "defect" in item.metadata)
+    alone = parse(by["root_only"].inputs["prediction"])
+    assert alone.name == "All Events" and not alone.children, "what judges are shown is a hierarchy for them, too"
+    assert all(parse(item.inputs["prediction"]) for item in items if "prediction" in item.inputs)
     faithful = [item for item in items if item.condition == "faithful"]
     assert all(item.metadata["automatic_f1"] > 0.85 for item in faithful)
     assert all(item.metadata["hallucination_rate"] > 0.04 for item in items if item.condition == "invented")

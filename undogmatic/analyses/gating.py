@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
 from undogmatic.analyses.base import (
     AnalysisResult,
@@ -121,9 +122,10 @@ class GatingAnalysis:
                 value = float(getattr(row, column))
                 if np.isfinite(value):
                     metrics[metric_name("gating", column, str(row.judge), str(row.criterion))] = value
-        shown = [each.order.estimate for each in followed if each.order is not None]
+        shown = [each.order for each in followed if each.order is not None]
         if shown:
-            metrics["gating.spearman"] = min(shown)
+            lowest = min(shown, key=lambda found: found.estimate)
+            metrics |= plots.interval("gating.spearman", lowest.estimate, lowest.low, lowest.high)
         verdict, standing = self._verdict(followed, level)
         return [
             AnalysisResult(
@@ -157,16 +159,12 @@ class GatingAnalysis:
             column = f"metadata.{name}"
             if column not in measured or not (given := measured[measured[column].notna()]).size:
                 continue
-            row: dict[str, Any] = {
-                "metric": f"gating.mean.{label}",
-                "n": len(given),
-                "mean": float(given[column].mean()),
-            }
+            row: dict[str, Any] = {"metric": label, "n": len(given), "average": float(given[column].mean())}
             if given["group"].nunique() > 1:
                 held = means.interval(given[column], self.level, groups=units(given), bounds=(0.0, 1.0))
                 row |= {"low": held.low, "high": held.high}
             rows.append(row)
-            metrics[f"gating.mean.{label}"] = row["mean"]
+            metrics[f"gating.mean.{label}"] = row["average"]
         tables["metrics"] = pd.DataFrame(rows)
         for table, column in (("by_condition", "condition"), ("by_system", "metadata.system")):
             if column in measured and measured[column].notna().any():
@@ -225,7 +223,7 @@ class GatingAnalysis:
             own = all_of_it[all_of_it[column].notna()]
             done = own[own["score"].notna()]
             share = done["score"].map(judged.rubric.share)
-            row: dict[str, Any] = {"judge": judge, "criterion": criterion, "metric": f"gating.mean.{_label(column)}"}
+            row: dict[str, Any] = {"judge": judge, "criterion": criterion, "metric": _label(column)}
             row |= {"n": len(done), "spearman": np.nan, "low": np.nan, "high": np.nan}
             row |= {"mae": float((share - done[column]).abs().mean()), "bias": float((share - done[column]).mean())}
             if len(done) >= 4:

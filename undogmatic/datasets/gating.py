@@ -149,7 +149,8 @@ def _sample(place: str, context: Any) -> str:
         return context.strip()
     if not isinstance(context, Mapping):
         raise DataError(f"{place}: `context` is {brief(context)}; it must be an object (species, sample_type, ...).")
-    said = [f"{key.replace('_', ' ')}: {context[key]}" for key in _ABOUT if context.get(key) not in (None, "")]
+    # Without the names of the fields, which would make samples of different cases near-copies of one another.
+    said = [str(context[key]) for key in _ABOUT if context.get(key) not in (None, "", "unknown")]
     return "; ".join(said) or "not stated"
 
 
@@ -165,7 +166,7 @@ def _item(place: str, number: str, row: Mapping[str, Any], case: Case) -> Item:
         inputs[UNPARSED] = _raw(row["prediction"])
         about |= {"defect": error.defect, "defect_message": str(error)}
     else:
-        inputs["prediction"] = outline(predicted)
+        inputs["prediction"] = _shown(predicted)
         about |= _measured(metrics(predicted, case.truth, case.markers)) | {"gates": len(names(predicted))}
     given = row.get("id")
     fields = {
@@ -176,6 +177,11 @@ def _item(place: str, number: str, row: Mapping[str, Any], case: Case) -> Item:
         "metadata": about,
     }
     return make_item(place, fields)
+
+
+def _shown(predicted: Gate) -> str:
+    """A hierarchy as judges read it: an outline; a root alone as JSON, since one line would be no hierarchy."""
+    return outline(predicted) if predicted.children else json.dumps({"name": predicted.name, "children": []})
 
 
 def _measured(found: Metrics) -> dict[str, Any]:
