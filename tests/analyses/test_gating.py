@@ -109,7 +109,7 @@ def test_failures_of_a_judge_that_could_turn_it_are_held_against_it(items: list[
     result = found(judged(items, {"overall": choosy}))
     assert result.standing == "undecided"
     failed = next(finding for finding in result.findings if finding.key == "gating.failed")
-    assert failed.values["reasons"][0].startswith("unparseable")
+    assert failed.values["n"] > 5
 
 
 def test_few_cases_and_no_overall_are_undecided(items: list[Item]) -> None:

@@ -226,6 +226,8 @@ def test_styles_together_are_one_panel(own: Bench) -> None:
     assert whole.score == pytest.approx(4.5)
     assert whole.interval == (pytest.approx(3.5), pytest.approx(5.5)), "mean 0.45 +- 0.1, no judgment of high level"
     assert whole.review, "one member asks for a person"
+    unread = judged(own, PanelJudge(members, own.rubric), {**INPUTS, "prediction": "No idea."})[OVERALL].outcome
+    assert isinstance(unread, Failure) and unread.reason == "input", "not an answer that could not be read"
 
 
 @pytest.mark.parametrize("style", list(CLASSES))
@@ -309,3 +311,14 @@ def test_the_shipped_predictions_are_read_as_what_they_are() -> None:
     faithful = [item for item in items if item.condition == "faithful"]
     assert all(item.metadata["automatic_f1"] > 0.85 for item in faithful)
     assert all(item.metadata["hallucination_rate"] > 0.04 for item in items if item.condition == "invented")
+
+
+@pytest.mark.local_model
+def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(tmp_path: Path) -> None:
+    overrides = ["experiment=gating", "judge=gating/uncertainty", "run.limit=1", "tracking=none"]
+    run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
+    (judgment,) = read_records(tmp_path / "run" / "judgments.jsonl", Judgment)
+    found = verdict(judgment)
+    assert found.score is not None and 0 <= found.score <= 10 and found.confidence is not None
+    assert {"completeness", "accuracy", "scientific", "hallucination_risk", "initial_score"} <= found.details.keys()
+    assert "Undecided:" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")

@@ -150,8 +150,7 @@ class GatingAnalysis:
         tables: dict[str, pd.DataFrame] = {}
         if len(measured) < len(items):
             counts = items[DEFECT].value_counts()
-            said = {"n": len(items) - len(measured), "defects": [f"{kind} {n}" for kind, n in counts.items()]}
-            findings.append(Finding("gating.malformed", said))
+            findings.append(Finding("gating.malformed", {"n": len(items) - len(measured)}))
             tables["defects"] = counts.rename_axis("defect").reset_index(name="n")
             metrics |= {metric_name("gating.defect", str(kind)): int(n) for kind, n in counts.items()}
         rows = []
@@ -258,8 +257,7 @@ def _failed(known: pd.DataFrame) -> list[Finding]:
     failed = known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
     if failed.empty:
         return []
-    reasons = [f"{reason} {n}" for reason, n in failed["error"].value_counts().items()]
-    return [Finding("gating.failed", {"n": len(failed), "reasons": reasons})]
+    return [Finding("gating.failed", {"n": len(failed)})]
 
 
 def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
