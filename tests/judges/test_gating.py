@@ -240,6 +240,14 @@ def test_in_levels_every_number_is_a_question(own: Bench, style: str) -> None:
     assert verdict(found[OVERALL]).confidence is not None
 
 
+def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -> None:
+    made = own.levels(lambda _: {4: 3.0, 3: 1.0})
+    made.wordings = wordings("uncertainty")
+    whole = verdict(judged(own, UncertaintyJudge(FixedJudge(Reading(score=2.0)), made))[OVERALL])
+    assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(93.75)
+    assert len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high", "the score moved by seven"
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("text", "defect"),
