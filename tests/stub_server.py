@@ -315,6 +315,8 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
     match fault.kind if fault is not None else None:
         case "truncated":
             return content[: len(content) // 2], "length", None
+        case "fenced":
+            return f"```json\n{content}\n```", "stop", None
         case "cut-json":
             return content[: len(content) // 2], "stop", None
         case "wrong-fields":
@@ -356,7 +358,9 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         low, high = field.get("minimum", 0), field.get("maximum", 100)  # some providers' schemas have no bounds
         value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
-    if name == "issues":
+    if name == "biological_issues":
+        return [{"severity": "major", "text": "Stub."}]
+    if name == "issues" and field.get("items", {}).get("type") != "string":
         return [{"kind": "missing", "severity": "major", "text": "Stub."}]
     if name == "summary":
         return f"{' '.join(text.split()[:12])}."
@@ -372,7 +376,7 @@ def _judged_text(body: dict[str, Any]) -> str:
         inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}  # DSPy nests its inputs
         return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
-    fenced = [c for c in fenced if c.startswith("<<")] or fenced
+    fenced = [c for c in fenced if c.startswith("<<")] or [c for c in fenced if "\n<<" in c] or fenced
     last = str(fenced[-1]) if fenced else ""
     if not last.startswith("<<"):
         return last

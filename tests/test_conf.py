@@ -17,7 +17,19 @@ from undogmatic.prompts import Prompt
 from undogmatic.records import Rubric
 
 FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yaml")
-CHOICES = [f"{p.parent.name}={p.stem}" for p in FILES if p.parent.name in Settings.model_fields]
+
+
+def group(path: Path) -> str:
+    """The group of a file: the first folder; a folder in it is part of the option's name (judge=gating/default)."""
+    return path.relative_to(conf_folder()).parts[0]
+
+
+def option(path: Path) -> str:
+    """The name by which a file is chosen within its group."""
+    return path.relative_to(conf_folder() / group(path)).with_suffix("").as_posix()
+
+
+CHOICES = [f"{group(p)}={option(p)}" for p in FILES if group(p) in Settings.model_fields]
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
 REQUIRED = {
     "dataset=texts": ["dataset.path=x.jsonl"],
@@ -66,16 +78,16 @@ def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(name: st
     assert config["readout"]["_target_"].endswith(f"{own.get(name, other)}Readout")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
 def test_every_target_is_allowed_and_exists(path: Path) -> None:
     found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     for target in found:
         if target != "auto":
-            assert resolve(target, path.parent.name).__name__ == target.rsplit(".", 1)[1]
-    assert found or path.parent.name in ("arm", "experiment", "optimizer")
+            assert resolve(target, group(path)).__name__ == target.rsplit(".", 1)[1]
+    assert found or group(path) in ("arm", "experiment", "optimizer")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
 def test_every_file_starts_with_a_comment_that_says_what_it_is(path: Path) -> None:
     first = next(x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package"))
     assert first.startswith("# ")

@@ -117,7 +117,7 @@ class Judged:
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
         """Raise Unsuited unless `column` is filled and holds every one of `values`."""
-        present = [v for v in self.frame[column].dropna().unique()]
+        present = list(self.frame[column].dropna().unique()) if column in self.frame else []
         missing = [v for v in values if v not in present]
         if not present or missing:
             what = f"condition(s) {', '.join(missing)}" if missing else f"the field `{column}`"

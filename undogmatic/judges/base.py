@@ -85,14 +85,18 @@ class Judge(Unit):
         """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
 
         Returns:
-            A prediction with `reading` and its `score`; with several criteria, `readings` by criterion.
+            A prediction with `reading` and its `score`; with several criteria, `readings` by criterion, and those of
+            OVERALL where it is one of them, so that such a judge can stand inside another.
         """
         own = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
         if item is None:
             item = Item(id="item", inputs=inputs)
         found = await self.judge(item, **own)
         if not isinstance(found, Reading):
-            return dspy.Prediction(readings={name: self._settled(reading) for name, reading in found.items()})
+            readings = {name: self._settled(reading) for name, reading in found.items()}
+            whole = readings.get(OVERALL)
+            said = {"reading": whole, "score": whole.score} if isinstance(whole, Reading) else {}
+            return dspy.Prediction(readings=readings, **said)
         reading = self._settled(found)
         return dspy.Prediction(reading=reading, score=reading.score)
 

@@ -92,7 +92,9 @@ class PanelJudge(Judge):
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Reading)]
         if 2 * len(given) < len(seats):
-            raise UnparseableAnswer(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
+            kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
+            kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
+            raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
         return self._together(given, failed)
 
     def _together(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:

@@ -49,7 +49,7 @@ class Number:
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
-        own: A scale of its own, in the place of its unit's.
+        own: A scale of its own, in the place of its unit's; a log-probability readout is offered its default levels.
     """
 
     unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
