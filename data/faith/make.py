@@ -221,7 +221,8 @@ def made(folder: Path = HERE) -> dict[str, bytes]:
         text = (own / "opinion.md").read_text(encoding="utf-8")
         found[case["pdf"]] = opinion_pdf(text, text.split("\n\n")[2], case["language"])
         source = yaml.safe_load((own / "summaries.yaml").read_text(encoding="utf-8"))
-        rows += summary_rows(case["case"], source, filler[case["split"]][case["language"]])
+        own_filler = next(each for each in filler if case["case"] in each["cases"])
+        rows += summary_rows(case["case"], source, own_filler[case["language"]])
     found["summaries.jsonl"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     return found
 

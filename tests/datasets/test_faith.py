@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections import Counter
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -62,6 +63,10 @@ def text(case: str, name: str) -> str:
     return (FAITH / case / name).read_text("utf-8")
 
 
+def by_variant(case: dict[str, Any], variant: str) -> dict[str, Any]:
+    return next(row for row in ROWS if row["case"] == case["case"] and row["variant"] == variant)
+
+
 def perfect(case: str) -> str:
     return next(row["text"] for row in ROWS if row["case"] == case and row["variant"] == "perfect")
 
@@ -105,9 +110,19 @@ def test_dates_and_votes_are_read_in_every_form_that_occurs(written: str, said: 
     assert (dates(written), votes(written)) == said
 
 
-def test_half_of_the_cases_of_each_language_are_for_development() -> None:
-    split = sorted((case["language"], case["split"]) for case in CASES)
-    assert split == [(language, part) for language in ("en", "pt") for part in ("dev", "test") for _ in range(2)]
+def test_both_splits_have_cases_of_both_languages() -> None:
+    split = Counter((case["language"], case["split"]) for case in CASES)
+    assert split == {("en", "dev"): 4, ("pt", "dev"): 4, ("en", "test"): 1, ("pt", "test"): 2}
+
+
+def test_filler_of_test_cases_is_not_that_of_development() -> None:
+    added = {
+        part: {each for case in CASES if case["split"] == part for each in by_variant(case, "verbose_filler")["added"]}
+        for part in ("dev", "test")
+    }
+    assert added["dev"]
+    assert added["test"]
+    assert not added["dev"] & added["test"]
 
 
 def test_every_case_has_every_kind_of_summary_once() -> None:

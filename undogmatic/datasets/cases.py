@@ -57,7 +57,8 @@ class CasesDataset:
             .md.
         summaries: A table with case, text and system (or model; without either the file's name); "shipped": those of
             the shipped cases, with planted errors; None: none.
-        split: "dev" (rules were made on it), "test" or "all"; a case that is in neither is in "test".
+        split: "test" (of the shipped cases those that nobody looked at while the rules were made), "dev" (the others)
+            or "all"; a case of the user's own that names no split is in "test".
         document: The column of a table that holds the document's path; the shipped one has `document` (Markdown) and
             `pdf`.
         needs_reference: Whether a case without reference is refused; judges that read it fail for such a case.
