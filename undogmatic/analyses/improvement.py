@@ -87,9 +87,10 @@ def improvement(
         rng: Of the exchanges.
         alpha: Level of the first look.
         target: Power at which the detectable gain is given.
-        looks: How many programs were judged on this test split, this one included.
+        looks: How many programs were judged on this test split, this one included; one that is the baseline itself is
+            no look.
     """
-    own = alpha / looks
+    own = alpha / max(1, looks)
     complete = found.values.dropna(subset=[BEFORE, AFTER])
     key, gain = _decide(found, complete, rng, own, target)
     if key in ("better", "worse") and len(complete) < len(found.values):
@@ -230,7 +231,7 @@ def _tables(found: Measured, gain: Gain | None) -> dict[str, pd.DataFrame]:
 
 
 def _findings(found: Measured, gain: Gain | None, values: Mapping[str, Any]) -> Sequence[Finding]:
-    said = [Finding("improvement.looks_first" if values["looks"] == 1 else "improvement.looks_again", values)]
+    said = [Finding("improvement.looks_again" if values["looks"] > 1 else "improvement.looks_first", values)]
     if gain is not None and gain.detectable is not None:
         said.append(Finding("improvement.detectable", values))
     if values["left_out"]:

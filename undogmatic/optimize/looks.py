@@ -21,7 +21,7 @@ def place(folder: Path) -> Path:
     return root / FILE
 
 
-def looked(folder: Path, data: str, program: str) -> int:
+def looked(folder: Path, data: str, program: str | None) -> int:
     """Note a look and count all of this test split so far, this one included.
 
     The same program on the same texts is the same look, however often it is run.
@@ -29,7 +29,7 @@ def looked(folder: Path, data: str, program: str) -> int:
     Args:
         folder: Of the run.
         data: Digest of the test texts.
-        program: Digest of the program that is judged on them.
+        program: Digest of what it says and shows; None where it is what it was before, and there is no chance to take.
     Raises:
         DataError, StorageError: The file cannot be read or written.
     """
@@ -46,6 +46,8 @@ def looked(folder: Path, data: str, program: str) -> int:
                     f"{path}:{number}: no look at a test split ({error}). Delete the line; do not delete the file: it "
                     "says how often each test split was looked at."
                 ) from None
+    if program is None:
+        return len(seen)
     if program not in seen:
         note = {"data": data, "program": program, "run": str(folder), "at": time.strftime("%Y-%m-%dT%H:%M:%S")}
         with Log(path, files.ALL) as log:

@@ -6,6 +6,7 @@ one side of a split, and a metric (`program.Measure`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -138,7 +139,6 @@ class Bootstrap(Optimizer):
             max_bootstrapped_demos=self.bootstrapped,
             max_labeled_demos=self.labeled,
             max_rounds=self.rounds,
-            max_errors=1,
         ).compile(work.task, trainset=list(work.train))
 
 
@@ -165,7 +165,6 @@ class RandomSearch(Bootstrap):
             max_rounds=self.rounds,
             num_candidate_programs=self.candidates,
             num_threads=work.threads,
-            max_errors=1,
         ).compile(work.task, trainset=list(work.train), valset=list(work.validation))
 
 
@@ -198,6 +197,11 @@ class Mipro(Optimizer):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
+            return self._compiled(work)
+
+    def _compiled(self, work: Work) -> dspy.Module:
         return dspy.MIPROv2(
             metric=work.measure,
             prompt_model=work.writer,
@@ -206,7 +210,6 @@ class Mipro(Optimizer):
             auto=None,
             num_candidates=self.candidates,
             num_threads=work.threads,
-            max_errors=1,
             seed=work.seed,
             metric_threshold=self.threshold,
         ).compile(
@@ -305,7 +308,7 @@ class Copro(Optimizer):
         ).compile(
             work.task,
             trainset=list(work.validation),
-            eval_kwargs={"num_threads": work.threads, "display_progress": False, "max_errors": 1},
+            eval_kwargs={"num_threads": work.threads, "display_progress": False},
         )
 
 

@@ -129,10 +129,12 @@ class Search:
         )
 
         def value(program: dspy.Module) -> float:
-            evaluate = dspy.Evaluate(devset=validation, metric=measure, num_threads=threads, max_errors=1)
+            evaluate = dspy.Evaluate(devset=validation, metric=measure, num_threads=threads)
             return float(evaluate(program).score) / 100
 
-        with self.parts.asking(), _stops(known, folder), doing(f"optimizer={self.optimizer.name}"), _quiet(folder):
+        told = doing(f"optimizer={self.optimizer.name}")
+        # A wrong answer is no error here (`Task`), so the first one ends the search.
+        with self.parts.asking(), dspy.context(max_errors=1), _stops(known, folder), told, _quiet(folder):
             compiled = self.optimizer.compile(work)
             before, after = value(task), value(compiled)
         if after <= before:

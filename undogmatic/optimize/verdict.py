@@ -17,7 +17,7 @@ from undogmatic.optimize.looks import looked
 from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes
 from undogmatic.optimize.search import Found, Search
-from undogmatic.records import Item, Judgment, Verdict, items_digest
+from undogmatic.records import Item, Judgment, Verdict, digest, items_digest
 
 LONGEST = 400
 """Characters of a line of what changed; the program's file has all of it."""
@@ -36,7 +36,8 @@ def verdict(
         rng: The source of randomness.
     """
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
-    looks = looked(folder, items_digest(search.data.splits.test), found.after.digest)
+    said = digest({name: each.model_dump(mode="json") for name, each in found.after.predictors.items()})
+    looks = looked(folder, items_digest(search.data.splits.test), said if found.kept else None)
     optimizer = search.optimizer
     result = improvement(measured(search, first), rng, optimizer.alpha, optimizer.power, looks)
     return [result, _change(search, found, result)]
