@@ -14,7 +14,7 @@ WORD = "kestrel"
 
 
 class Scripted(Model):
-    """Judges texts by `WORD` if its instruction is MAGIC, and else by their length, which says nothing.
+    """Judges texts by `WORD` if its instruction is MAGIC or it is shown two examples, and else by their length.
 
     Args:
         kind: Which of several.
@@ -50,7 +50,8 @@ class Scripted(Model):
 
     def _judged(self, payload: dict[str, Any]) -> str:
         text = payload["messages"][-1]["content"]
-        knows = MAGIC in str(payload["system"])
+        shown = sum(message["role"] == "assistant" for message in payload["messages"])
+        knows = MAGIC in str(payload["system"]) or shown > 1
         score = (95 if WORD in text else 5) if knows else (len(text) * 37) % 100
         return json.dumps({"shame_score": score, "confidence": 50, "rationale": "so it is"})
 
