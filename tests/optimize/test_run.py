@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.optimize.conftest import texts
+from tests.optimize.conftest import CHOICES, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError, DataError, RunStopped
@@ -50,7 +50,7 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
          "dataset=texts", f"dataset.path={chosen}", "engine.cache=false"]
     )  # fmt: skip
     config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
-    run_experiment(config, {"model": "s", "prompt": "program", "judge": "score", "dataset": "texts"}, tmp_path / "out")
+    run_experiment(config, CHOICES, tmp_path / "out")
     assert len(REQUESTS) == len(rows)
     for row in rows:
         (asked,) = sent_for(REQUESTS, row["text"])
@@ -121,13 +121,13 @@ def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) 
         optimise("random_search", *SEARCH, rows=few)
     with pytest.raises(DataError, match="neither labels nor pairs"):
         optimise("random_search", *SEARCH, rows=bare)
-    with pytest.raises(DataError, match="`optimizer.metric` is 'pair_margin', and no pair"):
+    with pytest.raises(DataError, match=r"`optimizer.metric` is 'pair_margin', and no pair"):
         optimise("random_search", *SEARCH, "optimizer.metric=pair_margin")
-    with pytest.raises(ConfigError, match="`optimizer.metric` is 'f1'; there are: pair_order"):
+    with pytest.raises(ConfigError, match=r"`optimizer.metric` is 'f1'; there are: pair_order"):
         optimise("random_search", *SEARCH, "optimizer.metric=f1")
     with pytest.raises(ConfigError, match="one judge is optimised at a time"):
         optimise("random_search", *SEARCH, "judges=[score,debate]")
-    with pytest.raises(ConfigError, match="`optimizer.criterion` is 'x'; judge=score has: overall"):
+    with pytest.raises(ConfigError, match=r"`optimizer.criterion` is 'x'; judge=score has: overall"):
         optimise("random_search", *SEARCH, "optimizer.criterion=x")
     with pytest.raises(ConfigError, match=r"gives a score alone"):
         optimise("random_search", *SEARCH, "optimizer.metric=log_score", rows=texts(60))
@@ -139,7 +139,7 @@ def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: p
     config = compose_config(["optimizer=random_search", "dataset.split=development", "tracking=none"])
     config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
     with pytest.raises(ConfigError, match=r"dataset.split=test; the development texts are found by themselves"):
-        run_experiment(config, {"model": "s", "prompt": "p", "judge": "score", "dataset": "pairs"}, tmp_path / "out")
+        run_experiment(config, CHOICES, tmp_path / "out")
     config = compose_config(["optimizer=random_search", "model=patterns", "tracking=none"])
     with pytest.raises(ConfigError, match="reads no prompt, so there is nothing to optimise"):
-        run_experiment(config, {"model": "s", "prompt": "p", "judge": "score", "dataset": "pairs"}, tmp_path / "out")
+        run_experiment(config, CHOICES, tmp_path / "out")

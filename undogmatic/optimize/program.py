@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import dspy
@@ -18,17 +19,42 @@ TEXTS = "judged_together"
 """The input of an example that holds several texts; one text's example has the rubric's own inputs."""
 
 
+PATIENCE = 300.0
+"""Seconds in which a call that is under way must have ended, one way or another."""
+
+
 class Known:
     """The items behind the texts of examples, for judges that read their metadata; copies of a program share it."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items = {digest(item.inputs): item.blind() for item in items}
         self.stopped: BaseException | None = None
-        self.judged = 0
-        self.lock = threading.Lock()
+        self.judged = self.running = 0
+        self.changed = threading.Condition()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Known:
         return self
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Count who is judging. Raises what stopped the search, if it was."""
+        with self.changed:
+            if self.stopped is not None:
+                raise self.stopped
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.running -= 1
+                self.changed.notify_all()
+
+    def ended(self, error: BaseException | None) -> None:
+        """Begin nothing any more, and wait for what is under way: DSPy leaves its threads to themselves, and they use
+        the cache."""
+        with self.changed:
+            self.stopped = self.stopped or error
+            self.changed.wait_for(lambda: self.running == 0, PATIENCE)
 
     def item(self, inputs: Mapping[str, str]) -> Item:
         """The item with these inputs, without what a judge must not know."""
@@ -62,10 +88,9 @@ class Task(dspy.Module):
         return dspy.Prediction(readings=readings, why=why, sent=sent, score=None if first is None else first.score)
 
     def _one(self, item: Item) -> tuple[Said | None, str]:
-        if self.known.stopped is not None:
-            raise self.known.stopped
         try:
-            found = self.judge(item=item)
+            with self.known.at_work():
+                found = self.judge(item=item)
         except ModelError as error:
             if error.kind in ("budget", "transport", "timeout"):
                 self.known.stopped = error
@@ -74,7 +99,7 @@ class Task(dspy.Module):
         except UndogmaticError as error:
             self.known.stopped = error
             raise
-        with self.known.lock:
+        with self.known.changed:
             self.known.judged += 1
         reading = found.readings[self.criterion] if "readings" in found else found.reading
         return (None, f"{reading.kind}: {reading}") if isinstance(reading, ModelError) else (reading, "")
@@ -103,17 +128,22 @@ class Measure:
     Args:
         terms: What metrics must know.
         language: Of the feedback.
+        known: Where it is kept that the metric cannot be had of these readings.
         cost_weight: Taken off per thousand characters sent for a text; a cheaper program of equal quality wins.
     """
 
-    def __init__(self, terms: Terms, language: str, cost_weight: float = 0.0) -> None:
-        self.terms, self.language, self.cost_weight = terms, language, cost_weight
+    def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
+        self.terms, self.language, self.known, self.cost_weight = terms, language, known, cost_weight
 
     def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any) -> float:
         """The value of a prediction, in [0, 1]; 0 where there is none."""
         if getattr(prediction, "readings", None) is None:
             return 0.0
-        value = METRICS[example.the_metric].value(example.the_items, prediction.readings, self.terms)
+        try:
+            value = METRICS[example.the_metric].value(example.the_items, prediction.readings, self.terms)
+        except UndogmaticError as error:
+            self.known.stopped = error
+            raise
         return max(0.0, value - self.cost_weight * prediction.sent)
 
     def with_feedback(

@@ -100,11 +100,12 @@ def rubric_digest(rubric: Rubric) -> str:
 
 
 def signature_hash(predictor: dspy.Predict) -> str:
-    """Hash of a predictor's fields; instructions are no part of it."""
-    fields = [
-        [name, str(field.annotation), repr(field.json_schema_extra)]
-        for name, field in predictor.signature.fields.items()
-    ]
+    """Hash of a predictor's fields, as our adapter reads them: neither the instructions, nor the prefixes that only
+    DSPy's own adapters write."""
+    fields = []
+    for name, field in predictor.signature.fields.items():
+        marks = {key: repr(value) for key, value in (field.json_schema_extra or {}).items() if key != "prefix"}
+        fields.append([name, str(field.annotation), marks])
     return digest(fields)
 
 

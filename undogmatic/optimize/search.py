@@ -115,7 +115,7 @@ class Search:
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float]]:
         known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
-        measure = Measure(self.terms, self._language(), self.optimizer.cost_weight)
+        measure = Measure(self.terms, self._language(), known, self.optimizer.cost_weight)
         validation = [example(items, self.data.metric, self.terms) for items in self.data.validation]
         threads = min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency)
         work = Work(
@@ -283,21 +283,23 @@ class _Bars(io.TextIOBase):
 
 @contextlib.contextmanager
 def _stops(known: Known, folder: Path) -> Iterator[None]:
-    """What ended the search is raised instead of what DSPy made of it."""
+    """What ended the search is raised instead of what DSPy made of it, also where DSPy went on without it."""
     try:
         yield
-    except Exception as error:
-        stopped = known.stopped or next((e for e in _chain(error) if isinstance(e, UndogmaticError)), None)
-        if stopped is None:
+    except BaseException as error:
+        known.ended(error)
+        if not isinstance(error, Exception):
             raise
-        if isinstance(stopped, ConfigError | DataError):
-            raise stopped from None
+        known.stopped = next((e for e in (known.stopped, *_chain(error)) if isinstance(e, UndogmaticError)), None)
+        if known.stopped is None:
+            raise
+    if isinstance(known.stopped, ConfigError | DataError):
+        raise known.stopped from None
+    if known.stopped is not None:
         raise RunStopped(
-            f"{stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. Continue: "
+            f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. Continue: "
             f"run.resume={folder}"
         ) from None
-    if known.stopped is not None:
-        raise known.stopped
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
