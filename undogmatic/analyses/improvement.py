@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import special
 
 from undogmatic.analyses.base import AnalysisResult, Finding, Standing
 from undogmatic.analyses.margins import Margin
@@ -77,9 +78,9 @@ def improvement(
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
-    Better or worse: the whole interval of the gain lies beyond the margin, and the test of that (exact signed-rank of
-    the groups' means; of a metric that ranks, exchange of the two programs' scores group by group) has p below the
-    level. The level is `alpha` shared equally among all looks at this test split so far. A failed judgment leaves its
+    Better or worse: the whole interval of the gain lies beyond the margin. Beside it stands the p-value of the
+    signed-rank test of the groups' means against the margin; of a metric that ranks, that of exchanging the two
+    programs' scores group by group. The level is `alpha` shared equally among all looks at this test split so far. A failed judgment leaves its
     text or pair out; a gain that does not stand with every failed judgment set to what speaks against it is withheld.
 
     Args:
@@ -125,7 +126,7 @@ def _decide(
     gain = (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
     if bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy())):
         return "identical", gain
-    if gain.outcome in ("beyond", "against") and gain.p < alpha:
+    if gain.outcome in ("beyond", "against"):
         return ("better" if gain.outcome == "beyond" else "worse"), gain
     if gain.outcome == "within" and found.margin.equivalence:
         return "within", gain
@@ -142,24 +143,16 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
     sides = [(by_group - margin, "greater"), (by_group + margin, "less")]
     p = min(1.0, 2 * min(paired.wilcoxon(d, alternative=side).p_value for d, side in sides))  # type: ignore[arg-type]
     before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
-    least = _detectable(said.n_units, said.sd, 1 - said.level, target)
-    detectable = None if least is None else least + margin
+    reach, se = (said.high - said.low) / 2, said.sd / said.n_units**0.5
+    detectable = margin + reach + float(special.ndtri(target)) * se if np.isfinite(reach) and reach > 0 else None
     return Gain(
         said.outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level,
         detectable,
     )  # fmt: skip
 
 
-def _detectable(n: int, sd: float, alpha: float, target: float) -> float | None:
-    if n < power.fewest_pairs(alpha) or not sd > 0:
-        return None
-    return power.minimum_detectable_effect(n, sd, target, alpha).effect
-
-
 def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
     """The gain of a metric that ranks texts: the difference of two concordances, by leaving out groups."""
-    from scipy import special
-
     data = rows[[BEFORE, AFTER, "label"]].to_numpy(dtype=np.float64)
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
 

@@ -297,8 +297,8 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
         raise known.stopped from None
     if known.stopped is not None:
         raise RunStopped(
-            f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. Continue: "
-            f"run.resume={folder}"
+            f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. "
+            f"Continue: run.resume={folder}"
         ) from None
 
 

@@ -40,7 +40,7 @@ def verdict(
     looks = looked(folder, items_digest(search.data.splits.test), said if found.kept else None)
     optimizer = search.optimizer
     result = improvement(measured(search, first), rng, optimizer.alpha, optimizer.power, looks)
-    return [result, _change(search, found, result)]
+    return [result, _change(search, found)]
 
 
 def measured(search: Search, judgments: Sequence[Judgment]) -> Measured:
@@ -111,7 +111,7 @@ def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["cost", BEFORE, AFTER])
 
 
-def _change(search: Search, found: Found, result: AnalysisResult) -> AnalysisResult:
+def _change(search: Search, found: Found) -> AnalysisResult:
     """How the program was found, and what differs in it."""
     lineage, data = found.after.lineage, search.data
     values: dict[str, Any] = {
@@ -130,4 +130,4 @@ def _change(search: Search, found: Found, result: AnalysisResult) -> AnalysisRes
     tables = {"changes": table} if len(table) else {}
     metrics = {} if lineage.before is None else {"program.validation_before": lineage.before}
     metrics |= {} if lineage.after is None else {"program.validation_after": lineage.after}
-    return AnalysisResult("program", metrics, tables, said, texts=result.texts)
+    return AnalysisResult("program", metrics, tables, said, texts=(Path(__file__).with_name("verdict.texts.yaml"),))

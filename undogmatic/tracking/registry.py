@@ -21,7 +21,7 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     """Register what an optimisation began with and what it came to, under one name.
 
     `baseline` is what it began with. `best` moves to what it came to only where the verdict is that this is better;
-    where there is no best yet, it is the baseline. `latest` is what was found last, whatever it is worth.
+    where there is no best yet, it is the baseline. `newest` is what was found last, whatever it is worth.
     """
     if not run.programs:
         return
@@ -32,7 +32,7 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     store.client.set_prompt_alias(name, "baseline", first)
     tags = {"parent": f"version {first}", "verdict": str(standing)}
     second = first if after.predictors == before.predictors else _registered(store, name, after, run, tags)
-    store.client.set_prompt_alias(name, "latest", second)
+    store.client.set_prompt_alias(name, "newest", second)
     if standing == "supported":
         store.client.set_prompt_alias(name, "best", second)
     elif "best" not in _aliases(store, name):
@@ -92,7 +92,7 @@ def _aliases(store: Store, name: str) -> Sequence[str]:
         return ()
     if found is None:
         return ()
-    known = ("baseline", "best", "latest")
+    known = ("baseline", "best", "newest")
     return [alias for alias in known if _version(store, name, alias) is not None]
 
 
