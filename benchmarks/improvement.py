@@ -2,9 +2,9 @@
 
     python -m benchmarks.improvement --seeds 200 --write
 
-Simulated judges on groups of test texts: both programs earn the same on average ("none"), or the optimised one earns
-what an announced power of 0.5, 0.8 or 0.95 calls for: the detectable gain that the reports of programs without effect announce. One row per metric, number
-of groups and effect lies in results/improvement.csv: shares of the verdicts, and the power that was announced.
+Simulated judges on groups of test texts: both programs earn the same on average (announced power 0), or the optimised
+one earns as much more as the reports of programs without effect say would be found with a power of 0.5 or 0.8. One row
+per metric, number of groups and power lies in results/improvement.csv, with the shares of the verdicts.
 """
 
 from __future__ import annotations

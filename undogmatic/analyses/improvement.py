@@ -80,8 +80,9 @@ def improvement(
 
     Better or worse: the whole interval of the gain lies beyond the margin. Beside it stands the p-value of the
     signed-rank test of the groups' means against the margin; of a metric that ranks, that of exchanging the two
-    programs' scores group by group. The level is `alpha` shared equally among all looks at this test split so far. A failed judgment leaves its
-    text or pair out; a gain that does not stand with every failed judgment set to what speaks against it is withheld.
+    programs' scores group by group. The level is `alpha` shared equally among all looks at this test split so far. A
+    failed judgment leaves its text or pair out; a verdict that does not stand with every failed judgment set to what
+    speaks against it is withheld.
 
     Args:
         found: What was earned.
