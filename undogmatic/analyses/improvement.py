@@ -78,9 +78,9 @@ def improvement(
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
-    Better or worse: the whole interval of the gain lies beyond the margin. Beside it stands the p-value of the
-    signed-rank test of the groups' means against the margin; of a metric that ranks, that of exchanging the two
-    programs' scores group by group. The level is `alpha` shared equally among all looks at this test split so far. A
+    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups' means
+    against the margin (of a metric that ranks: exchanging the two programs' scores group by group) has p below the
+    level: the interval alone found a gain that was none in 6.8 % of 600 trials instead of 5 %. The level is `alpha` shared equally among all looks at this test split so far. A
     failed judgment leaves its text or pair out; a verdict that does not stand with every failed judgment set to what
     speaks against it is withheld.
 
@@ -127,7 +127,7 @@ def _decide(
     gain = (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
     if bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy())):
         return "identical", gain
-    if gain.outcome in ("beyond", "against"):
+    if gain.outcome in ("beyond", "against") and gain.p < alpha:
         return ("better" if gain.outcome == "beyond" else "worse"), gain
     if gain.outcome == "within" and found.margin.equivalence:
         return "within", gain
