@@ -76,8 +76,8 @@ def test_copies_are_no_evidence() -> None:
 
 
 def test_failures_that_could_turn_the_verdict_withhold_it() -> None:
-    assert key(verdict(15, lost=1)) == "better"
-    assert key(verdict(15, lost=15)) == "missing"
+    assert key(verdict(25, lost=1)) == "better"
+    assert key(verdict(25, lost=15)) == "missing"
     assert key(verdict(8, n=60, lost=56)) == "few"
 
 

@@ -78,11 +78,11 @@ def improvement(
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
-    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups' means
-    against the margin (of a metric that ranks: exchanging the two programs' scores group by group) has p below the
-    level: the interval alone found a gain that was none in 6.8 % of 600 trials instead of 5 %. The level is `alpha` shared equally among all looks at this test split so far. A
-    failed judgment leaves its text or pair out; a verdict that does not stand with every failed judgment set to what
-    speaks against it is withheld.
+    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups'
+    means against it (of a metric that ranks: exchanging the two programs' scores group by group) has p below the level;
+    the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is `alpha` shared equally
+    among all looks at this test split so far. A failed judgment leaves its text or pair out; a verdict that does not
+    stand with every failed judgment set to what speaks against it is withheld.
 
     Args:
         found: What was earned.
