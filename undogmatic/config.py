@@ -11,7 +11,7 @@ import sys
 import traceback
 import typing
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
@@ -51,12 +51,6 @@ class ReportSection(_Section):
         return language
 
 
-class OptimizerSection(_Section):
-    """`optimizer.*`: so far prompts are used as written."""
-
-    name: Literal["none"] = "none"
-
-
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
@@ -75,11 +69,16 @@ class Settings(_Section):
     rubric: dict[str, Any]
     dataset: dict[str, Any]
     analysis: dict[str, Any]
-    optimizer: OptimizerSection
+    optimizer: dict[str, Any]
     engine: dict[str, Any]
     tracking: dict[str, Any]
     folders: tuple[str, ...] = ()
     """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
+
+    @property
+    def optimizes(self) -> bool:
+        """Whether an optimiser changes the prompt, so that it must reach the model."""
+        return bool(self.optimizer) and bool(resolve(self.optimizer.get("_target_"), "optimizer").optimizes)
 
 
 def settings(config: Mapping[str, Any]) -> Settings:
@@ -135,6 +134,7 @@ KINDS = {
     "rubric": ("undogmatic.rubric", "Rubric"),
     "dataset": ("", "load"),
     "analysis": ("", "check", "__call__"),
+    "optimizer": ("", "compile"),
     "engine": ("", "arun"),
     "tracking": ("", "log"),
 }

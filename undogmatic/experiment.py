@@ -30,6 +30,8 @@ from undogmatic.engine.order import turns
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.engine.replay import replay
 from undogmatic.errors import ConfigError, RunStopped, StorageError, UndogmaticError
+from undogmatic.optimize.search import OPTIMISED, Search
+from undogmatic.optimize.verdict import verdict
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress, doing
 from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
@@ -52,9 +54,10 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         UndogmaticError: With a message for the user.
     """
     started, chosen = time.time(), settings(config)
-    recipe: Recipe | Elsewhere = Recipe(config)
+    recipe: Buildable = Recipe(config)
     dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
     engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
+    optimizer = build(chosen.optimizer, "optimizer")
     items: list[Item] = dataset.load()[: chosen.run.limit]
     repeats = chosen.run.repeats
     if isinstance(dataset, datasets.Judged):
@@ -64,12 +67,19 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     items = on_scale(items, parts.rubric)
     said = _said(choices, parts)
     named = "model prompt judge dataset" if "prompt" in said else "judge dataset" if parts.asks else "model dataset"
+    search = Search(optimizer, config, chosen, parts, items) if optimizer.optimizes else None
+    identity = parts.identity
+    if search is not None:
+        items, identity, named = search.data.splits.test, search.identity, f"{named} optimizer"
     name = chosen.run.name or "-".join(said[group] for group in named.split())
     _check(analysis, items, parts, repeats)
 
     again = functools.partial(replay, parts, items, folder)
     tracker.check()
-    with held(folder), Manifest.open(folder, parts.identity, items_digest(items), name, again) as manifest:
+    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again) as manifest:
+        found = search.run(engine, folder) if search is not None else None
+        if found is not None:
+            recipe = parts = found.parts
         judged = _judge(engine, recipe, items, repeats, manifest)
         table = Judged(
             judged.frame,
@@ -80,10 +90,15 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             inputs={item.id: item.inputs for item in judged.items},
             said={item.id: item.labels for item in judged.items},
         )
-        results = [*analyse(analysis, table, np.random.default_rng(chosen.seed)), units(judged.items)]
+        results = [units(judged.items)]
+        if search is not None and found is not None:
+            table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
+            results[:0] = verdict(search, found, judged.judgments, folder, np.random.default_rng(chosen.seed))
+        results[-1:-1] = analyse(analysis, table, np.random.default_rng(chosen.seed))
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, started)
-        finished = replace(finished, **_words(dataset, analysis, parts, results))
+        programs = (found.before, found.after) if found is not None else ()
+        finished = replace(finished, programs=programs, **_words(dataset, analysis, parts, results))
         _report(finished, tracker)
         return _close(finished, manifest)
 

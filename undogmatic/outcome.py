@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from undogmatic.files import write_table
 from undogmatic.judges.base import Source
 from undogmatic.records import Cost, Item, Judgment, Rubric, text_mark
 from undogmatic.wordings import Licence
+
+if TYPE_CHECKING:
+    from undogmatic.optimize.programs import Program
 
 _SCORES = ["pair_id", "group", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
 
@@ -81,6 +84,7 @@ class FinishedRun:
         model_licences: What its models say of their licences, each once; None for one that says nothing.
         data_licence: What the dataset says of its licence.
         elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
+        programs: Of an optimisation: what it began with, and what it came to.
     """
 
     name: str
@@ -109,6 +113,7 @@ class FinishedRun:
     model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
     elsewhere: bool = False
+    programs: Sequence[Program] = ()
 
     @property
     def parts(self) -> dict[tuple[str, str], str]:

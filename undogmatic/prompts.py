@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -79,6 +79,12 @@ class Prompt(Record):
     reasoning: bool = False
     demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
     demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
+
+    brings_program: ClassVar[bool] = False
+    """Whether instructions and demonstrations of its own are put into the judge's predictors once that is built."""
+
+    def adapt(self, judge: Any, key: str) -> None:
+        """Change a judge that was built with this prompt; `key` is the judge's, for messages. Raises ConfigError."""
 
     @property
     def words(self) -> Words:

@@ -98,7 +98,7 @@ def _keys() -> list[tuple[str, tuple[str, ...]]]:
         if choice == "analysis=suite":
             node = {"ab": {"level": 0.95}, "costs": {"baseline": None}}
         found += [(choice, key) for key in _leaves(node, (group,)) if "defaults" not in key]
-    own = {"run": ["resume", "repeats", "limit", "name"], "report": ["language"], "optimizer": ["name"]}
+    own = {"run": ["resume", "repeats", "limit", "name"], "report": ["language"]}
     found += [("judge=score", (section, key)) for section, keys in own.items() for key in keys]
     return found + [("judge=score", (key,)) for key in ("seed", "judges", "steps", "report", "run", "model", "judge")]
 

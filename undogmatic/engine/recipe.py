@@ -127,7 +127,9 @@ def _compose(chosen: Settings) -> Parts:
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
-    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen), "readout")
+    prompted = chosen.optimizes or prompt.brings_program
+    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen, prompted), "readout")
+    readout.zero_shot = readout.zero_shot or chosen.optimizes
     composer = Composer(chosen, rubric, prompt, model, readout)
     steps, states = _steps(composer)
     judges = _judges(composer)

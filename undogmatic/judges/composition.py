@@ -30,6 +30,8 @@ from undogmatic.records import Rubric, digest
 from undogmatic.searchpath import named
 
 PARTS = ("prompt", "model", "readout")
+PROMPTED = ("structured", "logprobs")
+"""Readouts that read a prompt, by preference."""
 
 
 class Composer:
@@ -50,7 +52,9 @@ class Composer:
 
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
         """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
-        return self._judge(self.chosen.judge if node is None else node, key, self.readout)
+        found = self._judge(self.chosen.judge if node is None else node, key, self.readout)
+        self.prompt.adapt(found, key)
+        return found
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
@@ -157,7 +161,7 @@ class Composer:
                     f"`{key}.prompt` is {prompt.id!r}, but the readout chosen reads no prompt; leave it out, or "
                     f"name a readout that does (e.g. {key}.readout=logprobs)."
                 )
-            able = next((name for name in ("structured", "logprobs") if name in model.readouts), None)
+            able = next((name for name in PROMPTED if name in model.readouts), None)
             if able is None:
                 raise ConfigError(
                     f"`{key}.prompt` is {prompt.id!r}, but {model.name} reads no prompt (it serves: "
@@ -192,11 +196,21 @@ class Composer:
         return given
 
 
-def readout_node(node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings) -> Mapping[str, Any]:
-    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself."""
+def readout_node(
+    node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings, prompted: bool = False
+) -> Mapping[str, Any]:
+    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself.
+
+    Args:
+        node: The config's.
+        model, rubric, chosen: The run's.
+        prompted: Whether it must be one that reads prompts, as the model serves one.
+    """
     if node.get("_target_") != "auto":
         return node
     name = model.default_readout(rubric.name)
+    if prompted and name not in PROMPTED:
+        name = next((each for each in PROMPTED if each in model.readouts), name)
     extra = sorted(set(node) - {"_target_"})
     if extra:
         raise ConfigError(

@@ -186,14 +186,14 @@ class JudgeAdapter(dspy.Adapter):
         """A text for a base model, in parts that many requests begin with; it ends where the label is to follow. Line
         breaks in the judged texts are folded, so that each stays on its line."""
         answer, field = self.words.answer, signature.output_fields["level"]
+        # Without a demonstration a base model puts a space after the colon; the label is read after that space.
         if "the_said" not in signature.input_fields:
             shots = [f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos]
             last = self._line(signature, inputs)
             opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
             head = "\n\n".join(part for part in (signature.instructions, *shots, opened) if part)
-            return [head, f"{last[len(opened) :]}\n{answer}:"]
+            return [head, f"{last[len(opened) :]}\n{answer}:{'' if shots else ' '}"]
         choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
-        # Without a demonstration a base model puts a space after the colon; the label is read after that space.
         shots = []
         for demo in demos:
             put = self._put(signature, demo, choice)

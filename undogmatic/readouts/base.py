@@ -63,12 +63,14 @@ class Readout(Unit):
         needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
         uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
         deterministic: Whether it asks at temperature 0.
+        zero_shot: Whether a base model may be asked without examples, as where an optimiser begins.
     """
 
     name = "readout"
     needs = "structured"
     uses_prompt = True
     deterministic = True
+    zero_shot = False
     lm: LanguageModel | None = None
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:

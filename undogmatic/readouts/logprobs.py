@@ -36,6 +36,8 @@ class LogprobsReadout(Readout):
         top: How many log-probabilities to ask for (hosted servers give 20 at most).
         minimum_mass: Below this share of probability on the levels, the answer is a Failure.
         calibration: A JSON file made by `undogmatic calibrate` for this model and prompt, or None for raw scores.
+        zero_shot: Whether a base model may be asked without examples, which it answers at random or nearly: as the
+            baseline of an optimisation.
     """
 
     name = "logprobs"
@@ -46,15 +48,16 @@ class LogprobsReadout(Readout):
         top: Annotated[int, Field(ge=1, le=1000)] = 20,
         minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
         calibration: str | None = None,
+        zero_shot: bool = False,
     ) -> None:
         super().__init__()
-        self.top, self.minimum_mass = top, minimum_mass
+        self.top, self.minimum_mass, self.zero_shot = top, minimum_mass, zero_shot
         self.calibration: dict[str, Any] | None = None
         self.calibration_path = calibration
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if model.base and not prompt.demonstrations:
+        if model.base and not (prompt.demonstrations or prompt.brings_program or self.zero_shot):
             raise ConfigError(
                 f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
                 f"shows none. {with_examples(rubric)}"

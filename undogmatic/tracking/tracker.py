@@ -17,15 +17,17 @@ from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking import entries
 from undogmatic.tracking.hide import redact_judgment
+from undogmatic.tracking.registry import log_programs
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
 
 if TYPE_CHECKING:
     from undogmatic.outcome import FinishedRun, SweepResult
 
+PROGRAMS = ("program.json", "baseline.json", "splits.json")
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
-FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json")
-QUOTING = ("report.html", "report.md", "judgments.jsonl")  # they hold judged texts
+FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
+QUOTING = ("report.html", "report.md", "judgments.jsonl", "baseline.json", "program.json")  # they hold judged texts
 FOLDERS = ("figures", "tables")
 
 
@@ -104,6 +106,7 @@ class MlflowTracker:
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
             entries.log_prompt(store, run_id, run)
+            log_programs(store, run_id, run)
             with doing("logging the run: traces"):
                 self._log_traces(store, run_id, run)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))

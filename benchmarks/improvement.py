@@ -1,0 +1,84 @@
+"""How often an optimised program is called better or worse where nothing changed, and where something did.
+
+    python -m benchmarks.improvement --seeds 200 --write
+
+Simulated judges on groups of test texts: both programs earn the same on average (announced power 0), or the optimised
+one earns as much more as the reports of programs without effect say would be found with a power of 0.5 or 0.8. One row
+per metric, number of groups and power lies in results/improvement.csv, with the shares of the verdicts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
+from undogmatic.analyses.margins import Margin
+
+RESULTS = Path(__file__).parent / "results" / "improvement.csv"
+SPAN = 100.0
+SPREADS = {"pair_margin": 14.0, "error": 9.0}
+TURNED = 0.4
+"""Share of the pairs whose order the optimised program turns, to either side."""
+COSTS = pd.DataFrame(columns=["cost", BEFORE, AFTER])
+
+
+def earned(metric: str, n: int, effect: float, draw: np.random.Generator) -> Measured:
+    """What two programs earn on so many groups: normal differences, and of pairs put in order 0 or 1."""
+    if metric == "pair_order":
+        turned = draw.random(n)
+        up, down = turned < TURNED / 2 + effect / 2, turned > 1 - TURNED / 2 + effect / 2
+        before = np.where(up, 0.0, np.where(down, 1.0, draw.choice([0.0, 1.0], n)))
+        after = np.where(up, 1.0, np.where(down, 0.0, before))
+        ends = (0.0, 1.0)
+    else:
+        text = draw.normal(0, 20, n)
+        noise = draw.normal(0, SPREADS[metric], n)
+        middle, ends = (-40.0, (-SPAN, 0.0)) if metric == "error" else (0.0, (-SPAN, SPAN))
+        before, after = middle + text / 2, middle + text / 2 + noise + effect
+    values = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: before, AFTER: after})
+    return Measured(metric, values, False, metric == "error", ends, Margin(0.0, "default", SPAN), COSTS)
+
+
+def announced(metric: str, n: int, power: float, seeds: int) -> float:
+    """The gain that the reports of runs without effect say would be found with this power: their median."""
+    said = []
+    for seed in range(seeds):
+        draw = np.random.default_rng([seed, n, 7])
+        metrics = improvement(earned(metric, n, 0.0, draw), draw, target=power).metrics
+        said.append(metrics["improvement.detectable"])
+    return float(np.median(said))
+
+
+def run(seeds: int) -> pd.DataFrame:
+    """Shares of the verdicts."""
+    rows = []
+    for metric in ("pair_order", "pair_margin", "error"):
+        for n in (46, 68):
+            for power in (0.0, 0.5, 0.8):
+                effect = announced(metric, n, power, 40) if power else 0.0
+                said = []
+                for seed in range(seeds):
+                    draw = np.random.default_rng([seed, n, int(100 * power)])
+                    found = improvement(earned(metric, n, effect, draw), draw)
+                    assert found.verdict is not None
+                    said.append(found.verdict.key.removeprefix("improvement.verdict_"))
+                shares = {key: said.count(key) / seeds for key in ("better", "worse")}
+                none = 1 - shares["better"] - shares["worse"]
+                row = {"metric": metric, "groups": n, "announced": power, "effect": round(effect, 4), "seeds": seeds}
+                rows.append(row | shares | {"no_evidence": none})
+                print(rows[-1], flush=True)
+    return pd.DataFrame(rows).round(4)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    table = run(arguments.seeds)
+    if arguments.write:
+        table.to_csv(RESULTS, index=False)

@@ -1,0 +1,125 @@
+"""The verdict on an optimised program: what counts as better, what does not, and what cannot be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from undogmatic.analyses.base import AnalysisResult
+from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
+from undogmatic.analyses.margins import Margin
+from undogmatic.report.words import Words
+
+COSTS = pd.DataFrame([{"cost": "calls", BEFORE: 1.0, AFTER: 2.0}])
+NONE = Margin(0.0, "default", 100.0)
+
+
+def verdict(
+    gain: float, n: int = 60, margin: Margin = NONE, looks: int = 1, seed: int = 0, lost: int = 0, copies: int = 1
+) -> AnalysisResult:
+    """Of differences with a spread of 10, so many of them copies of one another."""
+    draw = np.random.default_rng(seed)
+    before = draw.uniform(-20, 20, n)
+    after = before + gain + draw.normal(0, 10, n)
+    after[:lost] = np.nan
+    rows = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: before, AFTER: after})
+    rows = pd.concat([rows] * copies, ignore_index=True)
+    found = Measured("pair_margin", rows, False, False, (-100.0, 100.0), margin, COSTS)
+    return improvement(found, np.random.default_rng(1), looks=looks)
+
+
+def key(result: AnalysisResult) -> str:
+    assert result.verdict is not None
+    return result.verdict.key.rpartition("_")[2]
+
+
+def test_better_worse_and_nothing() -> None:
+    assert [key(verdict(gain)) for gain in (8, -8, 0)] == ["better", "worse", "open"]
+    assert [verdict(gain).standing for gain in (8, -8, 0)] == ["supported", "refuted", "undecided"]
+
+
+def test_swapping_the_programs_mirrors_the_verdict() -> None:
+    one = verdict(6)
+    rows = one.metrics
+    assert rows["improvement.gain_low"] < rows["improvement.gain"] < rows["improvement.gain_high"]
+    draw = np.random.default_rng(0)
+    before = draw.uniform(-20, 20, 60)
+    after = before + 6 + draw.normal(0, 10, 60)
+    frame = pd.DataFrame({"group": np.arange(60).astype(str), BEFORE: after, AFTER: before})
+    found = Measured("pair_margin", frame, False, False, (-100.0, 100.0), NONE, COSTS)
+    other = improvement(found, np.random.default_rng(1)).metrics
+    assert other["improvement.gain_low"] == pytest.approx(-rows["improvement.gain_high"])
+    assert other["improvement.p"] == pytest.approx(rows["improvement.p"])
+
+
+def test_a_gain_below_the_margin_is_none_and_a_small_one_is_shown_to_be_small() -> None:
+    margin = Margin(10.0, "rubric", 100.0)
+    assert key(verdict(8, margin=margin)) == "open"
+    assert key(verdict(0, n=200, margin=margin)) == "within"
+    assert key(verdict(15, margin=margin)) == "better"
+    assert key(verdict(0, n=200, margin=Margin(10.0, "default", 100.0))) == "open"  # nobody set it
+
+
+def test_further_looks_share_the_level() -> None:
+    widths = [verdict(4, looks=looks).metrics for looks in (1, 5)]
+    reach = [m["improvement.gain_high"] - m["improvement.gain_low"] for m in widths]
+    assert reach[1] > 1.2 * reach[0]
+    assert key(verdict(3.2, looks=1)) == "better"
+    assert key(verdict(3.2, looks=40)) == "open"
+
+
+def test_copies_are_no_evidence() -> None:
+    once, thrice = verdict(4, n=12), verdict(4, n=12, copies=3)
+    assert thrice.metrics["improvement.n_groups"] == 12
+    assert thrice.metrics["improvement.gain_low"] == pytest.approx(once.metrics["improvement.gain_low"], rel=0.02)
+
+
+def test_failures_that_could_turn_the_verdict_withhold_it() -> None:
+    assert key(verdict(25, lost=1)) == "better"
+    assert key(verdict(25, lost=15)) == "missing"
+    assert key(verdict(8, n=60, lost=56)) == "few"
+
+
+def test_the_same_answers_are_no_evidence() -> None:
+    rows = pd.DataFrame({"group": list("abcdefgh"), BEFORE: np.arange(8.0), AFTER: np.arange(8.0)})
+    found = Measured("error", rows, False, True, (-100.0, 0.0), NONE, COSTS)
+    assert key(improvement(found, np.random.default_rng(0))) == "identical"
+
+
+def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
+    draw = np.random.default_rng(3)
+    label = draw.uniform(0, 100, 80)
+    rows = pd.DataFrame({"group": np.arange(80).astype(str), "label": label})
+    noise, sharp = draw.uniform(0, 100, 80), label / 10 + draw.normal(0, 1, 80)  # squeezed, but in order
+    found = Measured(
+        "rank_correlation", rows.assign(**{BEFORE: noise, AFTER: sharp}), True, False, (0, 100), NONE, COSTS
+    )
+    result = improvement(found, np.random.default_rng(0))
+    assert key(result) == "better"
+    assert result.metrics["improvement.after"] > 0.85
+    assert result.metrics["improvement.before"] < 0.65
+    same = Measured(
+        "rank_correlation",
+        rows.assign(**{BEFORE: noise, AFTER: draw.uniform(0, 100, 80)}),
+        True,
+        False,
+        (0, 100),
+        NONE,
+        COSTS,
+    )
+    assert key(improvement(same, np.random.default_rng(0))) == "open"
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_every_verdict_has_words_that_begin_with_how_it_stands(language: str) -> None:
+    begins = {"supported": ("Supported", "Confirmado"), "refuted": ("Not supported", "Não confirmado")}
+    begins |= {"undecided": ("Undecided", "Em aberto")}
+    margin = Margin(10.0, "rubric", 100.0)
+    cases = [verdict(8), verdict(-8), verdict(0), verdict(8, lost=15), verdict(8, lost=56), verdict(8, looks=3)]
+    for result in [*cases, verdict(0, n=200, margin=margin)]:
+        words = Words(language, result.texts, strict=True)
+        assert result.verdict is not None
+        assert result.standing is not None
+        assert words.say(result.verdict).startswith(begins[result.standing][language == "pt"] + ":")
+        assert all(words.say(finding) for finding in result.findings)

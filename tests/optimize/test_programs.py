@@ -1,0 +1,145 @@
+"""Programs as files and in the registry: what is read back is what was written, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from tests.judges.conftest import WORDINGS
+from tests.rubrics import FIVE, TEN, FormFiller
+from undogmatic.errors import ConfigError
+from undogmatic.judges.composition import asker_for
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.models.calls import Gateway
+from undogmatic.optimize.programs import Lineage, Program, changes, load, parse, predictors, rubric_digest, save
+from undogmatic.optimize.prompt import ProgramPrompt
+from undogmatic.prompts import Prompt
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Rubric
+
+DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
+
+
+def judge(rubric: Rubric = FIVE, style: str = "score") -> Any:
+    model = FormFiller(1.0)
+    model.connect(Gateway())
+    readout = StructuredReadout()
+    readout.bind(model, Prompt(id="toy", language="en"), rubric)
+    made: Any = ScoreJudge(readout) if style == "score" else SinglePassJudge(readout, asker_for(readout, WORDINGS))
+    made.judge_by(rubric)
+    return made
+
+
+def program(**more: Any) -> Program:
+    own = judge()
+    predictor = own.readout.predict
+    predictor.signature = predictor.signature.with_instructions("Be strict.\nBe brief.")
+    predictor.demos = [dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs("text")]
+    lineage = Lineage(parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7)
+    fields = {"judge": "score", "readout": "structured", "language": "en", "model": "m", "lineage": lineage}
+    about = {"rubric": FIVE.name, "rubric_digest": rubric_digest(FIVE), "predictors": predictors(own)}
+    return Program(**({"name": "five-score-optimised"} | fields | about | more))
+
+
+def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
+    save(program(), tmp_path / "p.json")
+    found = load(tmp_path / "p.json")
+    assert found == program()
+    own = judge()
+    before = own.program_hash()
+    found.put_into(own, "judge")
+    assert own.readout.predict.signature.instructions == "Be strict.\nBe brief."
+    assert [dict(demo) for demo in own.readout.predict.demos] == [DEMO]
+    assert own.program_hash() != before
+    assert predictors(own) == found.predictors
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda d: d["predictors"]["readout.predict"].update(instructions="Say 5."),
+            "was changed after it was written",
+        ),
+        (lambda d: d.update(digest="0" * 64), "was changed after it was written"),
+        (lambda d: d.pop("digest"), "was changed after it was written"),
+        (lambda d: d.update(kind="else"), "is no program"),
+        (lambda d: d.update(format=2), "no program of this version: `format`"),
+        (lambda d: d.update(code="x"), "no program of this version: `code`"),
+    ],
+)
+def test_a_file_that_is_not_as_it_was_written_is_refused(change: Any, said: str) -> None:
+    data = json.loads(program().text())
+    change(data)
+    with pytest.raises(ConfigError, match=said):
+        parse(json.dumps(data), "p.json")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\x80\x04K\x01.", '{"kind": 1}', "null"])
+def test_what_is_no_program_is_one_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"p\.json"):
+        parse(text, "p.json")
+
+
+def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="made for another signature: judge=score with readout=structured"):
+        program().put_into(judge(style="single_pass"), "judge")
+    with pytest.raises(ConfigError, match="made for another signature"):
+        program().put_into(judge(TEN), "judge")
+    save(program(), tmp_path / "p.json")
+    prompt = ProgramPrompt(path=str(tmp_path / "p.json"))
+    assert (prompt.id, prompt.language) == ("five-score-optimised", "en")
+    prompt.check(FIVE)
+    with pytest.raises(ConfigError, match="was made for rubric=five, and this run judges by rubric=ten"):
+        prompt.check(TEN)
+    other = FIVE.model_copy(update={"direction": "higher_is_worse"})
+    with pytest.raises(ConfigError, match="was changed since the program"):
+        prompt.check(other)
+
+
+def test_a_program_has_to_be_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"prompt.path=outputs"):
+        ProgramPrompt()
+    with pytest.raises(ConfigError, match="does not exist"):
+        ProgramPrompt(path=str(tmp_path / "none.json"))
+
+
+def test_the_hash_is_of_what_is_asked(tmp_path: Path) -> None:
+    hashes = []
+    for n, change in enumerate(({}, {"name": "other-name"}, {"predictors": predictors(judge())})):
+        save(program(**change), tmp_path / f"{n}.json")
+        hashes.append(ProgramPrompt(path=str(tmp_path / f"{n}.json")).hash(FIVE))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_what_changed_is_told_line_by_line() -> None:
+    found = changes(predictors(judge()), program().predictors)
+    assert {(each.part, each.change) for each in found} >= {
+        ("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added"),
+    }  # fmt: skip
+    assert [each.text for each in found if each.part == "demonstrations"] == ["[4.0] a shown text"]
+    assert changes(program().predictors, program().predictors) == [] or all(
+        each.change == "kept" for each in changes(program().predictors, program().predictors)
+    )
+
+
+def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    tracking = [
+        "tracking={_target_: undogmatic.tracking.tracker.MlflowTracker, uri: 'URI', traces: 0}".replace("URI", uri)
+    ]
+    optimise("copro", "optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12", *tracking)
+    name = "shame-score-program"
+    best, first = ProgramPrompt(registry=name, uri=uri), ProgramPrompt(registry=name, alias="baseline", uri=uri)
+    assert best.program == load(tmp_path / "outputs/a/b/program.json")
+    assert first.program == load(tmp_path / "outputs/a/b/baseline.json")
+    assert best.program.lineage.optimizer == "copro"
+    with pytest.raises(ConfigError, match=r"`prompt.alias` is 'gold'.*baseline, best, newest"):
+        ProgramPrompt(registry=name, alias="gold", uri=uri)
+    with pytest.raises(ConfigError, match=rf"not in the prompt registry.*There are: {name}"):
+        ProgramPrompt(registry="nope", uri=uri)

@@ -1,0 +1,145 @@
+"""An optimisation from the command to its report: what is sent, saved, loaded again, resumed, counted and refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.optimize.conftest import CHOICES, texts
+from tests.optimize.scripted import MAGIC, REQUESTS
+from undogmatic.api import compose_config
+from undogmatic.errors import ConfigError, DataError, RunStopped
+from undogmatic.experiment import run_experiment
+from undogmatic.optimize.looks import looked
+from undogmatic.optimize.programs import load
+
+Optimise = Callable[..., dict[str, Any]]
+SEARCH = ["optimizer.candidates=2", "optimizer.train=12", "optimizer.validation=8", "optimizer.labeled=3"]
+COPRO = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def sent_for(requests: list[str], text: str) -> set[str]:
+    """What was asked about this text; demonstrations quote texts too, so only the last message counts."""
+    return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
+
+
+def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
+    optimise: Optimise, tmp_path: Path
+) -> None:
+    optimise("random_search", *SEARCH)
+    folder = tmp_path / "outputs/a/b"
+    scored, splits = list(REQUESTS), json.loads((folder / "splits.json").read_text())
+    assert len({*splits["train"]["ids"], *splits["validation"]["ids"], *splits["test"]["ids"]}) == sum(
+        splits[side]["n"] for side in ("train", "validation", "test")
+    )
+    by_id = {row["id"]: row["text"] for row in texts(60)}
+    REQUESTS.clear()
+    chosen = tmp_path / "chosen.jsonl"
+    rows = [{"id": id_, "text": by_id[id_]} for id_ in splits["validation"]["ids"]]
+    chosen.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    config = compose_config(
+        ["model=patterns", "prompt=program", f"prompt.path={folder}/program.json", "analysis=none", "tracking=none",
+         "dataset=texts", f"dataset.path={chosen}", "engine.cache=false"]
+    )  # fmt: skip
+    config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
+    run_experiment(config, CHOICES, tmp_path / "out")
+    assert len(REQUESTS) == len(rows)
+    for row in rows:
+        (asked,) = sent_for(REQUESTS, row["text"])
+        assert asked in sent_for(scored, row["text"])
+    shown = len(load(folder / "program.json").predictors["readout.predict"].demonstrations)
+    assert shown > 1
+    assert {len(json.loads(each)["messages"]) for each in REQUESTS} == {2 * shown + 1}
+
+
+@pytest.mark.parametrize("name", ["labeled_fewshot", "bootstrap"])
+def test_those_that_show_examples_end_with_a_report(name: str, optimise: Optimise, tmp_path: Path) -> None:
+    small = ["optimizer.k=3"] if name == "labeled_fewshot" else ["optimizer.labeled=3", "optimizer.bootstrapped=1"]
+    found = optimise(name, "optimizer.train=12", "optimizer.validation=8", *small)
+    assert found["improvement.gain_low"] > 10
+    assert "Supported: better" in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+
+
+def test_a_search_that_was_killed_goes_on_without_paying_twice(optimise: Optimise, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        optimise("copro", *COPRO, dies_after=14)
+    before = len(REQUESTS)
+    assert (tmp_path / "outputs/a/b/run.json").is_file()
+    optimise("copro", *COPRO)
+    resumed = REQUESTS[before:]
+    assert not set(resumed) & set(REQUESTS[:14])  # what was under way when it died is asked again
+    first = (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8")
+    spent = sum(each.get("calls", 0) for each in lines(tmp_path / "outputs/a/b/spent.jsonl"))
+    assert spent == len(REQUESTS)
+    optimise("copro", *COPRO)
+    assert len(REQUESTS) == before + len(resumed)
+    assert (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8") == first
+
+
+def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise) -> None:
+    with pytest.raises(RunStopped, match=r"(?s)engine.max_calls.*after \d+ judgments.*run.resume="):
+        optimise("copro", *COPRO, "engine.max_calls=9")
+
+
+def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(optimise: Optimise, tmp_path: Path) -> None:
+    folder = tmp_path / "outputs/a/x"
+    assert [looked(folder, "data", program) for program in ("p", "p", "q", "p")] == [1, 1, 2, 1]
+    assert looked(folder, "other data", "p") == 1
+    assert optimise("copro", *COPRO)["improvement.looks"] == 1
+    again = optimise("copro", *COPRO, folder="outputs/a/d", kind=1, writes=MAGIC + " Be brief.")
+    assert again["improvement.looks"] == 2
+    report = (tmp_path / "outputs/a/d/report.md").read_text(encoding="utf-8")
+    assert "Look number 2" in report
+    assert "97.5% interval" in report
+    (tmp_path / "outputs/looks.jsonl").write_text("what?\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"looks.jsonl:1: no look"):
+        looked(folder, "data", "p")
+
+
+def test_an_optimiser_that_finds_nothing_leaves_the_program_and_looks_at_nothing(
+    optimise: Optimise, tmp_path: Path
+) -> None:
+    found = optimise("copro", *COPRO, writes="Judge as you please.")
+    assert found["improvement.gain"] == 0
+    assert not (tmp_path / "outputs/looks.jsonl").exists()
+    program = (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8")
+    assert "as you please" not in program
+
+
+def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) -> None:
+    few = texts(14)
+    bare = [{"id": row["id"], "text": row["text"]} for row in texts(60)]
+    with pytest.raises(DataError, match="the fewest"):
+        optimise("random_search", *SEARCH, rows=few)
+    with pytest.raises(DataError, match="neither labels nor pairs"):
+        optimise("random_search", *SEARCH, rows=bare)
+    with pytest.raises(DataError, match=r"`optimizer.metric` is 'pair_margin', and no pair"):
+        optimise("random_search", *SEARCH, "optimizer.metric=pair_margin")
+    with pytest.raises(ConfigError, match=r"`optimizer.metric` is 'f1'; there are: pair_order"):
+        optimise("random_search", *SEARCH, "optimizer.metric=f1")
+    with pytest.raises(ConfigError, match="one judge is optimised at a time"):
+        optimise("random_search", *SEARCH, "judges=[score,debate]")
+    with pytest.raises(ConfigError, match=r"`optimizer.criterion` is 'x'; judge=score has: overall"):
+        optimise("random_search", *SEARCH, "optimizer.criterion=x")
+    with pytest.raises(ConfigError, match=r"gives a score alone"):
+        optimise("random_search", *SEARCH, "optimizer.metric=log_score", rows=texts(60))
+    assert not [each for each in REQUESTS if "writes" in each]
+
+
+def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
+    config = compose_config(["optimizer=random_search", "dataset.split=development", "tracking=none"])
+    config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
+    with pytest.raises(ConfigError, match=r"dataset.split=test; the development texts are found by themselves"):
+        run_experiment(config, CHOICES, tmp_path / "out")
+    config = compose_config(["optimizer=random_search", "model=patterns", "tracking=none"])
+    with pytest.raises(ConfigError, match="reads no prompt, so there is nothing to optimise"):
+        run_experiment(config, CHOICES, tmp_path / "out")

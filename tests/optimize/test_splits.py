@@ -1,0 +1,97 @@
+"""Groups stay whole, strata are alike on all sides, and what is known from two sides is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from undogmatic.analyses.independence import groups_of
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.errors import DataError
+from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
+from undogmatic.records import Item
+
+LONG = "the miller of the lower valley keeps his accounts in a green book that nobody else may open before easter "
+
+
+def items(n: int, **more: object) -> list[Item]:
+    return [
+        Item(id=f"i{k}", text=f"text {k} {k**3 * 7919:x}", pair=f"p{k // 2}", condition="ab"[k % 2], label=k, **more)  # type: ignore[arg-type]
+        for k in range(n)
+    ]
+
+
+def test_pairs_stay_whole_and_shares_are_kept() -> None:
+    shares = {"train": 0.5, "validation": 0.3, "test": 0.2}
+    dealt = deal(items(80), shares, np.random.default_rng(1))
+    assert sorted(i.id for side in dealt.values() for i in side) == sorted(i.id for i in items(80))
+    for side, own in dealt.items():
+        assert abs(len(own) - 80 * shares[side]) <= 4
+        pairs = [item.pair for item in own]
+        assert all(pairs.count(pair) == 2 for pair in pairs)
+        assert {np.digitize(float(item.label or 0), [80 / 3, 160 / 3]) for item in own} == {0, 1, 2}
+
+
+def test_the_seed_decides_and_the_order_of_the_sides_does_not_matter() -> None:
+    def dealt(seed: int) -> list[str]:
+        sides = deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed))
+        return [item.id for item in sides["a"]]
+
+    assert dealt(3) == dealt(3)
+    assert dealt(3) != dealt(4)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Item(id="x", text="another text altogether", pair="p1"),
+        Item(id="x", text="another text altogether", metadata={"precedent": ["T 1", "T 2"]}),
+        Item(id="x", text="TEXT 3: own words!"),
+        Item(id="x", text=LONG.replace("green", "blue") * 2),
+    ],
+    ids=["pair", "precedent", "copy", "near-copy"],
+)
+def test_what_is_on_both_sides_is_named(other: Item) -> None:
+    test = [
+        Item(id="t1", text="some words", pair="p1"),
+        Item(id="t2", text="more words", metadata={"precedent": "T 2"}),
+        Item(id="t3", text="Text 3, own words"),
+        Item(id="t4", text=LONG * 2),
+    ]
+    check_leaks([Item(id="y", text="nothing of these")], test)
+    with pytest.raises(DataError, match=r"test text 't\d' and development text 'x'"):
+        check_leaks([Item(id="y", text="nothing of these"), other], test)
+    assert apart([other], test) == []
+
+
+def test_the_shipped_split_has_no_leaks() -> None:
+    parts = ["pairs", "theses", "labelled"]
+    test = CuratedDataset(parts).load()  # type: ignore[arg-type]
+    check_leaks(CuratedDataset(parts, split="development").load(), test)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="both sides"):
+        check_leaks(test[:2], test[1:])
+
+
+def test_a_part_keeps_groups_and_strata() -> None:
+    kept = some(items(80), 20, np.random.default_rng(0))
+    assert len(kept) == 20
+    assert len(set(groups_of(kept).values())) == 10
+    labels = [float(i.label or 0) for i in kept]
+    assert max(labels) > 60
+    assert min(labels) < 20
+
+
+def test_blocks_hold_everything_once_and_some_of_every_stratum() -> None:
+    found = blocks(items(40), 8, np.random.default_rng(0))
+    assert sorted(i.id for block in found for i in block) == sorted(i.id for i in items(40))
+    assert all(max(i.label or 0 for i in block) - min(i.label or 0 for i in block) > 20 for block in found)
+
+
+def test_what_is_written_names_every_item_and_the_seed() -> None:
+    own = items(6)
+    said = json.loads(Splits(own[:2], own[2:4], own[4:]).form(7))
+    assert said["seed"] == 7
+    assert said["test"]["ids"] == ["i4", "i5"]
+    assert said["train"]["digest"] != said["test"]["digest"]

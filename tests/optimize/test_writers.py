@@ -1,0 +1,43 @@
+"""DSPy's optimisers that write prompts, end to end: they find the one instruction that the scripted judge needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.optimize.scripted import MAGIC
+from undogmatic.errors import ConfigError
+
+SMALL = {
+    "gepa": ["optimizer.calls=60", "optimizer.validation=12"],
+    "mipro": ["optimizer.candidates=3", "optimizer.trials=3", "optimizer.bootstrapped=0", "optimizer.labeled=0",
+              "optimizer.validation=12"],
+    "simba": ["optimizer.steps=2", "optimizer.candidates=2", "optimizer.batch=6", "optimizer.demonstrations=0",
+              "optimizer.validation=12"],
+    "copro": ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_instruction_that_is_rewarded_is_found_and_believed(
+    name: str, optimise: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = optimise(name, *SMALL[name])
+    program = json.loads((tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8"))
+    assert MAGIC in program["predictors"]["readout.predict"]["instructions"]
+    assert found["improvement.gain_low"] > 10
+    assert found["improvement.p"] < 0.01
+    report = (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+    assert "Supported: better." in report
+    assert "kestrel" in report
+
+
+def test_where_the_model_cannot_write_those_that_need_no_writer_are_named(optimise: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match=r"patterns.* cannot\. .*random_search"):
+        optimise("gepa", "optimizer.prompt_model=patterns")
+    with pytest.raises(ConfigError, match="asks no model to write prompts"):
+        optimise("bootstrap", "+optimizer.prompt_model=gpt")

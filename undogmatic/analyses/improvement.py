@@ -1,0 +1,233 @@
+"""Is the optimised program better than what it was made from, on texts that neither of them has seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from undogmatic.analyses.base import AnalysisResult, Finding, Standing
+from undogmatic.analyses.margins import Margin
+from undogmatic.stats import checks, jackknife, paired, power, quality
+from undogmatic.stats.claims import claim
+
+NAME = "improvement"
+BEFORE, AFTER = "baseline", "optimised"
+EXCHANGES = 2000
+Array = NDArray[np.float64]
+Key = Literal["identical", "better", "worse", "within", "open", "too_few", "missing"]
+STANDING: Mapping[Key, Standing] = {
+    "better": "supported", "worse": "refuted", "within": "refuted",
+    "identical": "undecided", "open": "undecided", "too_few": "undecided", "missing": "undecided",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What both programs earned on the test split, by the metric that the optimiser raised.
+
+    Attributes:
+        metric: Its name.
+        values: One row per text or pair: `group`, `baseline`, `optimised` (higher is better; NaN where a judgment
+            failed), and, for a metric that ranks, `label` (the other two columns then hold scores that should rise
+            with it).
+        ranks: Whether it ranks: its value is the share of pairs of labels in the right order.
+        falls: Whether it is a distance, which is told as such: the values are its negatives.
+        ends: Lowest and highest value that could be earned.
+        margin: The smallest gain that matters.
+        costs: One row per thing that a program costs: `cost`, `baseline`, `optimised`, per text.
+    """
+
+    metric: str
+    values: pd.DataFrame
+    ranks: bool
+    falls: bool
+    ends: tuple[float, float]
+    margin: Margin
+    costs: pd.DataFrame
+
+
+class Gain(NamedTuple):
+    """What the optimised program earns more than the baseline, with the interval and the test.
+
+    `detectable` is the true gain that so many groups of this spread would find beyond the margin with the wanted
+    power; None where there is no spread, or too few groups.
+    """
+
+    outcome: Literal["beyond", "against", "within", "open"]
+    before: float
+    after: float
+    gain: float
+    low: float
+    high: float
+    p: float
+    n: int
+    n_groups: int
+    level: float
+    detectable: float | None
+
+
+def improvement(
+    found: Measured, rng: np.random.Generator, alpha: float = 0.05, target: float = 0.8, looks: int = 1
+) -> AnalysisResult:
+    """The verdict on an optimised program.
+
+    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups'
+    means against it (of a metric that ranks: exchanging the two programs' scores group by group) has p below the level;
+    the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is `alpha` shared equally
+    among all looks at this test split so far. A failed judgment leaves its text or pair out; a verdict that does not
+    stand with every failed judgment set to what speaks against it is withheld.
+
+    Args:
+        found: What was earned.
+        rng: Of the exchanges.
+        alpha: Level of the first look.
+        target: Power at which the detectable gain is given.
+        looks: How many programs were judged on this test split, this one included; one that is the baseline itself is
+            no look.
+    """
+    own = alpha / max(1, looks)
+    complete = found.values.dropna(subset=[BEFORE, AFTER])
+    key, gain = _decide(found, complete, rng, own, target)
+    if key in ("better", "worse") and len(complete) < len(found.values):
+        worst = _filled(found, against="after" if key == "better" else "before")
+        if _decide(found, worst, rng, own, target)[0] != key:
+            key = "missing"
+    values: dict[str, Any] = {
+        "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
+        "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks,
+    }  # fmt: skip
+    if gain is not None:
+        values |= gain._asdict() | {"interval": (gain.low, gain.high), "detectable": gain.detectable}
+    return AnalysisResult(
+        NAME,
+        _metrics(gain, looks),
+        _tables(found, gain),
+        _findings(found, gain, values),
+        (),
+        Finding(f"improvement.verdict_{key}", values),
+        STANDING[key],
+        "improvement.gain" if gain is not None else None,
+        texts=(Path(__file__).with_name("improvement.texts.yaml"),),
+    )
+
+
+def _decide(
+    found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
+) -> tuple[Key, Gain | None]:
+    n_groups = complete["group"].nunique()
+    if n_groups < power.fewest_pairs(alpha):
+        return "too_few", None
+    gain = (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
+    if bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy())):
+        return "identical", gain
+    if gain.outcome in ("beyond", "against") and gain.p < alpha:
+        return ("better" if gain.outcome == "beyond" else "worse"), gain
+    if gain.outcome == "within" and found.margin.equivalence:
+        return "within", gain
+    return "open", gain
+
+
+def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
+    """The gain of a metric that is a mean over texts or pairs."""
+    difference = (rows[AFTER] - rows[BEFORE]).to_numpy(dtype=np.float64)
+    groups, margin = rows["group"].tolist(), found.margin.value
+    reach = found.ends[1] - found.ends[0]
+    said = claim(difference, margin, alpha=alpha, power=target, groups=groups, bounds=(-reach, reach))
+    by_group = pd.Series(difference).groupby(groups, sort=False).mean().to_numpy(dtype=np.float64)
+    sides = [(by_group - margin, "greater"), (by_group + margin, "less")]
+    p = min(1.0, 2 * min(paired.wilcoxon(d, alternative=side).p_value for d, side in sides))  # type: ignore[arg-type]
+    before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
+    reach, se = (said.high - said.low) / 2, said.sd / said.n_units**0.5
+    detectable = margin + reach + float(special.ndtri(target)) * se if np.isfinite(reach) and reach > 0 else None
+    return Gain(
+        said.outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level,
+        detectable,
+    )  # fmt: skip
+
+
+def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
+    """The gain of a metric that ranks texts: the difference of two concordances, by leaving out groups."""
+    data = rows[[BEFORE, AFTER, "label"]].to_numpy(dtype=np.float64)
+    codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
+
+    def difference(part: Array) -> float:
+        before, after = (quality.concordance(part[:, side], part[:, 2]).concordance for side in (0, 1))
+        return after - before
+
+    said = jackknife.interval(data, difference, rng, 1 - alpha, groups=codes)
+    margin = found.margin.value
+    outcome: Literal["beyond", "against", "within", "open"] = "open"
+    if said.low > margin:
+        outcome = "beyond"
+    elif said.high < -margin:
+        outcome = "against"
+    before, after = (quality.concordance(data[:, side], data[:, 2]).concordance for side in (0, 1))
+    beyond = np.empty(EXCHANGES)
+    for draw in range(EXCHANGES):
+        turned = rng.integers(2, size=codes.max() + 1).astype(bool)[codes]
+        mixed = data.copy()
+        mixed[turned, 0], mixed[turned, 1] = data[turned, 1], data[turned, 0]
+        beyond[draw] = abs(difference(mixed)) >= abs(said.estimate) - checks.SAME
+    p = float((1 + beyond.sum()) / (1 + EXCHANGES))
+    reach = (said.high - said.low) / 2
+    quantile = float(special.ndtri(1 - alpha / 2))
+    detectable = margin + reach * (1 + float(special.ndtri(target)) / quantile) if reach > 0 else None
+    return Gain(
+        outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level, detectable
+    )
+
+
+def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFrame:
+    """Every failed judgment set to what speaks against a difference."""
+    low, high = found.ends
+    rows = found.values.copy()
+    if found.ranks:  # the end of the scale that is farthest from where the label would put the text
+        middle = rows["label"].median()
+        worst = pd.Series(np.where(rows["label"] > middle, low, high), rows.index)
+        best = pd.Series(np.where(rows["label"] > middle, high, low), rows.index)
+    else:
+        worst, best = pd.Series(low, rows.index), pd.Series(high, rows.index)
+    hurt, helped = (AFTER, BEFORE) if against == "after" else (BEFORE, AFTER)
+    rows[hurt] = rows[hurt].fillna(worst)
+    rows[helped] = rows[helped].fillna(best)
+    return rows
+
+
+def _metrics(gain: Gain | None, looks: int) -> dict[str, float]:
+    if gain is None:
+        return {"improvement.looks": float(looks)}
+    said = {name: getattr(gain, name) for name in ("before", "after", "gain", "p", "n", "n_groups", "detectable")}
+    said |= {"gain_low": gain.low, "gain_high": gain.high, "looks": float(looks)}
+    return {f"improvement.{name}": float(value) for name, value in said.items() if value is not None}
+
+
+def _tables(found: Measured, gain: Gain | None) -> dict[str, pd.DataFrame]:
+    rows: list[dict[str, Any]] = []
+    if gain is not None:
+        whole = {"measure": found.metric, "baseline": gain.before, "optimised": gain.after}
+        whole["change"] = gain.after - gain.before
+        ends = (-gain.high, -gain.low) if found.falls else (gain.low, gain.high)
+        rows.append(whole | {"low": ends[0], "high": ends[1], "p": gain.p})
+    for row in found.costs.to_dict("records"):
+        change = row[AFTER] - row[BEFORE]
+        rows.append(
+            {"measure": row["cost"], "baseline": row[BEFORE], "optimised": row[AFTER], "change": change}
+            | dict.fromkeys(("low", "high", "p"), np.nan)
+        )
+    return {"before_after": pd.DataFrame(rows)} if rows else {}
+
+
+def _findings(found: Measured, gain: Gain | None, values: Mapping[str, Any]) -> Sequence[Finding]:
+    said = [Finding("improvement.looks_again" if values["looks"] > 1 else "improvement.looks_first", values)]
+    if gain is not None and gain.detectable is not None:
+        said.append(Finding("improvement.detectable", values))
+    if values["left_out"]:
+        said.append(Finding("improvement.left_out", values))
+    return said

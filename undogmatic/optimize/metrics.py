@@ -1,0 +1,251 @@
+"""What an optimiser raises: one number in [0, 1] per text, pair or block of texts, and what was wrong in words.
+
+A failed judgment earns 0, the least that an optimiser can be given; it is no score, and the verdict on the test split
+leaves it out and counts it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.outside import read_yaml
+from undogmatic.readouts.base import Reading
+from undogmatic.records import Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.stats import quality
+
+Said = Reading | Verdict
+Of = Literal["text", "pair", "block"]
+BLOCK = 8
+"""Texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several."""
+
+
+class Terms(NamedTuple):
+    """What a metric must know beside the texts: the rubric, the criterion that is judged, and which conditions of a
+    pair are the worse and the better side."""
+
+    rubric: Rubric
+    criterion: str
+    worse: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> float:
+        """Width of the scale."""
+        return self.rubric.maximum - self.rubric.minimum
+
+    @property
+    def sign(self) -> int:
+        """+1 where a high score is the worse one."""
+        return 1 if self.rubric.direction == "higher_is_worse" else -1
+
+    def label(self, item: Item) -> float:
+        """What people said of an item. Raises DataError where they said nothing."""
+        found = item.labelled(self.criterion)
+        if found is None:
+            raise DataError(
+                f"{item.place or 'dataset'}: item {item.id!r} has no label for {self.criterion!r}, which the metric "
+                "needs. Choose `optimizer.metric=pair_order` for pairs, or a dataset with labels."
+            )
+        return found
+
+    def sides(self, items: Sequence[Item]) -> tuple[int, int] | None:
+        """Places of the worse and of the better text of a pair, or None where it has not both. Of two lists of one
+        length names in the same place belong together, as in the paired experiment."""
+        places = {item.condition: n for n, item in enumerate(items)}
+        for worse, better in zip(self.worse, self.better, strict=False):
+            if worse in places and better in places:
+                return places[worse], places[better]
+        return None
+
+
+class Metric(NamedTuple):
+    """`value` maps items and what was said of them (None for a failed one) to a number in [0, 1].
+
+    `needs` is what it reads besides scores. `told` is how the verdict states it: as a share (no unit, and so no margin
+    of the rubric), as a difference of scores, or as a distance, both in units of the scale.
+    """
+
+    name: str
+    of: Of
+    value: Callable[[Sequence[Item], Sequence[Said | None], Terms], float]
+    needs: Literal["conditions", "labels", "distribution"]
+    told: Literal["share", "difference", "distance"] = "share"
+
+
+def _pair(measure: Callable[[float, float, Terms], float]) -> Any:
+    def value(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+        sides = terms.sides(items)
+        assert sides is not None, "only whole pairs are examples"
+        worse, better = (said[place] for place in sides)
+        if worse is None or better is None or worse.score is None or better.score is None:
+            return 0.0
+        return measure(terms.sign * worse.score, terms.sign * better.score, terms)
+
+    return value
+
+
+def _text(measure: Callable[[Said, float, Terms], float]) -> Any:
+    def value(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+        (one,) = said
+        return 0.0 if one is None else measure(one, terms.label(items[0]), terms)
+
+    return value
+
+
+def _ranked(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+    known = [(one.score, terms.label(item)) for item, one in zip(items, said, strict=True) if one and one.score]
+    if len(known) < 2:
+        return 0.0
+    found = quality.concordance([score for score, _ in known], [label for _, label in known])
+    return found.concordance * len(known) / len(items) if found.n_pairs else 0.0
+
+
+def _close(said: Said, label: float, terms: Terms) -> float:
+    if said.score is None:
+        return float(said.category == terms.rubric.scale.write(label))
+    return quality.closeness(said.score, label, terms.span)
+
+
+def _distribution(said: Said) -> ScoreDistribution:
+    if said.distribution is None:
+        raise ConfigError(
+            "`optimizer.metric` needs the judge's distribution over the scale, and this judge gives a score alone. Use "
+            "readout=logprobs or samples, or optimizer.metric=error."
+        )
+    return said.distribution
+
+
+def _log(said: Said, label: float, terms: Terms) -> float:
+    found = _distribution(said)
+    return quality.log_score(found.values, found.probabilities, label)
+
+
+def _crps(said: Said, label: float, terms: Terms) -> float:
+    found = _distribution(said)
+    return quality.crps(found.values, found.probabilities, label, terms.span)
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("pair_order", "pair", _pair(lambda a, b, t: quality.order(a, b)), "conditions"),
+        Metric(
+            "pair_margin",
+            "pair",
+            _pair(lambda a, b, t: quality.margin(a, b, t.span)),
+            "conditions",
+            "difference",
+        ),
+        Metric("error", "text", _text(_close), "labels", "distance"),
+        Metric("log_score", "text", _text(_log), "distribution"),
+        Metric("crps", "text", _text(_crps), "distribution", "distance"),
+        Metric("auc", "block", _ranked, "labels"),
+        Metric("rank_correlation", "block", _ranked, "labels"),
+    )
+}
+
+
+def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
+    """The metric of this name, or the one that the rubric and the items call for: whether pairs are put in order where
+    there are pairs, else the distance to the labels.
+
+    Raises:
+        ConfigError: There is none of this name, or it has no meaning on the rubric's scale.
+        DataError: The items lack what it reads.
+    """
+    paired = len(whole_pairs(items, terms)) > 0
+    labelled = any(item.labelled(terms.criterion) is not None for item in items)
+    if name is None:
+        if not paired and not labelled:
+            raise DataError(
+                "the texts have neither labels nor pairs, so nothing says which answer is better. Give the dataset a "
+                "column `label`, or `pair` and `condition` with optimizer.worse and optimizer.better."
+            )
+        name = "pair_order" if paired else "error"
+    if name not in METRICS:
+        raise ConfigError(f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}.")
+    found = METRICS[name]
+    if found.needs == "conditions" and not paired:
+        raise DataError(
+            f"`optimizer.metric` is {name!r}, and no pair of the dataset has a text of optimizer.worse="
+            f"{list(terms.worse)} and one of optimizer.better={list(terms.better)}. Name your conditions, or take a "
+            "metric of labels: error, rank_correlation."
+        )
+    if found.needs != "conditions" and not labelled:
+        raise DataError(
+            f"`optimizer.metric` is {name!r}, which needs labels for {terms.criterion!r}, and the dataset has none. "
+            f"{'Take optimizer.metric=pair_order.' if paired else 'Add a column `label`.'}"
+        )
+    if not terms.rubric.scale.ordered and name != "error":
+        raise ConfigError(
+            f"`optimizer.metric` is {name!r}, and the categories of rubric={terms.rubric.name} have no order: take "
+            "optimizer.metric=error (the share of right answers)."
+        )
+    if name == "auc":
+        kinds = {item.labelled(terms.criterion) for item in items} - {None}
+        if len(kinds) != 2:
+            raise DataError(
+                f"`optimizer.metric` is 'auc', which tells two labels apart, and there are {len(kinds)}. Take "
+                "optimizer.metric=rank_correlation."
+            )
+    return found
+
+
+def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
+    """The texts of each pair that has both sides, the worse one first."""
+    pairs: dict[str, list[Item]] = {}
+    for item in items:
+        if item.pair is not None:
+            pairs.setdefault(item.pair, []).append(item)
+    found = ((own, terms.sides(own)) for own in pairs.values())
+    return [[own[sides[0]], own[sides[1]]] for own, sides in found if sides is not None]
+
+
+def feedback(
+    items: Sequence[Item], said: Sequence[Said | None], why: Sequence[str], terms: Terms, language: str
+) -> str:
+    """What was wrong with these judgments, for a model that is to write a better instruction.
+
+    Args:
+        items, said: As in a metric.
+        why: Why a judgment failed, "" where it did not.
+        terms: As in a metric.
+        language: Of the sentences; English where there are none in it.
+    """
+    words = _words(language)
+    found = []
+    for item, one, reason in zip(items, said, why, strict=True):
+        if one is None:
+            found.append(words["failed"].format(reason=reason))
+            continue
+        shown = terms.rubric.scale.write(one.score) if one.score is not None else str(one.category)
+        if one.rationale:
+            found.append(words["reason"].format(score=shown, reason=one.rationale))
+        label = item.labelled(terms.criterion)
+        if label is None or one.score is None:
+            continue
+        away = one.score - label
+        key = "right" if abs(away) < terms.span / 20 else "high" if away > 0 else "low"
+        truth = terms.rubric.scale.write(label)
+        found.append(words[key].format(score=shown, label=truth, away=f"{abs(away):.4g}"))
+    sides = terms.sides(items) if len(items) > 1 else None
+    if sides is not None:
+        worse, better = (said[place] for place in sides)
+        if worse is not None and better is not None and worse.score is not None and better.score is not None:
+            ahead = terms.sign * (worse.score - better.score)
+            key = "pair_right" if ahead > 0 else "pair_wrong"
+            numbers = {"worse": f"{worse.score:.4g}", "better": f"{better.score:.4g}"}
+            texts = {"worse_text": items[sides[0]].text[:400], "better_text": items[sides[1]].text[:400]}
+            found.append(words[key].format(**numbers, **texts))
+    return "\n".join(found) or words["nothing"]
+
+
+@functools.cache
+def _words(language: str) -> Mapping[str, str]:
+    every = read_yaml(Path(__file__).with_name("feedback.yaml"))
+    found: Mapping[str, str] = every.get(language, every["en"])
+    return found

@@ -1,0 +1,316 @@
+"""The choices of `optimizer=`: DSPy's own optimisers, each with the arguments of DSPy's that matter for judges.
+
+Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`program.Task`), examples of
+one side of a split, and a metric (`program.Measure`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import dspy
+from pydantic import Field
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.optimize.program import Measure, Task
+
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Work(NamedTuple):
+    """What an optimiser is given: the program, examples of both sides, the metric, a model that writes prompts (None
+    where it needs none), how many examples may be judged at a time, and the seed."""
+
+    task: Task
+    train: Sequence[dspy.Example]
+    validation: Sequence[dspy.Example]
+    measure: Measure
+    writer: dspy.LM | None
+    threads: int
+    seed: int
+
+
+class NoOptimizer:
+    """The prompt is used as written."""
+
+    name: ClassVar[str] = "none"
+    optimizes: ClassVar[bool] = False
+
+    def compile(self, work: Work) -> Task:
+        """The program as it was."""
+        return work.task
+
+
+@dataclass(kw_only=True)
+class Optimizer:
+    """What all optimisers are told.
+
+    Args:
+        metric: pair_order, pair_margin, error, log_score, crps, auc or rank_correlation; None: what the rubric and the
+            data call for.
+        criterion: Which of a judge's criteria is made better; None: its first.
+        worse, better: Conditions of the two sides of a pair; None: those of the paired experiment (conf/analysis/ab).
+        development: Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the development
+            split of the run's own, else a part of it.
+        examples: A dataset whose labelled texts are trained on and shown; None: the development texts if they have
+            labels, else those that ship for the rubric.
+        train, validation: At most about so many examples on each side.
+        test_share: Of a dataset without a split of its own, what is kept for the verdict.
+        margin: The smallest gain that matters, in units of the scale where the metric has such units; None: the
+            rubric's, or 0 for a metric without units.
+        alpha: Level of the verdict.
+        power: For the detectable gain that is announced.
+        cost_weight: Taken off the metric per thousand characters sent for a text.
+        prompt_model: The model that writes prompts (a name of conf/model, or a mapping); None: the run's own.
+    """
+
+    name: ClassVar[str]
+    optimizes: ClassVar[bool] = True
+    writes: ClassVar[bool] = False
+    """Whether it needs a model that writes prompts."""
+    needs_labels: ClassVar[bool] = False
+    """Whether it can only show texts with labels."""
+
+    metric: str | None = None
+    criterion: str | None = None
+    worse: list[str] | None = None
+    better: list[str] | None = None
+    development: str | dict[str, Any] | None = None
+    examples: str | dict[str, Any] | None = None
+    train: Count = 60
+    validation: Count = 40
+    test_share: Share = 0.5
+    margin: Annotated[float, Field(ge=0)] | None = None
+    alpha: Share = 0.05
+    power: Share = 0.8
+    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
+    prompt_model: str | dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.prompt_model is not None and not self.writes:
+            raise ConfigError(
+                f"`optimizer.prompt_model` is set, and optimizer={self.name} asks no model to write prompts. Leave it "
+                f"out, or choose one that does: {', '.join(WRITERS)}."
+            )
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The optimised program."""
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True)
+class LabeledFewShot(Optimizer):
+    """Shows `k` labelled texts, drawn once: `dspy.LabeledFewShot`."""
+
+    name: ClassVar[str] = "labeled_fewshot"
+    needs_labels: ClassVar[bool] = True
+    k: Count = 8
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The program with demonstrations."""
+        return dspy.LabeledFewShot(k=self.k).compile(work.task, trainset=list(work.train))
+
+
+@dataclass(kw_only=True)
+class Bootstrap(Optimizer):
+    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`.
+
+    Args:
+        bootstrapped, labeled: At most so many of its own answers, and of both together.
+        threshold: From which value of the metric on an answer is shown.
+        rounds: How often a text is tried.
+    """
+
+    name: ClassVar[str] = "bootstrap"
+    bootstrapped: Count = 4
+    labeled: Annotated[int, Field(ge=0, le=10_000)] = 8
+    threshold: Share = 0.75
+    rounds: Count = 1
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The program with demonstrations."""
+        return dspy.BootstrapFewShot(
+            metric=work.measure,
+            metric_threshold=self.threshold,
+            max_bootstrapped_demos=self.bootstrapped,
+            max_labeled_demos=self.labeled,
+            max_rounds=self.rounds,
+        ).compile(work.task, trainset=list(work.train))
+
+
+@dataclass(kw_only=True)
+class RandomSearch(Bootstrap):
+    """Draws sets of demonstrations and keeps the one that does best on the validation texts:
+    `dspy.BootstrapFewShotWithRandomSearch`. Zero-shot, the first labelled texts and an unshuffled bootstrap are among
+    the candidates.
+
+    Args:
+        candidates: Further sets that are drawn.
+    """
+
+    name: ClassVar[str] = "random_search"
+    candidates: Count = 6
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The best of the candidates."""
+        return dspy.BootstrapFewShotWithRandomSearch(
+            metric=work.measure,
+            metric_threshold=self.threshold,
+            max_bootstrapped_demos=self.bootstrapped,
+            max_labeled_demos=self.labeled,
+            max_rounds=self.rounds,
+            num_candidate_programs=self.candidates,
+            num_threads=work.threads,
+        ).compile(work.task, trainset=list(work.train), valset=list(work.validation))
+
+
+@dataclass(kw_only=True)
+class Mipro(Optimizer):
+    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`.
+
+    Args:
+        candidates: Instructions, and sets of demonstrations, that are proposed.
+        trials: Combinations that are tried.
+        bootstrapped, labeled: As in bootstrap; both 0 leaves instructions alone to be searched.
+        minibatch: Validation examples per trial; None: all of them.
+    """
+
+    name: ClassVar[str] = "mipro"
+    writes: ClassVar[bool] = True
+    candidates: Count = 6
+    trials: Count = 12
+    bootstrapped: Annotated[int, Field(ge=0, le=10_000)] = 2
+    labeled: Annotated[int, Field(ge=0, le=10_000)] = 4
+    threshold: Share = 0.75
+    minibatch: Count | None = None
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The best combination. Raises ConfigError where Optuna, which it searches with, is not installed."""
+        import importlib.util
+
+        if importlib.util.find_spec("optuna") is None:
+            raise ConfigError("optimizer=mipro searches with Optuna, which is not installed: pip install optuna")
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
+            return self._compiled(work)
+
+    def _compiled(self, work: Work) -> dspy.Module:
+        return dspy.MIPROv2(
+            metric=work.measure,
+            prompt_model=work.writer,
+            max_bootstrapped_demos=self.bootstrapped,
+            max_labeled_demos=self.labeled,
+            auto=None,
+            num_candidates=self.candidates,
+            num_threads=work.threads,
+            seed=work.seed,
+            metric_threshold=self.threshold,
+        ).compile(
+            work.task,
+            trainset=list(work.train),
+            valset=list(work.validation),
+            num_trials=self.trials,
+            minibatch=self.minibatch is not None and self.minibatch < len(work.validation),
+            minibatch_size=min(self.minibatch or len(work.validation), len(work.validation)),
+            program_aware_proposer=False,  # it would read the source of our modules
+        )
+
+
+@dataclass(kw_only=True)
+class Gepa(Optimizer):
+    """Rewrites the instructions after reading what was wrong with judgments: `dspy.GEPA`.
+
+    Args:
+        calls: Judgments of examples that it may take.
+        minibatch: Examples that it reflects on at a time.
+    """
+
+    name: ClassVar[str] = "gepa"
+    writes: ClassVar[bool] = True
+    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300
+    minibatch: Count = 3
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The best on the validation examples."""
+        return dspy.GEPA(
+            metric=work.measure.with_feedback,
+            max_metric_calls=self.calls,
+            reflection_minibatch_size=self.minibatch,
+            reflection_lm=work.writer,
+            num_threads=work.threads,
+            seed=work.seed,
+        ).compile(work.task, trainset=list(work.train), valset=list(work.validation))
+
+
+@dataclass(kw_only=True)
+class Simba(Optimizer):
+    """Adds rules and demonstrations where answers of the same program vary most: `dspy.SIMBA`.
+
+    It reads one set of examples; it is given train and validation together.
+
+    Args:
+        batch: Examples per step.
+        candidates: New programs per step.
+        steps: Steps.
+        demonstrations: At most so many demonstrations; 0 for rules alone.
+    """
+
+    name: ClassVar[str] = "simba"
+    writes: ClassVar[bool] = True
+    batch: Count = 16
+    candidates: Count = 4
+    steps: Count = 4
+    demonstrations: Annotated[int, Field(ge=0, le=10_000)] = 4
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The best of its programs. Raises DataError for too few examples."""
+        examples = [*work.train, *work.validation]
+        if len(examples) < self.batch:
+            raise DataError(
+                f"optimizer=simba takes `optimizer.batch`={self.batch} examples a step, and there are {len(examples)}."
+            )
+        return dspy.SIMBA(
+            metric=work.measure,
+            bsize=self.batch,
+            num_candidates=self.candidates,
+            max_steps=self.steps,
+            max_demos=self.demonstrations,
+            prompt_model=work.writer,
+            num_threads=work.threads,
+        ).compile(work.task, trainset=examples, seed=work.seed)
+
+
+@dataclass(kw_only=True)
+class Copro(Optimizer):
+    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations.
+
+    Args:
+        breadth: Instructions per round.
+        depth: Rounds.
+    """
+
+    name: ClassVar[str] = "copro"
+    writes: ClassVar[bool] = True
+    breadth: Annotated[int, Field(ge=2, le=100)] = 5
+    depth: Count = 2
+
+    def compile(self, work: Work) -> dspy.Module:
+        """The best instruction on the validation examples."""
+        return dspy.COPRO(
+            metric=work.measure, prompt_model=work.writer, breadth=self.breadth, depth=self.depth
+        ).compile(
+            work.task,
+            trainset=list(work.validation),
+            eval_kwargs={"num_threads": work.threads, "display_progress": False},
+        )
+
+
+WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro))
+OTHERS = tuple(each.name for each in (LabeledFewShot, Bootstrap, RandomSearch))

@@ -1,0 +1,157 @@
+"""A judge as DSPy's optimisers take it: examples in, readings out; and the metric as they call it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+
+from undogmatic.errors import ModelError, UndogmaticError
+from undogmatic.judges.base import Judge
+from undogmatic.models.calls import recording
+from undogmatic.optimize.metrics import METRICS, Metric, Said, Terms, feedback
+from undogmatic.records import Item, digest
+
+TEXTS = "judged_together"
+"""The input of an example that holds several texts; one text's example has the rubric's own inputs."""
+
+
+PATIENCE = 300.0
+"""Seconds in which a call that is under way must have ended, one way or another."""
+
+
+class Known:
+    """The items behind the texts of examples, for judges that read their metadata; copies of a program share it."""
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.items = {digest(item.inputs): item.blind() for item in items}
+        self.stopped: BaseException | None = None
+        self.judged = self.running = 0
+        self.changed = threading.Condition()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+        return self
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Count who is judging. Raises what stopped the search, if it was."""
+        with self.changed:
+            if self.stopped is not None:
+                raise self.stopped
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.running -= 1
+                self.changed.notify_all()
+
+    def ended(self, error: BaseException | None) -> None:
+        """Begin nothing any more, and wait for what is under way: DSPy leaves its threads to themselves, and they use
+        the cache."""
+        with self.changed:
+            self.stopped = self.stopped or error
+            self.changed.wait_for(lambda: self.running == 0, PATIENCE)
+
+    def item(self, inputs: Mapping[str, str]) -> Item:
+        """The item with these inputs, without what a judge must not know."""
+        return self.items.get(digest(dict(inputs))) or Item(id="item", inputs=dict(inputs))
+
+
+class Task(dspy.Module):
+    """Judges the texts of an example. Its only part is the judge, so that predictors are named as in the judge, with
+    `judge.` in front.
+
+    What is not the fault of one answer (a full budget, a wrong key) is kept in `known.stopped`, because DSPy takes any
+    exception for a wrong answer until there are many.
+    """
+
+    def __init__(self, judge: Judge, known: Known, criterion: str) -> None:
+        super().__init__()
+        self.judge, self.known, self.criterion = judge, known, criterion
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """Readings, why any failed, and how many thousand characters were sent for each text on average."""
+        texts = inputs.get(TEXTS, [inputs])
+        readings: list[Said | None] = []
+        why: list[str] = []
+        with recording() as calls:
+            for text in texts:
+                reading, reason = self._one(self.known.item(text))
+                readings.append(reading)
+                why.append(reason)
+        sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
+        first = readings[0]
+        return dspy.Prediction(readings=readings, why=why, sent=sent, score=None if first is None else first.score)
+
+    def _one(self, item: Item) -> tuple[Said | None, str]:
+        try:
+            with self.known.at_work():
+                found = self.judge(item=item)
+        except ModelError as error:
+            if error.kind in ("budget", "transport", "timeout"):
+                self.known.stopped = error
+                raise
+            return None, f"{error.kind}: {error}"
+        except UndogmaticError as error:
+            self.known.stopped = error
+            raise
+        with self.known.changed:
+            self.known.judged += 1
+        reading = found.readings[self.criterion] if "readings" in found else found.reading
+        return (None, f"{reading.kind}: {reading}") if isinstance(reading, ModelError) else (reading, "")
+
+
+def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example:
+    """One text, pair or block as DSPy holds it. A labelled text is a demonstration as it is: its score is the label,
+    with the confidence and rationale that its metadata have, if any."""
+    if len(items) > 1:
+        texts = [dict(item.inputs) for item in items]
+        return dspy.Example(**{TEXTS: texts}, the_items=tuple(items), the_metric=metric.name).with_inputs(TEXTS)
+    (item,) = items
+    label = item.labelled(terms.criterion)
+    answer: dict[str, Any] = {}
+    if label is not None:
+        scale = terms.rubric.scale
+        answer = {"score": label if scale.kind == "numeric" else scale.write(label), "confidence": 90}
+        answer |= {"rationale": item.metadata["reason"]} if item.metadata.get("reason") else {}
+    whole = {**item.inputs, **answer, "the_items": (item,), "the_metric": metric.name}
+    return dspy.Example(**whole).with_inputs(*item.inputs)
+
+
+class Measure:
+    """The metric in the forms in which DSPy's optimisers call one.
+
+    Args:
+        terms: What metrics must know.
+        language: Of the feedback.
+        known: Where it is kept that the metric cannot be had of these readings.
+        cost_weight: Taken off per thousand characters sent for a text; a cheaper program of equal quality wins.
+    """
+
+    def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
+        self.terms, self.language, self.known, self.cost_weight = terms, language, known, cost_weight
+
+    def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any) -> float:
+        """The value of a prediction, in [0, 1]; 0 where there is none."""
+        if getattr(prediction, "readings", None) is None:
+            return 0.0
+        try:
+            value = METRICS[example.the_metric].value(example.the_items, prediction.readings, self.terms)
+        except UndogmaticError as error:
+            self.known.stopped = error
+            raise
+        return max(0.0, value - self.cost_weight * prediction.sent)
+
+    def with_feedback(
+        self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> dspy.Prediction:
+        """The value and what was wrong in words, as GEPA reads it."""
+        value = self(example, prediction)
+        if getattr(prediction, "readings", None) is None:
+            return dspy.Prediction(score=value, feedback=feedback((), (), (), self.terms, self.language))
+        said = feedback(example.the_items, prediction.readings, prediction.why, self.terms, self.language)
+        return dspy.Prediction(score=value, feedback=said)

@@ -1,0 +1,209 @@
+"""A judge's program as a file: the instructions and demonstrations of each of its predictors, and where they come from.
+
+Plain JSON with a digest over everything else in it. It is read as data; nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import dspy
+from pydantic import Field, ValidationError
+
+from undogmatic import files
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.judges.base import Judge
+from undogmatic.outside import Unreadable, brief, json_value, read_text
+from undogmatic.records import Rubric, digest
+from undogmatic.scale import Record
+
+_SHOWN = ("text", "score", "level", "confidence", "rationale")
+
+
+class Predictor(Record):
+    """What an optimiser may change of a predictor. `signature` is a hash of its fields, which it may not."""
+
+    signature: str
+    instructions: str = Field(max_length=100_000)
+    demonstrations: tuple[dict[str, Any], ...] = Field(default=(), max_length=1000)
+
+
+class Lineage(Record):
+    """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
+    reached on validation texts beside what it was made from."""
+
+    parent: str
+    optimizer: str
+    metric: str
+    seed: int
+    data: str
+    before: float | None = None
+    after: float | None = None
+
+
+class Program(Record):
+    """What `prompt=program` reads. `rubric_digest` holds the scale and wording that it was made for."""
+
+    format: Literal[1] = 1
+    kind: Literal["undogmatic.program"] = "undogmatic.program"
+    name: str
+    judge: str
+    readout: str
+    language: str
+    rubric: str
+    rubric_digest: str
+    model: str
+    predictors: dict[str, Predictor] = Field(min_length=1)
+    lineage: Lineage
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        return digest(self.model_dump(mode="json"))
+
+    def text(self) -> str:
+        """The file's content."""
+        whole = self.model_dump(mode="json") | {"digest": self.digest}
+        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+    def put_into(self, judge: Judge, key: str) -> None:
+        """Give a judge these instructions and demonstrations.
+
+        Args:
+            judge: Built for this rubric.
+            key: Of the judge, for messages.
+        Raises:
+            ConfigError: The judge has other predictors, or predictors with other fields.
+        """
+        own = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
+        made = {name: predictor.signature for name, predictor in self.predictors.items()}
+        if own != made:
+            other = sorted(name for name in own.keys() | made.keys() if own.get(name) != made.get(name))
+            raise ConfigError(
+                f"the program {self.name} was made for another signature: judge={self.judge} with readout="
+                f"{self.readout} on {self.model}; `{key}` differs from it in {', '.join(other[:3]) or 'all'}. Use that "
+                "judge, readout and kind of model, or optimise anew for this one."
+            )
+        for name, predictor in judge.named_predictors():
+            found = self.predictors[name]
+            predictor.signature = predictor.signature.with_instructions(found.instructions or " ")
+            predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in found.demonstrations]
+
+
+def rubric_digest(rubric: Rubric) -> str:
+    """Hash of what a rubric means and says."""
+    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional"}))
+
+
+def signature_hash(predictor: dspy.Predict) -> str:
+    """Hash of a predictor's fields, as our adapter reads them: neither the instructions, nor the prefixes that only
+    DSPy's own adapters write."""
+    fields = []
+    for name, field in predictor.signature.fields.items():
+        marks = {key: repr(value) for key, value in (field.json_schema_extra or {}).items() if key != "prefix"}
+        fields.append([name, str(field.annotation), marks])
+    return digest(fields)
+
+
+def predictors(judge: Judge) -> dict[str, Predictor]:
+    """What a judge's predictors say and show, by name."""
+    return {
+        name: Predictor(
+            signature=signature_hash(predictor),
+            instructions=predictor.signature.instructions,
+            demonstrations=tuple(_plain(judge, demo) for demo in predictor.demos),
+        )
+        for name, predictor in judge.named_predictors()
+    }
+
+
+def _plain(judge: Judge, demo: Mapping[str, Any]) -> dict[str, Any]:
+    """A demonstration as JSON holds it: what was judged and what is answered; what an optimiser noted beside is left
+    out, and so are the fixed texts that the readout adds itself."""
+    kept = {}
+    for name, value in dict(demo).items():
+        judged = name in judge.rubric.inputs
+        if not judged and (name.startswith("the_") or name in ("augmented", "judged_together")):
+            continue
+        kept[name] = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    return dict(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
+
+
+def save(program: Program, path: Path) -> None:
+    """Write a program. Raises StorageError."""
+    files.write(path, program.text())
+
+
+def load(path: Path, key: str = "prompt.path") -> Program:
+    """Read a program. Raises ConfigError where there is none, or it is not as it was written."""
+    if not path.is_file():
+        raise ConfigError(
+            f"`{key}` is {str(path)!r}, which does not exist. An optimisation leaves program.json in the run's folder."
+        )
+    try:
+        return parse(read_text(path), str(path))
+    except DataError as error:
+        raise ConfigError(f"`{key}`: {error}") from None
+
+
+def parse(text: str, place: str) -> Program:
+    """A program from its text. Raises ConfigError naming the place."""
+    try:
+        data = json_value(text)
+    except Unreadable as error:
+        raise ConfigError(f"{error.at(place)} A program is the JSON file that an optimisation wrote.") from None
+    if not isinstance(data, dict) or data.get("kind") != "undogmatic.program":
+        raise ConfigError(f"{place} is no program: an optimisation writes one as program.json.")
+    noted = data.pop("digest", None)
+    try:
+        found = Program.model_validate(data)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise ConfigError(f"{place} is no program of this version: `{where}`: {problem['msg']}.") from None
+    if noted != found.digest:
+        raise ConfigError(
+            f"{place} was changed after it was written: its digest is {brief(noted)}, and its content has "
+            f"{found.digest[:12]}.... Take the file that the optimisation wrote, or write a prompt of your own in "
+            "conf/prompt/ instead."
+        )
+    return found
+
+
+class Change(NamedTuple):
+    """A line of what differs between two programs: "removed", "added" or "kept" of a predictor's instructions or
+    demonstrations."""
+
+    predictor: str
+    part: Literal["instructions", "demonstrations"]
+    change: Literal["removed", "added", "kept"]
+    text: str
+
+
+def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> list[Change]:
+    """What an optimiser changed, line by line of the instructions and demonstration by demonstration."""
+    found = []
+    for name, new in after.items():
+        old = before[name]
+        if old.instructions != new.instructions:
+            lines = (old.instructions.splitlines(), new.instructions.splitlines())
+            found += [Change(name, "instructions", *each) for each in _differences(*lines)]
+        shown = ([_line(d) for d in old.demonstrations], [_line(d) for d in new.demonstrations])
+        found += [Change(name, "demonstrations", *each) for each in _differences(*shown)]
+    return found
+
+
+def _differences(old: list[str], new: list[str]) -> list[tuple[Literal["removed", "added", "kept"], str]]:
+    marks: dict[str, Literal["removed", "added", "kept"]] = {"- ": "removed", "+ ": "added", "  ": "kept"}
+    return [(marks[line[:2]], line[2:]) for line in difflib.ndiff(old, new) if line[:2] in marks and line[2:].strip()]
+
+
+def _line(demo: Mapping[str, Any]) -> str:
+    """A demonstration on one line: its answer, then what it judges."""
+    answer = demo.get("level", demo.get("score"))
+    inputs = [str(v) for k, v in demo.items() if k not in _SHOWN or k == "text"]
+    return f"[{answer}] {' '.join(' / '.join(inputs).split())}"

@@ -1,0 +1,309 @@
+"""An optimisation from the composed run to a program that is saved, and to the two judges that the verdict compares."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import dspy
+
+from undogmatic import claim, files
+from undogmatic.config import Settings, build
+from undogmatic.engine.judging import JudgeStep
+from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.recipe import Parts
+from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
+from undogmatic.judges.base import Judge
+from undogmatic.models.base import Chats, Model
+from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.models.several import SeveralModels
+from undogmatic.optimize.data import Data, contrast, gather
+from undogmatic.optimize.metrics import Terms
+from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
+from undogmatic.optimize.program import Known, Measure, Task, example
+from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
+from undogmatic.progress import doing
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.records import Item, digest, items_digest
+from undogmatic.searchpath import named
+
+PROGRAM, PARENT, SPLITS, LOG = "program.json", "baseline.json", "splits.json", "optimisation.log"
+BASELINE, OPTIMISED = "baseline", "optimised"
+
+
+class Found(NamedTuple):
+    """What an optimisation came to: the two programs, and the run's parts with a judge for each.
+
+    `kept` is False where nothing that was tried did better on the validation texts, so that the program stays as it
+    was.
+    """
+
+    before: Program
+    after: Program
+    parts: Parts
+    kept: bool
+
+
+class Search:
+    """An optimisation that is planned: its data are split, checked and known, and nothing was asked yet.
+
+    Args:
+        optimizer: How.
+        config: The run's composed config.
+        chosen: The same, validated.
+        parts: The run's, built; the judge is the baseline.
+        items: The run's items.
+    Raises:
+        ConfigError, DataError: It cannot be done; says what can.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, config: Mapping[str, Any], chosen: Settings, parts: Parts, items: Sequence[Item]
+    ) -> None:
+        self.optimizer, self.chosen, self.parts = optimizer, chosen, parts
+        self.baseline = _only_judge(parts)
+        self.criterion = _criterion(optimizer, self.baseline)
+        self.terms = Terms(parts.rubric, self.criterion, *contrast(optimizer, config))
+        self.writer = _writer(optimizer, chosen, parts)
+        self.data: Data = gather(optimizer, chosen, self.terms, items)
+        if optimizer.needs_labels and self.data.on_train.name != "error":
+            raise DataError(
+                f"optimizer={optimizer.name} shows texts with labels, and the development texts have none. Name some "
+                "with optimizer.examples=DATASET, or use optimizer=bootstrap, which shows the judge's own answers."
+            )
+
+    @property
+    def identity(self) -> str:
+        """Hash of what determines the program and so the judgments: baseline, optimiser, texts, seed."""
+        settings = dataclasses.asdict(self.optimizer)
+        seen = [items_digest(side) for side in self.data.splits]
+        writer = None if self.writer is None else self.writer.name
+        return digest([self.parts.identity, self.optimizer.name, settings, seen, self.chosen.seed, writer])
+
+    def run(self, engine: LocalEngine, folder: Path) -> Found:
+        """Optimise, or take up what this folder holds already.
+
+        Every answer is in the cache as soon as it is there, and DSPy's optimisers ask the same in the same order for
+        the same seed: a search that was killed goes on by asking again, and pays for what was not answered yet.
+
+        Raises:
+            RunStopped: A budget is full or the server is gone.
+        """
+        claim.keep(folder)
+        files.write(folder / SPLITS, self.data.splits.form(self.chosen.seed))
+        before = self._program(self.baseline, BASELINE, None, None)
+        if (folder / PROGRAM).is_file():
+            after = load(folder / PROGRAM, str(folder / PROGRAM))
+            judge = self.baseline.deepcopy()
+            after.put_into(judge, "judge")
+        else:
+            with self._connected(engine, folder):
+                judge, scores = self._compile(engine, folder)
+            after = self._program(judge, OPTIMISED, *scores)
+            save(before, folder / PARENT)
+            save(after, folder / PROGRAM)
+        kept = after.predictors != before.predictors
+        steps = (self._step(self.baseline, before, BASELINE), self._step(judge, after, OPTIMISED))
+        return Found(before, after, self.parts._replace(judges=steps), kept)
+
+    def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float]]:
+        known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
+        task = Task(self.baseline.deepcopy(), known, self.criterion)
+        measure = Measure(self.terms, self._language(), known, self.optimizer.cost_weight)
+        validation = [example(items, self.data.metric, self.terms) for items in self.data.validation]
+        threads = min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency)
+        work = Work(
+            task,
+            [example(items, self.data.on_train, self.terms) for items in self.data.train],
+            validation,
+            measure,
+            None if self.writer is None else LanguageModel(self.writer, temperature=1.0, max_tokens=4000),
+            threads,
+            self.chosen.seed,
+        )
+
+        def value(program: dspy.Module) -> float:
+            evaluate = dspy.Evaluate(devset=validation, metric=measure, num_threads=threads)
+            return float(evaluate(program).score) / 100
+
+        told = doing(f"optimizer={self.optimizer.name}")
+        # A wrong answer is no error here (`Task`), so the first one ends the search.
+        with self.parts.asking(), dspy.context(max_errors=1), _stops(known, folder), told, _quiet(folder):
+            compiled = self.optimizer.compile(work)
+            before, after = value(task), value(compiled)
+        if after <= before:
+            return task.judge, (before, before)
+        judge: Judge = compiled.judge
+        for _, predictor in judge.named_predictors():
+            predictor.lm = None  # SIMBA leaves the one that it sampled with
+        return judge, (before, after)
+
+    @contextlib.contextmanager
+    def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[None]:
+        """The models with a gateway whose calls count in the run's budget and stand in its ledger."""
+        model: Model = self.parts.model
+        if self.writer is not None and self.writer is not model:
+            model = SeveralModels([model, self.writer])
+        cache = ReplyCache(engine.cache_dir if engine.cache else folder / "optimisation")
+        with Ledger(folder / LEDGER, []) as ledger:
+            engine.budget.calls, engine.budget.usd, engine.budget.note = ledger.calls, ledger.usd, ledger.note
+            model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
+            try:
+                yield
+            finally:
+                cache.close()
+                # The engine begins with what the ledger says, which holds all this.
+                engine.budget.calls, engine.budget.usd, engine.budget.note = 0, 0.0, None
+
+    def _step(self, judge: Judge, program: Program, name: str) -> JudgeStep:
+        where = self.parts.judges[0].provenance
+        if name == BASELINE:
+            return JudgeStep(judge, where, name)
+        hashed = judge.program_hash()
+        changed = {"prompt": program.name, "prompt_hash": program.digest, "program_hash": hashed}
+        return JudgeStep(judge, where.model_copy(update=changed | {"config_hash": self.identity}), name)
+
+    def _program(self, judge: Judge, name: str, before: float | None, after: float | None) -> Program:
+        parts = self.parts
+        lineage = Lineage(
+            parent=parts.provenance.prompt,
+            optimizer=self.optimizer.name if name == OPTIMISED else "none",
+            metric=self.data.metric.name,
+            seed=self.chosen.seed,
+            data=digest([items_digest(side) for side in self.data.splits[:2]]),
+            before=before,
+            after=after,
+        )
+        return Program(
+            name=f"{parts.rubric.name}-{self.baseline.name}-{name}",
+            judge=self.baseline.name,
+            readout=parts.provenance.readout,
+            language=self._language(),
+            rubric=parts.rubric.name,
+            rubric_digest=rubric_digest(parts.rubric),
+            model=parts.provenance.model,
+            predictors=predictors(judge),
+            lineage=lineage,
+        )
+
+    def _language(self) -> str:
+        return self.parts.prompt.language
+
+
+def _only_judge(parts: Parts) -> Judge:
+    """The judge that is optimised. Raises ConfigError where there are several, or none that a prompt reaches."""
+    if len(parts.judges) > 1:
+        raise ConfigError("one judge is optimised at a time: name it with judge=, and leave `judges` and `steps` out.")
+    if parts.steps or not parts.asks:
+        raise ConfigError("an optimisation judges items as they are: leave `steps` out, and choose a dataset of texts.")
+    judge = parts.judge
+    if not judge.asks or not judge.predictors():
+        served = ", ".join(parts.model.readouts)
+        raise ConfigError(
+            f"judge={judge.name} on {parts.model.name} (readout {parts.readout_name}) reads no prompt, so there is "
+            f"nothing to optimise. The model serves: {served}; take readout=structured or readout=logprobs, or a model "
+            "that answers in words (model=local, model=gpt)."
+        )
+    return judge
+
+
+def _criterion(optimizer: Optimizer, judge: Judge) -> str:
+    if optimizer.criterion is None:
+        return judge.criteria[0]
+    if optimizer.criterion not in judge.criteria:
+        raise ConfigError(
+            f"`optimizer.criterion` is {optimizer.criterion!r}; judge={judge.name} has: {', '.join(judge.criteria)}."
+        )
+    return optimizer.criterion
+
+
+def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | None:
+    """The model that writes prompts. Raises ConfigError where it cannot."""
+    if not optimizer.writes:
+        return None
+    model, given = parts.model.asked(), optimizer.prompt_model
+    if given is not None:
+        node = named("model", given, "optimizer.prompt_model", chosen) if isinstance(given, str) else dict(given)
+        if "model" in node:
+            node = named("model", str(node.pop("model")), "optimizer.prompt_model", chosen) | node
+        model = build(node, "optimizer.prompt_model.model")
+    if not isinstance(model, Chats) or model.base or "structured" not in model.readouts:
+        raise ConfigError(
+            f"optimizer={optimizer.name} needs a model that writes prompts, and {model.name} cannot. Name one with "
+            f"optimizer.prompt_model=gpt (or another of conf/model), or take one that asks for nothing to be written: "
+            f"optimizer={', '.join(OTHERS)}."
+        )
+    return model
+
+
+@contextlib.contextmanager
+def _quiet(folder: Path) -> Iterator[None]:
+    """What DSPy prints of its progress goes into a file of the run's."""
+    import logging
+
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    root = logging.getLogger("dspy")
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = [handler]
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(_Bars(sys.stderr)):
+            yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        files.write(folder / LOG, said.getvalue(), files.OWN)
+
+
+class _Bars(io.TextIOBase):
+    """Standard error without DSPy's progress bars, which redraw their line: what we say of progress stays.
+
+    Args:
+        screen: Where the rest goes.
+    """
+
+    def __init__(self, screen: TextIO) -> None:
+        self.screen, self.open = screen, False
+
+    def write(self, text: str) -> int:
+        if "\r" not in text and (text.strip() or self.open):
+            self.screen.write(text)
+            self.open = not text.endswith("\n")
+        return len(text)
+
+    def flush(self) -> None:
+        self.screen.flush()
+
+
+@contextlib.contextmanager
+def _stops(known: Known, folder: Path) -> Iterator[None]:
+    """What ended the search is raised instead of what DSPy made of it, also where DSPy went on without it."""
+    try:
+        yield
+    except BaseException as error:
+        known.ended(error)
+        if not isinstance(error, Exception):
+            raise
+        known.stopped = next((e for e in (known.stopped, *_chain(error)) if isinstance(e, UndogmaticError)), None)
+        if known.stopped is None:
+            raise
+    if isinstance(known.stopped, ConfigError | DataError):
+        raise known.stopped from None
+    if known.stopped is not None:
+        raise RunStopped(
+            f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. "
+            f"Continue: run.resume={folder}"
+        ) from None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    here: BaseException | None = error
+    while here is not None:
+        yield here
+        here = here.__cause__ or here.__context__

@@ -1,0 +1,90 @@
+"""How well a judge did on one text, one pair, or several texts together: the numbers that an optimiser raises.
+
+All are shares in [0, 1] that are higher for the better judge, so that each can be averaged and told apart by one rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from undogmatic.stats import checks
+
+LEAST_PROBABILITY = 1e-3
+"""A level that a judge thinks impossible costs as much as one of this probability: the logarithm of 0 has no mean."""
+
+
+class Ordered(NamedTuple):
+    """`concordance` is the share of pairs of unequal labels that the scores put in the labels' order, ties counting
+    half; `n_pairs` are such pairs."""
+
+    concordance: float
+    n_pairs: int
+
+
+def order(worse: float, better: float) -> float:
+    """1 where the worse text has the higher score, 0.5 at a tie, 0 else. Both so that higher means worse."""
+    return 0.5 if worse == better else float(worse > better)
+
+
+def margin(worse: float, better: float, span: float) -> float:
+    """By how much the worse text lies above the better one: 0.5 for not at all, 1 for the whole width of the scale."""
+    return 0.5 + (worse - better) / (2 * span)
+
+
+def closeness(score: float, label: float, span: float) -> float:
+    """1 less the distance to the label as a share of the scale."""
+    return 1.0 - abs(score - label) / span
+
+
+def log_score(values: Sequence[float], probabilities: Sequence[float], label: float) -> float:
+    """The logarithm of the probability of the level nearest to the label, from 0 (LEAST_PROBABILITY) to 1 (certain).
+
+    Args:
+        values: Levels in score units, shape (n_levels,).
+        probabilities: Of the levels, shape (n_levels,), summing to 1.
+        label: In score units; of two levels equally near the lower counts.
+    References:
+        Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
+    """
+    nearest = min(range(len(values)), key=lambda n: (abs(values[n] - label), values[n]))
+    return 1.0 - math.log(max(probabilities[nearest], LEAST_PROBABILITY)) / math.log(LEAST_PROBABILITY)
+
+
+def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float) -> float:
+    """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
+
+    Args:
+        values: Levels in score units, shape (n_levels,).
+        probabilities: Shape (n_levels,), summing to 1.
+        label: In score units.
+        span: Width of the scale.
+    References:
+        Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
+    """
+    v, p = checks.vector(values, "values"), checks.vector(probabilities, "probabilities")
+    apart = np.abs(v[:, None] - v[None, :])
+    return 1.0 - float(p @ np.abs(v - label) - 0.5 * p @ apart @ p) / span
+
+
+def concordance(scores: ArrayLike, labels: ArrayLike) -> Ordered:
+    """Are the scores in the order of the labels? With two labels this is the area under the ROC curve.
+
+    Args:
+        scores, labels: Shape (n,) each, high where the other should be high.
+    Returns:
+        A concordance of NaN where all labels are equal.
+    References:
+        Harrell et al. (1982), Evaluating the yield of medical tests. doi:10.1001/jama.1982.03320430047030
+    """
+    s, y = checks.vector(scores, "scores"), checks.vector(labels, "labels")
+    above: NDArray[np.bool_] = y[:, None] > y[None, :]
+    n = int(above.sum())
+    if not n:
+        return Ordered(math.nan, 0)
+    apart = s[:, None] - s[None, :]
+    return Ordered(float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n), n)
