@@ -118,7 +118,7 @@ def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequen
     if own or chosen.dataset.get("split") is None:
         return own
     try:
-        return on_scale(labelled_items(None, terms.rubric.name), terms.rubric)
+        return on_scale(labelled_items(None, terms.rubric), terms.rubric)
     except ConfigError:  # none ship for this rubric
         return []
 
