@@ -119,7 +119,27 @@ def _by_id(items: Sequence[Item], scores: np.ndarray) -> dict[str, float | Failu
     return {item.id: float(score) for item, score in zip(items, scores, strict=True)}
 
 
-def rows(name: str, split: str, ask: bool) -> list[Row]:
+class Judges(NamedTuple):
+    """What every judge says of the responses of one rubric."""
+
+    rubric: Rubric
+    items: list[Item]
+    scores: dict[str, Scores]
+
+    def rows(self) -> list[Row]:
+        """Each judge against the labels."""
+        return [judge(self.rubric, self.items, name, scores) for name, scores in self.scores.items()]
+
+
+def together(found: Sequence[Judges]) -> Judges:
+    """All traits as one: which of them a response is labelled for is known to every judge."""
+    names = found[0].scores
+    rubric = found[0].rubric.model_copy(update={"name": "all traits"})
+    scores = {name: {key: value for each in found for key, value in each.scores[name].items()} for name in names}
+    return Judges(rubric, [item for each in found for item in each.items], scores)
+
+
+def judged(name: str, split: str, ask: bool) -> Judges:
     """Every judge of one rubric."""
     chosen = settings(compose_config(overrides(name)))
     rubric: Rubric = build(chosen.rubric, "rubric")
@@ -135,9 +155,8 @@ def rows(name: str, split: str, ask: bool) -> list[Row]:
     else:
         found = test(rubric, known, features(known), items, features(items), origin(model, VIEWS))
     if ask:
-        judged = judge_items(items, overrides(name))
-        found["logprobs"] = {j.item_id: _said(j) for j in judged}
-    return [judge(rubric, items, name, scores) for name, scores in found.items()]
+        found["logprobs"] = {j.item_id: _said(j) for j in judge_items(items, overrides(name))}
+    return Judges(rubric, items, found)
 
 
 def main() -> None:
@@ -148,9 +167,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[*TRAITS, COHERENCE], help="some of the rubrics")
     given = parser.parse_args()
     print("| rubric | judge | rank correlation with the labels | verdict |\n|---|---|---|---|")
+    found = []
     for name in given.only:
-        for row in rows(name, "test" if given.test else "dev", given.ask):
-            print(f"| {' | '.join(row)} |", flush=True)
+        found.append(judged(name, "test" if given.test else "dev", given.ask))
+        _print(found[-1])
+    traits = [one for one in found if one.rubric.name != COHERENCE]
+    if len(traits) > 1:
+        _print(together(traits))
+
+
+def _print(found: Judges) -> None:
+    for row in found.rows():
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
