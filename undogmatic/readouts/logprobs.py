@@ -54,7 +54,7 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if model.base and not prompt.demonstrations:
+        if model.base and not prompt.shown():
             raise ConfigError(
                 f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
                 f"shows none. {with_examples(rubric)}"

@@ -5,6 +5,8 @@ pairwise  every two jobs by their scores; worth: by their uncertainty; following
 whole     two jobs by a number of all texts: what the last two have in common
 family    one correction for all that is tested between them
 verdicts  whether the best may be believed, and whether it is better than the others
+search    a search in place of a grid: jobs chosen by those before them (`space`: of what; `trials`: what it leaves;
+          `searched`: what is said of it)
 compare   leaderboard, tests, agreement, figures and findings over the jobs
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
@@ -34,6 +36,7 @@ from undogmatic.overrides import ours
 from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.secrets import scrub_words
+from undogmatic.sweep import search  # noqa: F401  tells Hydra of its sweeper
 
 
 class SweepCallback(Callback):
