@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ from undogmatic.tracking.traces import choose, log_traces
 if TYPE_CHECKING:
     from undogmatic.outcome import FinishedRun, SweepResult
 
+PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json")
 QUOTING = ("report.html", "report.md", "judgments.jsonl")  # they hold judged texts
@@ -34,6 +35,9 @@ class NoTracker:
 
     def check(self) -> None:
         """Nothing can be wrong."""
+
+    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
+        """Do nothing; the run's folder holds the plan's hash."""
 
     def log(self, run: FinishedRun) -> str | None:
         """Do nothing."""
@@ -77,6 +81,22 @@ class MlflowTracker:
     def check(self) -> None:
         """Raise ConfigError if it is known already that the store cannot be used."""
         check_store(self.uri)
+
+    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
+        """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder.
+
+        Raises:
+            ConfigError: MLflow cannot be reached or written; nothing was judged yet.
+        """
+        if RunFolder(folder).has(PLAN):
+            return
+        with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
+            tags = {"undogmatic.kind": "plan", "undogmatic.plan": digest, "undogmatic.folder": str(folder.absolute())}
+            made = store.client.create_run(store.experiment_id, run_name=f"plan of {name}", tags=tags).info.run_id
+            store.client.log_dict(made, dict(plan), "plan.json")
+            store.client.set_terminated(made, "FINISHED")
+        noted = {"digest": digest, "plan": dict(plan), "run_id": made}
+        files.write(folder / PLAN, json.dumps(noted, indent=2, ensure_ascii=False) + "\n")
 
     def log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
