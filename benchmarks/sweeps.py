@@ -1,0 +1,102 @@
+"""What a sweep costs per job beside the bare work, over judgments that the cache answers.
+
+    python -m benchmarks.sweeps [--jobs 24] [--tracking none]
+
+A stub server answers the texts of the first job; all later requests are the same, so the cache answers them. Measured
+are, one after the other, (a) the bare work: in one process that has all modules loaded, for each job, the recipe built,
+the items loaded, judged from the cache and analysed; (b) the whole command `python -m undogmatic.run -m
+seed=range(0,N)`: a start, N jobs with journal, tables, figures, report and tracking, and the report of the sweep.
+Printed are the seconds of both, what (b) takes more per job, and the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from undogmatic.analyses.base import Judged, analyse, tabulate
+from undogmatic.config import build, settings
+from undogmatic.engine.journal import Journals
+from undogmatic.engine.recipe import Recipe
+from undogmatic.paths import conf_folder
+
+
+@contextlib.contextmanager
+def served(latency: float) -> Iterator[str]:
+    """The address of a stub server in a process of its own."""
+    command = [sys.executable, "-m", "tests.stub_server", "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.terminate()
+
+
+def words(url: str) -> list[str]:
+    """What both ways run."""
+    model = ["model=openai_compatible", f"model.api_base={url}", "model.name=stub", "readout=structured"]
+    return [*model, "dataset=pairs", "analysis=ab", "engine.concurrency=64"]
+
+
+def bare(given: list[str], jobs: int) -> float:
+    """Seconds for the work alone."""
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        composed = compose("config", overrides=given)
+    config = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(config, dict)
+    clock = time.perf_counter()
+    for seed in range(jobs):
+        chosen = settings(config | {"seed": seed})
+        recipe = Recipe(config | {"seed": seed})
+        items, parts = build(chosen.dataset, "dataset").load(), recipe.build()
+        with tempfile.TemporaryDirectory() as folder:
+            journals = Journals(Path(folder), parts.steps)
+            asyncio.run(build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None))
+            found, judgments = journals.results(items, parts.judges, 1)
+        table = Judged(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
+        analyse(build(chosen.analysis, "analysis"), table, np.random.default_rng(seed))
+    return time.perf_counter() - clock
+
+
+def whole(given: list[str], jobs: int, folder: str, tracking: str) -> float:
+    """Seconds for the command."""
+    command = [sys.executable, "-m", "undogmatic.run", "-m", *given, f"seed=range(0,{jobs})", f"tracking={tracking}"]
+    clock = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    return time.perf_counter() - clock
+
+
+def main() -> None:
+    """Fill the cache, measure both, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=24)
+    parser.add_argument("--tracking", choices=("none", "mlflow"), default="none")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, served(0.01) as url:
+        os.environ["UNDOGMATIC_CACHE"] = f"{folder}/cache"
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+        whole(words(url), 1, folder, "none")  # the cache is full now
+        bare(words(url), 1)  # and all modules are loaded
+        work, command = bare(words(url), given.jobs), whole(words(url), given.jobs, folder, given.tracking)
+    more = (command - work) / given.jobs
+    print(
+        f"{given.jobs} jobs of 136 cached judgments, tracking={given.tracking}: bare work {work:.1f} s, sweep "
+        f"{command:.1f} s, {more:.2f} s more per job, ratio {command / work:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
