@@ -72,7 +72,7 @@ def test_every_target_is_allowed_and_exists(path: Path) -> None:
     for target in found:
         if target != "auto":
             assert resolve(target, path.parent.name).__name__ == target.rsplit(".", 1)[1]
-    assert found or path.parent.name in ("arm", "experiment", "optimizer")
+    assert found or path.parent.name in ("arm", "experiment", "optimizer", "launcher")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")

@@ -15,6 +15,7 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
 import undogmatic
+from tests.test_sweep import metrics, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
@@ -157,3 +158,12 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         assert said in ended.stderr
         assert "Traceback" not in ended.stderr
     assert not list(tmp_path.rglob("judgments.jsonl"))
+
+
+def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> None:
+    for n, (share, seconds) in enumerate(((0.9, 2.0), (0.7, 1.0), (0.6, 3.0))):
+        frame = scored(80, 40, seed=n).assign(seconds=seconds)
+        write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(share))
+    (figure,) = [each for each in result_of(tmp_path).figures if each.name == "cost"]
+    shown = dict(zip(figure.data["labels"], figure.data["groups"], strict=True))
+    assert shown == {"0": "front", "1": "front", "2": "behind"}

@@ -312,7 +312,8 @@ def _figures(
         forest |= {"low": ranked["low"].tolist(), "high": ranked["high"].tolist(), "x_label": headline}
         figures.append(FigureData("leaderboard", "forest", forest))
         cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
-        if cost in ranked and ranked[cost].notna().all():
+        ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
+        if len(ranked) > 1:
             best = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
             cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
             cloud["groups"] = ["front" if each else "behind" for each in best]

@@ -112,14 +112,15 @@ class MlflowTracker:
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             run_id = store.client.create_run(
-                store.experiment_id, start_time=int(run.started * 1000), tags=entries.tags(run), run_name=run.name
+                store.experiment_id,
+                start_time=int(run.started * 1000),
+                tags=entries.tags(run),
+                run_name=entries.run_name(run),
             ).info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             entries.log_params(store, run_id, entries.params(run))
-            headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
-            # The first metric is the one that MLflow's comparison of runs begins with.
-            entries.log_metrics(store, run_id, {h: run.metrics[h] for h in headlines} | dict(run.metrics))
+            entries.log_metrics(store, run_id, entries.compared(run))
             store.client.log_table(run_id, entries.table(run, self.redact), "judgments.json")
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
