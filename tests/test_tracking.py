@@ -429,3 +429,31 @@ def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: p
     assert "hidden" not in str(caught.value)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     assert MlflowTracker(address).uri == address
+
+
+class TestComparing:
+    def test_jobs_are_named_by_what_sets_them_apart_and_share_a_headline(
+        self, finished: Callable[..., FinishedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from undogmatic.command import SWEEP_FOLDER
+        from undogmatic.tracking import entries
+
+        result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
+        run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})
+        assert list(entries.compared(run))[:3] == ["headline", "headline_low", "ab.share"]
+        sweep = {"overrides": ["model=gpt", "prompt.demo_order=0,1"], "started": 1.0, "mlflow_run": None}
+        (tmp_path / "s").mkdir()
+        (tmp_path / "s" / "sweep.json").write_text(json.dumps(sweep))
+        (run.folder / ".hydra").mkdir(exist_ok=True)
+        (run.folder / ".hydra" / "overrides.yaml").write_text("[model=gpt, +prompt.demo_order=1]")
+        assert entries.run_name(run) == run.name
+        monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path / "s"))
+        assert entries.run_name(run) == "demo_order=1"
+
+    @pytest.mark.parametrize(
+        ("value", "told"), [(0.123456, 0.1235), (12345.0, 12345.0), (-28.15678, -28.16), (0.0000123456, 0.00001235)]
+    )
+    def test_metrics_are_rounded_to_digits_that_count(self, value: float, told: float) -> None:
+        from undogmatic.tracking.entries import rounded
+
+        assert rounded(value) == pytest.approx(told, rel=1e-12)

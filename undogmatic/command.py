@@ -25,6 +25,7 @@ from undogmatic.secrets import scrub
 
 SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
 SWEEP_RUN = "UNDOGMATIC_SWEEP_RUN"  # environment variable: the MLflow run that the jobs' runs belong to
+WORKERS = "UNDOGMATIC_WORKERS"  # environment variable: how many jobs of the sweep run at once on this machine
 IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user has set HYDRA_FULL_ERROR=1
 ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
 

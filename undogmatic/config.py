@@ -13,7 +13,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.outside import has_halves
@@ -51,6 +51,51 @@ class ReportSection(_Section):
         return language
 
 
+class Hypothesis(_Section):
+    """`plan.hypotheses[n]`: a number of the analysis that has an interval, and where it must lie; or a p-value."""
+
+    name: str = Field(min_length=1, max_length=100)
+    test: str = Field(min_length=1, max_length=250)
+    says: str = ""
+    above: float | None = None
+    below: float | None = None
+    differs: float | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Hypothesis:
+        given = [each for each in (self.above, self.below, self.differs) if each is not None]
+        if len(given) > 1:
+            raise ValueError("give one of above, below and differs; none where `test` is itself a p-value")
+        return self
+
+    @property
+    def null(self) -> float | None:
+        """The bound; None where `test` is itself a p-value."""
+        return next((each for each in (self.above, self.below, self.differs) if each is not None), None)
+
+    @property
+    def expects(self) -> str:
+        """What is expected, in signs."""
+        sign = ">" if self.above is not None else "<" if self.below is not None else "≠"
+        return "" if self.null is None else f"{sign} {self.null:g}"
+
+
+class Plan(_Section):
+    """`plan.*`: what is to be shown, stated before anything is judged."""
+
+    hypotheses: tuple[Hypothesis, ...] = Field(min_length=1, max_length=100)
+    family: str = Field(default="main", max_length=100)
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+
+    @field_validator("hypotheses")
+    @classmethod
+    def _named_apart(cls, hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+        names = [each.name for each in hypotheses]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two hypotheses are called {twice!r}")
+        return hypotheses
+
+
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
@@ -72,6 +117,7 @@ class Settings(_Section):
     optimizer: dict[str, Any]
     engine: dict[str, Any]
     tracking: dict[str, Any]
+    plan: Plan | None = None
     folders: tuple[str, ...] = ()
     """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
 

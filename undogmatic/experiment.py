@@ -18,6 +18,7 @@ import pandas as pd
 from undogmatic import files
 from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
 from undogmatic.analyses.interim import so_far
+from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
 from undogmatic.analyses.units import units
 from undogmatic.claim import held
@@ -34,7 +35,7 @@ from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress, doing
-from undogmatic.records import Cost, Item, Judgment, Verdict, items_digest
+from undogmatic.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.resume import Manifest
 from undogmatic.runfolder import METRICS
 from undogmatic.versions import versions
@@ -73,10 +74,17 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         items, identity, named = search.data.splits.test, search.identity, f"{named} optimizer"
     name = chosen.run.name or "-".join(said[group] for group in named.split())
     _check(analysis, items, parts, repeats)
+    plan, locked = chosen.plan, None if chosen.plan is None else digest(chosen.plan.model_dump(mode="json"))
+    if plan is not None:
+        table = tabulate(items, [], repeats, parts.expected())
+        inputs = {item.id: item.inputs for item in items}
+        check_plan(plan, analysis, Judged(table, parts.rubric, digest=items_digest(items), inputs=inputs), chosen.seed)
 
     again = functools.partial(replay, parts, items, folder)
     tracker.check()
-    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again) as manifest:
+    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again, locked) as manifest:
+        if plan is not None:
+            tracker.lock(folder, name, plan.model_dump(mode="json"), str(locked))
         found = search.run(engine, folder) if search is not None else None
         if found is not None:
             recipe = parts = found.parts
@@ -95,6 +103,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
             table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
             results[:0] = verdict(search, found, judged.judgments, folder, np.random.default_rng(chosen.seed))
         results[-1:-1] = analyse(analysis, table, np.random.default_rng(chosen.seed))
+        if plan is not None:
+            results.insert(0, of_plan(plan, results, float(chosen.analysis.get("level") or LEVEL), str(locked)))
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, started)
         programs = (found.before, found.after) if found is not None else ()

@@ -69,6 +69,7 @@ class Prompt(Record):
         reasoning: Whether the rationale is asked for before the numbers.
         demonstrations: Worked examples, shown in this order unless `demo_order` is given.
         demo_order: None, or the number of a fixed shuffle of the demonstrations.
+        demo_count: None for all, or how many of them are shown: the first in that order.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Prompt(Record):
     reasoning: bool = False
     demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
     demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
+    demo_count: int | None = Field(default=None, ge=0, le=1000)
 
     brings_program: ClassVar[bool] = False
     """Whether instructions and demonstrations of its own are put into the judge's predictors once that is built."""
@@ -116,16 +118,22 @@ class Prompt(Record):
                 rubric.scale.read(demo.score)
             except ValueError as error:
                 raise ConfigError(f"{where}.score` {error}, the scale of rubric={rubric.name}.") from None
+        if self.demo_count is not None and self.demo_count > len(self.demonstrations):
+            raise ConfigError(
+                f"`prompt.demo_count` is {self.demo_count}, and prompt={self.id} has {len(self.demonstrations)} "
+                "demonstrations. Give a smaller number, or null for all."
+            )
 
     def shown(self) -> tuple[Demonstration, ...]:
         """The demonstrations in the order in which the model sees them."""
-        if self.demo_order is None:
-            return self.demonstrations
-        return tuple(random.Random(self.demo_order).sample(self.demonstrations, len(self.demonstrations)))
+        shown = self.demonstrations
+        if self.demo_order is not None:
+            shown = tuple(random.Random(self.demo_order).sample(shown, len(shown)))
+        return shown[: self.demo_count]
 
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
-        own = self.model_dump(mode="json", exclude={"id"})
+        own = self.model_dump(mode="json", exclude={"id"} | ({"demo_count"} if self.demo_count is None else set()))
         return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:

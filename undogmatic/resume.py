@@ -113,6 +113,19 @@ def _difference(
     return played.difference
 
 
+def _other_plan(folder: Path, locked: Any, given: str | None) -> str:
+    if locked is None:
+        return (
+            f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue without "
+            "it, or start anew."
+        )
+    now = "there is none" if given is None else f"its hash is {given[:12]}"
+    return (
+        f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as it was, or "
+        "start anew."
+    )
+
+
 class Manifest:
     """`run.json` in a run's folder: what the run is, and whether it ended."""
 
@@ -136,7 +149,13 @@ class Manifest:
 
     @classmethod
     def open(
-        cls, folder: Path, config_hash: str, dataset_digest: str, name: str, replay: Callable[[], Replay]
+        cls,
+        folder: Path,
+        config_hash: str,
+        dataset_digest: str,
+        name: str,
+        replay: Callable[[], Replay],
+        plan: str | None = None,
     ) -> Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run.
 
@@ -144,6 +163,7 @@ class Manifest:
             folder, name: Of the run.
             config_hash, dataset_digest: What determines its judgments, given the items; and the items.
             replay: Compares a run of an earlier version, whose identity was another hash, by what it judged.
+            plan: Hash of the plan that is locked with it, if there is one.
         Raises:
             ConfigError: The folder holds another run, or journal and manifest do not belong together.
         """
@@ -157,6 +177,8 @@ class Manifest:
                     f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {difference}. "
                     "Repeat that run's command with run.resume, or leave run.resume out to start anew."
                 )
+            if found.get("plan") != plan:
+                raise ConfigError(_other_plan(folder, found.get("plan"), plan))
         elif (folder / "judgments.jsonl").exists():
             raise ConfigError(
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
@@ -169,7 +191,7 @@ class Manifest:
             "dataset_digest": dataset_digest,
             "started": time.time(),
             "status": "running",
-        }
+        } | ({} if plan is None else {"plan": plan})
         manifest = cls(folder, data)
         manifest._write()
         hydrafiles.accept(folder)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from undogmatic.stats import paired, walsh
 
@@ -296,6 +297,7 @@ class TestHolm:
     @given(hnp.arrays(np.float64, st.integers(1, 10), elements=st.floats(0, 1)))
     def test_between_the_raw_value_and_bonferroni(self, p: np.ndarray) -> None:
         adjusted = paired.holm(p)
+        assert adjusted == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
         assert np.all(adjusted >= p)
         assert np.all(adjusted <= np.minimum(1, p * p.size) + 1e-12)
 

@@ -56,7 +56,7 @@ class LevelsQuestion(Question):
 
     def _asked(self, name: str, number: Number) -> Asked:
         words = self.wording.levels[number.wording or name]
-        levels = number.levels(self.rubric)
+        levels = number.levels(self.rubric, len(words.answers))
         own = number.unit in ("score", "rubric") and number.band is None and number.own is None
         labels = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
         return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)

@@ -49,7 +49,8 @@ class Number:
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
-        own: A scale of its own, in the place of its unit's; a log-probability readout is offered its default levels.
+        own: A scale of its own, in the place of its unit's; a log-probability readout is offered as many even steps
+            over it as its wording has answers.
     """
 
     unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
@@ -70,10 +71,13 @@ class Number:
         between = NumericScale(minimum=rubric.minimum, maximum=rubric.maximum)
         return {"rubric": between, "strength": STRENGTH, "percent": PERCENT}[self.unit]
 
-    def levels(self, rubric: Rubric) -> tuple[float, ...]:
-        """Values of the levels offered to a log-probability readout, ascending."""
-        if self.own is not None:
+    def levels(self, rubric: Rubric, answers: int = 0) -> tuple[float, ...]:
+        """Values of the levels offered to a log-probability readout, ascending; `answers`: how many its wording has."""
+        if self.own is not None and answers < 2:
             return self.own.default_levels()
+        if self.own is not None:
+            low, high = self.own.minimum, self.own.maximum
+            return tuple(low + (high - low) * k / (answers - 1) for k in range(answers))
         if self.unit in ("score", "rubric") and self.band is None:
             return rubric.levels
         scale = self.scale(rubric)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import threading
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from undogmatic.command import WORKERS
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
@@ -35,6 +37,13 @@ _lock = threading.Lock()  # two evaluations at once only slow one another
 def _llama(path: Path, threads: int, context: int) -> Llama:
     """The loaded model, shared by the jobs of a sweep."""
     return Llama(path, threads, context)
+
+
+def _own_share(threads: int) -> int:
+    """The threads asked for, or this process's share of the cores where jobs of a sweep run side by side."""
+    workers = int(os.environ.get(WORKERS, "1"))
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return threads if workers < 2 else max(1, min(threads, here // workers))
 
 
 def _vector(data: Any) -> np.ndarray:
@@ -74,7 +83,7 @@ class EmbeddedModel(Model):
     Args:
         path: A GGUF file, or None for the embedded Gemma.
         sha256: Expected hash of that file, or None to accept any (the name holds the hash all the same).
-        threads: Threads; no more than there are cores.
+        threads: Threads; no more than there are cores, and fewer where jobs of a sweep run side by side.
         context: Tokens it can hold at once.
         base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
     """
@@ -92,7 +101,7 @@ class EmbeddedModel(Model):
         for name, value, least in (("threads", threads, 1), ("context", context, 64)):
             if value < least:
                 raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
-        self.base, self.threads = base, threads
+        self.base, self.threads = base, _own_share(threads)
         self.context: int = context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))

@@ -73,7 +73,7 @@ class IntegersReadout(LogprobsReadout):
                 f"readout=integers has no wording in {prompt.language!r} (it has: {', '.join(self.wordings)}). Add "
                 f"`readout.wordings.{prompt.language}`, or choose another `prompt=`."
             )
-        if model.base and not prompt.demonstrations:
+        if model.base and not prompt.shown():
             raise ConfigError(
                 f"{model.name} is a base model: it answers with a number only after examples, and prompt={prompt.id} "
                 f"shows none. {with_examples(rubric)}"

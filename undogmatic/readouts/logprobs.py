@@ -57,7 +57,7 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if model.base and not (prompt.demonstrations or prompt.brings_program or self.zero_shot):
+        if model.base and not (prompt.shown() or prompt.brings_program or self.zero_shot):
             raise ConfigError(
                 f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
                 f"shows none. {with_examples(rubric)}"

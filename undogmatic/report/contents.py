@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from undogmatic.analyses.base import AnalysisResult, FigureData
+from undogmatic.analyses.plan import NAME as PLAN
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun
 from undogmatic.records import Rubric
@@ -34,7 +35,7 @@ def title(run: FinishedRun, words: Words) -> str:
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    said = [_of_part(words.say(r.verdict), r) for r in run.results if r.verdict is not None]
+    said = [_of_part(_explored(words.say(r.verdict), r, run, words), r) for r in run.results if r.verdict is not None]
     return said or [words.text("common.no_verdict")]
 
 
@@ -162,7 +163,8 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
     heading = words.find(f"{result.name}.title") or result.name
-    yield Heading(f"{heading}: {result.part}" if result.part else heading)
+    heading = f"{heading}: {result.part}" if result.part else heading
+    yield Heading(words.text("common.exploratory_title", title=heading) if _exploratory(result, run) else heading)
     if result.verdict is not None and sum(other.verdict is not None for other in run.results) > 1:
         yield Paragraph(words.say(result.verdict))
     if result.findings:
@@ -170,6 +172,15 @@ def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[
     yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
     for name, frame in result.tables.items():
         yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+
+
+def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
+    """Whether it is no part of the plan that the run has."""
+    return run.config.get(PLAN) is not None and result.name != PLAN
+
+
+def _explored(said: str, result: AnalysisResult, run: FinishedRun, words: Words) -> str:
+    return f"{said} {words.text('common.exploratory')}" if _exploratory(result, run) else said
 
 
 def _of_part(said: str, result: AnalysisResult) -> str:

@@ -292,9 +292,10 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
-    from statsmodels.stats.multitest import multipletests
-
     p = checks.vector(p_values, "p_values")
     if np.any((p < 0) | (p > 1)):
         raise ValueError("`p_values` must lie in [0, 1].")
-    return np.asarray(multipletests(p, method="holm")[1], dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
+    return adjusted

@@ -5,6 +5,9 @@ pairwise  every two jobs by their scores; worth: by their uncertainty; following
 whole     two jobs by a number of all texts: what the last two have in common
 family    one correction for all that is tested between them
 verdicts  whether the best may be believed, and whether it is better than the others
+search    a search in place of a grid: jobs chosen by those before them (`space`: of what; `trials`: what it leaves;
+          `searched`: what is said of it)
+workers   jobs side by side share the cores
 compare   leaderboard, tests, agreement, figures and findings over the jobs
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
@@ -22,18 +25,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
-from undogmatic.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, as_typed, in_full, note_status, say, tell
+from undogmatic.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.guard import check_config, guard_worker
 from undogmatic.overrides import ours
 from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.secrets import scrub_words
+from undogmatic.sweep import search  # noqa: F401  tells Hydra of its sweeper
+from undogmatic.sweep.workers import announce, check_launcher, free_slot, take_slot
 
 
 class SweepCallback(Callback):
@@ -52,6 +58,11 @@ class SweepCallback(Callback):
         """Also where a launcher runs the job in a process of its own."""
         if SWEEP_FOLDER in os.environ:
             guard_worker()
+            take_slot(config)
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
+        """Also where the job failed."""
+        free_slot()
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
@@ -72,8 +83,10 @@ class SweepCallback(Callback):
         finally:
             os.environ.pop(SWEEP_FOLDER, None)
             os.environ.pop(SWEEP_RUN, None)
+            os.environ.pop(WORKERS, None)
 
     def _start(self, config: DictConfig) -> None:
+        check_launcher(config)
         folder = claimed(config, "sweep")
         overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
         earlier = read_manifest(folder)
@@ -97,6 +110,7 @@ class SweepCallback(Callback):
         os.environ[SWEEP_FOLDER] = str(folder)
         if parent is not None:
             os.environ[SWEEP_RUN] = parent
+        announce(config)
         atexit.register(_abandoned, config)
 
 

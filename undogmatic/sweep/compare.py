@@ -16,11 +16,14 @@ from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.outcome import SweepResult
 from undogmatic.records import Rubric
+from undogmatic.stats.selection import front
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
 from undogmatic.sweep.following import compare_following, following_table, following_twins
 from undogmatic.sweep.jobs import Job, read_jobs, varying
 from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, measured, overall_alpha, pairs
+from undogmatic.sweep.searched import OWN_TEXTS as SEARCHED_TEXTS
+from undogmatic.sweep.searched import of_search
 from undogmatic.sweep.sources import variance_of
 from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
 from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
@@ -67,7 +70,11 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     sources = variance_of(finished, choices)
     further["variance"] = sources.table
     sweep = Sweep(finished, headline, family, found, margin)
+    searched = of_search(folder, finished)
     said = verdicts(table, sweep)
+    if searched is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in said[:1]), *said]
+        further = {"trials": searched.table, **further}
     return SweepResult(
         name=name,
         folder=folder,
@@ -77,9 +84,10 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         headline=headline,
         comparisons=_best_first(family.table, table),
         agreement=agreement,
-        verdicts=len(said),
+        verdicts=len(said) if searched is None else len(searched.verdicts),
         findings=[
             *said,
+            *(searched.findings if searched is not None else ()),
             *_of_the_best(table, sweep),
             *_findings(finished, choices, found),
             *_tests(family, margin),
@@ -92,6 +100,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         rubric=_rubric(jobs),
         texts=[
             OWN_TEXTS,
+            SEARCHED_TEXTS,
             *texts_beside(VarianceAnalysis),
             *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
         ],
@@ -303,8 +312,11 @@ def _figures(
         forest |= {"low": ranked["low"].tolist(), "high": ranked["high"].tolist(), "x_label": headline}
         figures.append(FigureData("leaderboard", "forest", forest))
         cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
-        if cost in ranked and ranked[cost].notna().all():
+        ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
+        if len(ranked) > 1:
+            best = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
             cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
+            cloud["groups"] = ["front" if each else "behind" for each in best]
             marks = ranked[["number", *(c for c in PARTS if c in ranked)]].astype(str)
             cloud["labels"] = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
             figures.append(FigureData("cost", "scatter", cloud | {"x_label": cost, "y_label": headline}))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.command import SWEEP_RUN
+from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.records import Verdict
+from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking.hide import redacted
 from undogmatic.tracking.store import Store
@@ -92,12 +95,45 @@ def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
         store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
 
 
+def run_name(run: FinishedRun) -> str:
+    """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
+    parent = os.environ.get(SWEEP_FOLDER)
+    if parent is None or (run.config.get("run") or {}).get("name") is not None:
+        return run.name
+    sweep = RunFolder(Path(parent)).sweep
+    typed = set(sweep["overrides"]) if sweep is not None else set()
+    own = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
+    own = [word for word in own if not word.startswith(("run.resume=", "run.limit=null"))]
+    said = " ".join(f"{key.rpartition('.')[2]}={value}" for key, _, value in (word.partition("=") for word in own))
+    return cut(str(scrub_data(said)), LONGEST_KEY) or run.name
+
+
+def compared(run: FinishedRun) -> dict[str, float]:
+    """The metrics of a run in the order in which MLflow's comparison of runs begins with them.
+
+    First `headline`, which runs of different analyses have in common, with its limits; then the analyses' headlines.
+    """
+    headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
+    if not headlines:
+        return dict(run.metrics)
+    ends = {f"headline{end}": f"{headlines[0]}{end}" for end in ("", "_low", "_high")}
+    first = {name: run.metrics[key] for name, key in ends.items() if key in run.metrics}
+    return first | {h: run.metrics[h] for h in headlines} | dict(run.metrics)
+
+
+def rounded(value: float) -> float:
+    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps them all."""
+    if not math.isfinite(value) or value == round(value):
+        return value
+    return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
+
+
 def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None:
-    """Log metrics under their own names."""
+    """Log metrics under their own names, rounded."""
     from mlflow.entities import Metric
 
     now = int(time.time() * 1000)
-    store.client.log_batch(run_id, metrics=[Metric(plain_key(k), v, now, 0) for k, v in metrics.items()])
+    store.client.log_batch(run_id, metrics=[Metric(plain_key(k), rounded(v), now, 0) for k, v in metrics.items()])
 
 
 def sweep_metrics(result: SweepResult) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from undogmatic.outcome import FinishedRun, SweepResult
 
 PROGRAMS = ("program.json", "baseline.json", "splits.json")
+PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
 QUOTING = ("report.html", "report.md", "judgments.jsonl", "baseline.json", "program.json")  # they hold judged texts
@@ -36,6 +37,9 @@ class NoTracker:
 
     def check(self) -> None:
         """Nothing can be wrong."""
+
+    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
+        """Do nothing; the run's folder holds the plan's hash."""
 
     def log(self, run: FinishedRun) -> str | None:
         """Do nothing."""
@@ -80,6 +84,22 @@ class MlflowTracker:
         """Raise ConfigError if it is known already that the store cannot be used."""
         check_store(self.uri)
 
+    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
+        """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder.
+
+        Raises:
+            ConfigError: MLflow cannot be reached or written; nothing was judged yet.
+        """
+        if RunFolder(folder).has(PLAN):
+            return
+        with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
+            tags = {"undogmatic.kind": "plan", "undogmatic.plan": digest, "undogmatic.folder": str(folder.absolute())}
+            made = store.client.create_run(store.experiment_id, run_name=f"plan of {name}", tags=tags).info.run_id
+            store.client.log_dict(made, dict(plan), "plan.json")
+            store.client.set_terminated(made, "FINISHED")
+        noted = {"digest": digest, "plan": dict(plan), "run_id": made}
+        files.write(folder / PLAN, json.dumps(noted, indent=2, ensure_ascii=False) + "\n")
+
     def log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
 
@@ -94,14 +114,15 @@ class MlflowTracker:
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             run_id = store.client.create_run(
-                store.experiment_id, start_time=int(run.started * 1000), tags=entries.tags(run), run_name=run.name
+                store.experiment_id,
+                start_time=int(run.started * 1000),
+                tags=entries.tags(run),
+                run_name=entries.run_name(run),
             ).info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             entries.log_params(store, run_id, entries.params(run))
-            headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
-            # The first metric is the one that MLflow's comparison of runs begins with.
-            entries.log_metrics(store, run_id, {h: run.metrics[h] for h in headlines} | dict(run.metrics))
+            entries.log_metrics(store, run_id, entries.compared(run))
             store.client.log_table(run_id, entries.table(run, self.redact), "judgments.json")
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)

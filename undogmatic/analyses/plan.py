@@ -1,0 +1,149 @@
+"""A plan that was locked before anything was judged: its hypotheses, tested as one family; all else is exploratory."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Standing, analyse
+from undogmatic.config import Hypothesis, Plan
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.stats.paired import holm
+
+NAME = "plan"
+OWN_TEXTS = Path(__file__).with_name("plan.texts.yaml")
+LEVEL = 0.95
+"""Of the intervals that analyses give beside their metrics, unless `analysis.level` says otherwise."""
+
+
+def check_plan(plan: Plan, analysis: Analysis, judged: Judged, seed: int) -> None:
+    """Raise ConfigError for a hypothesis on a number that this analysis does not give of such data.
+
+    What it gives is found in a rehearsal, on scores drawn by chance.
+
+    Args:
+        plan: The plan.
+        analysis: The run's.
+        judged: The table of what is to be judged, without scores.
+        seed: Of the drawn scores.
+    """
+    rng = np.random.default_rng(seed)
+    rubric, frame = judged.rubric, judged.frame.copy()
+    frame["score"] = rng.uniform(rubric.minimum, rubric.maximum, len(frame))
+    frame["confidence"] = rng.uniform(50, 100, len(frame))
+    frame["error"] = pd.Series([None] * len(frame), index=frame.index, dtype=object)
+    rehearsed = Judged(frame, rubric, judged.name, digest=judged.digest, inputs=judged.inputs)
+    try:
+        metrics = _metrics(analyse(analysis, rehearsed, rng))
+    except (UndogmaticError, ValueError, KeyError):
+        return  # it needs what only a judge's answers have; the report says what could not be tested
+    for n, each in enumerate(plan.hypotheses):
+        if not _testable(each, metrics):
+            known = [name for name in metrics if _testable(each.model_copy(update={"test": name}), metrics)]
+            close = difflib.get_close_matches(each.test, known, 1)
+            kind = "a p-value" if each.null is None else "a number with an interval"
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise ConfigError(
+                f"`plan.hypotheses[{n}].test` is {each.test!r}, and analysis={analysis.name} gives no such number as "
+                f"{kind} of these data.{hint} It gives: {', '.join(known[:20]) or 'none of this kind'}."
+            )
+
+
+def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest: str) -> AnalysisResult:
+    """The hypotheses of a plan by what the analyses found, with Holm's correction over all of them.
+
+    A hypothesis is supported where its corrected p-value is below alpha and the limit of its interval lies beyond the
+    bound; one that could not be tested stays in the family with p = 1.
+
+    Args:
+        plan: The plan.
+        results: Of the run's analyses.
+        level: Of their intervals.
+        digest: Of the plan, as it was locked.
+    References:
+        Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
+    """
+    metrics = _metrics(results)
+    found = [_tested(each, metrics, level) for each in plan.hypotheses]
+    adjusted = holm([1.0 if row["p"] is None else row["p"] for row in found])
+    for row, p_holm in zip(found, adjusted, strict=True):
+        row["p_holm"] = float(p_holm)
+        row["shown"] = _shown(row, plan.alpha)
+    table = pd.DataFrame(found)
+    counts = {key: sum(row["shown"] == key for row in found) for key in ("supported", "refuted", "undecided")}
+    names = {f"{key}_names": "; ".join(r["hypothesis"] for r in found if r["shown"] == key) or "—" for key in counts}
+    standing: Standing = "refuted" if counts["refuted"] else "undecided" if counts["undecided"] else "supported"
+    values: dict[str, Any] = {**counts, **names, "n": len(found), "alpha": plan.alpha, "family": plan.family}
+    findings = [Finding("plan.locked", {"digest": digest[:12], "n": len(found)})]
+    findings += [Finding("plan.says", {"name": h.name, "says": h.says}) for h in plan.hypotheses if h.says]
+    untested = [row["hypothesis"] for row in found if row["p"] is None]
+    if untested:
+        findings.append(Finding("plan.untested", {"names": "; ".join(untested), "n": len(untested)}))
+    return AnalysisResult(
+        NAME,
+        {f"plan.{key}": float(value) for key, value in counts.items()},
+        {"hypotheses": table.drop(columns=["against", "beyond"])},
+        findings,
+        verdict=Finding(f"plan.verdict_{standing}", values),
+        standing=standing,
+        texts=(OWN_TEXTS,),
+    )
+
+
+def _metrics(results: Sequence[AnalysisResult]) -> dict[str, float]:
+    return {result.full(key): float(value) for result in results for key, value in result.metrics.items()}
+
+
+def _testable(each: Hypothesis, metrics: Mapping[str, float]) -> bool:
+    if each.null is None:
+        return each.test in metrics and (each.test.endswith(".p") or ".p_" in each.test)
+    return all(f"{each.test}{end}" in metrics for end in ("", "_low", "_high"))
+
+
+def _tested(each: Hypothesis, metrics: Mapping[str, float], level: float) -> dict[str, Any]:
+    """A row of the table: estimate, limits and p-value; `against` and `beyond`: whether the interval lies
+    wholly on the other side, or on the expected one."""
+    row: dict[str, Any] = {"hypothesis": each.name, "test": each.test, "expects": each.expects, "estimate": math.nan}
+    row |= {"low": math.nan, "high": math.nan, "p": None, "against": False, "beyond": True}
+    if not _testable(each, metrics):
+        return row
+    value = metrics[each.test]
+    if each.null is None:
+        return row | {"estimate": value, "p": value if 0 <= value <= 1 else None}
+    low, high = metrics[f"{each.test}_low"], metrics[f"{each.test}_high"]
+    row |= {"estimate": value, "low": low, "high": high}
+    if not all(map(math.isfinite, (value, low, high))):
+        return row
+    row["against"] = (each.above is not None and high < each.null) or (each.below is not None and low > each.null)
+    up, down = each.null is not None and low > each.null, each.null is not None and high < each.null
+    row["beyond"] = up if each.above is not None else down if each.below is not None else up or down
+    return row | {"p": _p_value(each, value, low, high, level)}
+
+
+def _p_value(each: Hypothesis, value: float, low: float, high: float, level: float) -> float:
+    """From the interval: at which level its limit would touch the bound, with normal limits of the width on that side.
+
+    One-sided for `above` and `below`, two-sided for `differs`.
+    """
+    z = stats.norm.ppf((1 + level) / 2)
+    up = value > each.null if each.differs is not None else each.above is not None  # type: ignore[operator]
+    width = (value - low if up else high - value) / z
+    distance = (value - each.null if up else each.null - value) if each.null is not None else 0.0
+    if width <= 0:
+        return 0.0 if distance > 0 else 1.0
+    one = float(stats.norm.sf(distance / width))
+    return min(1.0, 2 * one) if each.differs is not None else one
+
+
+def _shown(row: Mapping[str, Any], alpha: float) -> str:
+    if row["against"]:
+        return "refuted"
+    shown = row["p"] is not None and row["p_holm"] < alpha and row["beyond"]
+    return "supported" if shown else "undecided"

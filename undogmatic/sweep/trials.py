@@ -1,0 +1,143 @@
+"""What a search leaves in its folder (`search.json`), and what is read of its trials' jobs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from undogmatic import files
+from undogmatic.errors import DataError
+from undogmatic.runfolder import RunFolder
+
+SEARCH = "search.json"
+FINAL = "final"
+"""The folder of the winner's run, beside those of the trials."""
+PRUNING = "pruning"
+COSTS = ("calls", "tokens", "seconds", "usd")
+State = Literal["waiting", "complete", "pruned", "failed"]
+
+
+class Trial(BaseModel):
+    """One point of the space.
+
+    Attributes:
+        number: The name of its folder.
+        params: Key -> value.
+        state: "waiting" until its job has ended.
+        values: The objectives, in their order; empty without a result.
+        rungs: The headline by the number of texts it was judged on, before all of them were.
+        why: Why it has no result.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(ge=0)
+    params: dict[str, str | int | float]
+    state: State = "waiting"
+    values: list[float] = []
+    rungs: dict[int, float] = {}
+    why: str | None = None
+
+
+class Search(BaseModel):
+    """`search.json`: what is searched, and how far it has come."""
+
+    model_config = ConfigDict(extra="forbid")
+    space: dict[str, str]
+    objectives: list[str]
+    search: list[str]
+    final: list[str]
+    seed: int
+    trials: list[Trial] = []
+    winner: int | None = None
+    stopped_by: str | None = None
+
+    def ranked(self) -> list[Trial]:
+        """The complete trials, best quality first; of equals the cheaper, then the earlier."""
+        done = [trial for trial in self.trials if trial.state == "complete"]
+        return sorted(done, key=lambda t: (-t.values[0], *t.values[1:], t.number))
+
+    def front(self) -> list[Trial]:
+        """The complete trials that no other one beats in one objective without losing in another."""
+        done = self.ranked()
+        return [one for one in done if not any(_dominates(other, one) for other in done)]
+
+
+def _dominates(one: Trial, other: Trial) -> bool:
+    a = [one.values[0], *(-value for value in one.values[1:])]
+    b = [other.values[0], *(-value for value in other.values[1:])]
+    return a != b and all(x >= y for x, y in zip(a, b, strict=True))
+
+
+def read_search(folder: Path) -> Search | None:
+    """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
+    noted = RunFolder(folder)
+    if not noted.has(SEARCH):
+        return None
+    try:
+        return Search.model_validate(noted.json(SEARCH))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
+
+
+def write_search(folder: Path, search: Search) -> None:
+    """Keep how far a search has come; the file is whole at any moment."""
+    files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+class Outcome(NamedTuple):
+    """What a job came to: its headline and costs, or why there is none."""
+
+    quality: float | None
+    costs: Mapping[str, float]
+    why: str | None
+
+
+def outcome(folder: Path) -> Outcome:
+    """What the job in this folder came to."""
+    from undogmatic.command import ERROR_FILE
+    from undogmatic.outside import read_text
+
+    run = RunFolder(folder)
+    if run.has(ERROR_FILE):
+        return Outcome(None, {}, read_text(folder / ERROR_FILE).strip().splitlines()[0])
+    if run.facts.get("status") != "finished":
+        return Outcome(None, {}, "it did not come to its end")
+    headline = run.facts.get("headline")
+    value = run.metrics.get(str(headline))
+    if headline is None or value is None or not math.isfinite(value):
+        return Outcome(None, {}, "its analysis gave no headline metric to search by")
+    return Outcome(value, _costs(run), None)
+
+
+def _costs(run: RunFolder) -> dict[str, float]:
+    import pandas as pd
+
+    from undogmatic.analyses.costs import per_item
+
+    rows = pd.DataFrame([judgment.cost.model_dump(mode="json") for judgment in run.judgments])
+    found = per_item(rows)
+    return {
+        "calls": found["calls"],
+        "tokens": found["input_tokens"] + found["output_tokens"],
+        "seconds": found["seconds"],
+        "usd": found["usd"],
+    }
+
+
+def measured(found: Outcome, objectives: Sequence[str]) -> tuple[list[float], str | None]:
+    """The objectives of a job, and why one is missing."""
+    if found.quality is None:
+        return [], found.why
+    values = [found.quality, *(found.costs[name] for name in objectives[1:])]
+    unknown = [name for name, value in zip(objectives, values, strict=True) if not math.isfinite(value)]
+    if unknown:
+        said = f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price"
+        return [], f"{said}. engine.cache=false asks again; calls are always known"
+    return values, None
