@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 import pytest
+from threadpoolctl import threadpool_limits
 
 from undogmatic import claim, secrets
 from undogmatic.models.base import Model
@@ -19,6 +20,14 @@ from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, Provenance, Rubric, Wording
 from undogmatic.scale import Anchors, NumericScale
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread_of_linear_algebra() -> Iterator[None]:
+    """Two workers with two threads each wait for one another; what tests start in other processes inherits it."""
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1, "blas"):
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        yield
 
 
 @pytest.fixture(autouse=True)

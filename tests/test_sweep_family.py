@@ -203,7 +203,7 @@ SAID = (
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical other_criteria other_items tests "
-    "tests_margin family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk"
+    "tests_margin family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
 ).split()
 
 

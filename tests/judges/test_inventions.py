@@ -35,6 +35,9 @@ def items(split: str) -> tuple[Item, ...]:
     return tuple(planted.summaries(split))
 
 
+pytestmark = pytest.mark.xdist_group("planted")  # what is judged once serves all of them
+
+
 @functools.cache
 def judged(split: str) -> Mapping[str, planted.Own]:
     return planted.judged(items(split))

@@ -68,6 +68,16 @@ def test_those_that_show_examples_end_with_a_report(name: str, optimise: Optimis
     assert "Supported: better" in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
 
 
+def test_no_text_longer_than_the_longest_is_shown(optimise: Optimise, tmp_path: Path) -> None:
+    rows = texts(60)
+    for row in rows[::3]:
+        row["text"] += " and so on" * 20
+    optimise("labeled_fewshot", "optimizer.longest=150", "optimizer.train=40", rows=rows)
+    program = load(tmp_path / "outputs/a/b/program.json")
+    shown = [each["text"] for each in program.predictors["readout.predict"].demonstrations]
+    assert len(shown) == 8 and max(map(len, shown)) <= 150
+
+
 def test_a_search_that_was_killed_goes_on_without_paying_twice(optimise: Optimise, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         optimise("copro", *COPRO, dies_after=14)
@@ -123,6 +133,8 @@ def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) 
         optimise("random_search", *SEARCH, rows=bare)
     with pytest.raises(DataError, match=r"`optimizer.metric` is 'pair_margin', and no pair"):
         optimise("random_search", *SEARCH, "optimizer.metric=pair_margin")
+    with pytest.raises(ConfigError, match=r"`optimizer.longest` is 5, and 0 of \d+ labelled texts"):
+        optimise("random_search", *SEARCH, "optimizer.longest=5", rows=texts(60))
     with pytest.raises(ConfigError, match=r"`optimizer.metric` is 'f1'; there are: pair_order"):
         optimise("random_search", *SEARCH, "optimizer.metric=f1")
     with pytest.raises(ConfigError, match="one judge is optimised at a time"):

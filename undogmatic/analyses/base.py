@@ -272,11 +272,16 @@ def read_by(analysis: Analysis, judged: Judged) -> dict[str, Judged]:
 
 def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
     """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
-    words lie: beside the module that defines it."""
+    words lie: beside the module that defines it.
+
+    Linear algebra takes one thread: its matrices are small, threads of a busy machine wait for each other (five times
+    as long on two shared cores), and sums in another order give other last bits."""
+    from threadpoolctl import threadpool_limits
+
     texts = texts_beside(analysis)
     results = []
     for part, own in read_by(analysis, judged).items():
-        with doing(f"analysis={analysis.name}{f' of {part}' if part else ''}"):
+        with doing(f"analysis={analysis.name}{f' of {part}' if part else ''}"), threadpool_limits(1, "blas"):
             # Each starts from the same state, so that its intervals are those of a run with this judge alone.
             found = analysis(own, copy.deepcopy(rng))
         results += [replace(result, part=part, texts=result.texts or texts) for result in found]

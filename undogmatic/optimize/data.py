@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -60,7 +61,9 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
     else:
         sides = deal(pool, SHARES, rng)
         validation = some(_measurable(sides["validation"], found, terms), most, rng)
-        train = _measurable(sides["train"], on_train, terms)
+        labelled = {item.id: item for item in shown}
+        train = [labelled.get(item.id, item) for item in sides["train"] if item.id in labelled or not shown]
+        train = _measurable(train, on_train, terms)
     train = some(train, (2 if on_train.of == "pair" else 1) * optimizer.train, rng)
     data = Data(
         Splits(train, validation, test),
@@ -87,7 +90,11 @@ def examples_of(items: Sequence[Item], by: Metric, terms: Terms, rng: np.random.
 def _measurable(items: Sequence[Item], by: Metric, terms: Terms) -> list[Item]:
     if by.of == "pair":
         return [item for pair in whole_pairs(items, terms) for item in pair]
-    return [item for item in items if item.labelled(terms.criterion) is not None]
+    return [item for item in items if _labelled(item, terms)]
+
+
+def _labelled(item: Item, terms: Terms) -> bool:
+    return item.labelled(terms.criterion) is not None
 
 
 def _shares(optimizer: Optimizer) -> dict[str, float]:
@@ -111,16 +118,22 @@ def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list
 
 def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequence[Item]) -> list[Item]:
     """The labelled texts that are trained on and shown; none where there are none."""
+    found: Sequence[Item] = pool
     if optimizer.examples is not None:
         found = _load(optimizer.examples, "optimizer.examples", chosen, terms.rubric)
-        return [item for item in found if item.labelled(terms.criterion) is not None]
-    own = [item for item in pool if item.labelled(terms.criterion) is not None]
-    if own or chosen.dataset.get("split") is None:
-        return own
-    try:
-        return on_scale(labelled_items(None, terms.rubric), terms.rubric)
-    except ConfigError:  # none ship for this rubric
-        return []
+    elif chosen.dataset.get("split") is not None and not any(_labelled(item, terms) for item in pool):
+        with contextlib.suppress(ConfigError):  # none ship for this rubric
+            found = on_scale(labelled_items(None, terms.rubric), terms.rubric)
+    found = [item for item in found if _labelled(item, terms)]
+    if optimizer.longest is None:
+        return found
+    short = [item for item in found if sum(map(len, map(str, item.inputs.values()))) <= optimizer.longest]
+    if found and len(short) < FEWEST:
+        raise ConfigError(
+            f"`optimizer.longest` is {optimizer.longest}, and {len(short)} of {len(found)} labelled texts are as short "
+            f"as that; {FEWEST} are the fewest. Give a larger number, or null for texts of any length."
+        )
+    return short
 
 
 def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rubric) -> list[Item]:

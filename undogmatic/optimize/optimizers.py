@@ -58,6 +58,7 @@ class Optimizer:
             split of the run's own, else a part of it.
         examples: A dataset whose labelled texts are trained on and shown; None: the development texts if they have
             labels, else those that ship for the rubric.
+        longest: Characters of the longest labelled text that is shown; None: any. Short ones make a prompt cheap.
         train, validation: At most about so many examples on each side.
         test_share: Of a dataset without a split of its own, what is kept for the verdict.
         margin: The smallest gain that matters, in units of the scale where the metric has such units; None: the
@@ -81,6 +82,7 @@ class Optimizer:
     better: list[str] | None = None
     development: str | dict[str, Any] | None = None
     examples: str | dict[str, Any] | None = None
+    longest: Count | None = None
     train: Count = 60
     validation: Count = 40
     test_share: Share = 0.5

@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from undogmatic.errors import ConfigError
 from undogmatic.optimize.programs import Program, load, parse, rubric_digest
+from undogmatic.paths import data_folder
 from undogmatic.prompts import Prompt
 from undogmatic.records import Rubric, digest
 
@@ -17,7 +18,8 @@ class ProgramPrompt(Prompt):
     """A prompt whose instructions and demonstrations are those of an optimised program.
 
     Attributes:
-        path: The file; None where it is in the registry.
+        path: The file; None where it is in the registry or ships.
+        shipped: Its name under data/programs; None where it is elsewhere.
         registry: Its name in MLflow's prompt registry.
         alias: Which version there: `best`, `baseline`, another alias, or a number.
         uri: The MLflow store; None: mlruns/mlflow.db here.
@@ -27,6 +29,7 @@ class ProgramPrompt(Prompt):
     id: str = "program"
     language: str = ""
     path: str | None = None
+    shipped: str | None = None
     registry: str | None = None
     alias: str = "best"
     uri: str | None = None
@@ -35,12 +38,14 @@ class ProgramPrompt(Prompt):
 
     @model_validator(mode="after")
     def _read(self) -> ProgramPrompt:
-        if (self.path is None) == (self.registry is None):
+        if [self.path, self.shipped, self.registry].count(None) != 2:
             raise ConfigError(
                 "prompt=program reads one program: name its file (prompt.path=outputs/.../program.json) or its name in "
                 "the prompt registry (prompt.registry=NAME prompt.alias=best)."
             )
-        if self.path is not None:
+        if self.shipped is not None:
+            found = load(data_folder() / "programs" / f"{self.shipped}.json", "prompt.shipped")
+        elif self.path is not None:
             found = load(Path(self.path))
         else:
             from undogmatic.tracking.registry import read
