@@ -123,3 +123,16 @@ def test_every_verdict_has_words_that_begin_with_how_it_stands(language: str) ->
         assert result.standing is not None
         assert words.say(result.verdict).startswith(begins[result.standing][language == "pt"] + ":")
         assert all(words.say(finding) for finding in result.findings)
+
+
+def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread() -> None:
+    """Of 40 % turned pairs none can gain more than all of them, however few there are and however much is asked."""
+    for n in (20, 46, 400):
+        turned = np.where(np.arange(n) % 5 < 2, np.arange(n) % 2, -1)
+        rows = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: 0.5 * (turned < 0), AFTER: 0.5 * (turned < 0)})
+        rows[BEFORE], rows[AFTER] = rows[BEFORE] + (turned == 0), rows[AFTER] + (turned == 1)
+        found = Measured("pair_order", rows, False, False, (0.0, 1.0), Margin(0.0, "default", 1.0), COSTS)
+        metrics = improvement(found, np.random.default_rng(1), target=0.999).metrics
+        spread = (metrics["improvement.gain_high"] - metrics["improvement.gain_low"]) / 2
+        assert spread < metrics["improvement.detectable"] < 0.4**0.5
+    assert metrics["improvement.detectable"] < 0.2

@@ -11,6 +11,9 @@ import pytest
 
 from tests.judges.conftest import WORDINGS
 from tests.rubrics import FIVE, TEN, FormFiller
+from undogmatic.api import compose_config
+from undogmatic.config import build
+from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.judges.composition import asker_for
 from undogmatic.judges.score import ScoreJudge
@@ -18,9 +21,10 @@ from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.optimize.programs import Lineage, Program, changes, load, parse, predictors, rubric_digest, save
 from undogmatic.optimize.prompt import ProgramPrompt
+from undogmatic.optimize.splits import check_leaks
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Rubric
+from undogmatic.records import Item, Rubric
 
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 
@@ -100,6 +104,19 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
     other = FIVE.model_copy(update={"direction": "higher_is_worse"})
     with pytest.raises(ConfigError, match="was changed since the program"):
         prompt.check(other)
+
+
+def test_the_shipped_program_was_made_on_development_texts_of_the_rubric_as_it_is() -> None:
+    config = compose_config(["prompt=found_pt"])
+    prompt, rubric = build(config["prompt"], "prompt"), build(config["rubric"], "rubric")
+    prompt.check(rubric)
+    assert prompt.program.model.startswith("gemma-3-270m")
+    (asked,) = prompt.program.predictors.values()
+    assert len(asked.demonstrations) == 6
+    seen = [Item(id=f"shown-{n}", text=demo["text"]) for n, demo in enumerate(asked.demonstrations)]
+    check_leaks(seen, CuratedDataset(parts=["pairs", "theses", "labelled", "adversarial", "controls"]).load())
+    development = {item.text for item in CuratedDataset(parts=["theses"], split="development").load()}
+    assert {item.text for item in seen} <= development
 
 
 def test_a_program_has_to_be_named(tmp_path: Path) -> None:

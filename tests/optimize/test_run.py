@@ -12,6 +12,7 @@ import pytest
 from tests.optimize.conftest import CHOICES, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from undogmatic.api import compose_config
+from undogmatic.config import build
 from undogmatic.errors import ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.looks import looked
@@ -76,6 +77,16 @@ def test_no_text_longer_than_the_longest_is_shown(optimise: Optimise, tmp_path: 
     program = load(tmp_path / "outputs/a/b/program.json")
     shown = [each["text"] for each in program.predictors["readout.predict"].demonstrations]
     assert len(shown) == 8 and max(map(len, shown)) <= 150
+
+
+def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_path: Path) -> None:
+    optimise("labeled_fewshot", "optimizer.k=5", "optimizer.train=40", "optimizer.examples={prompt: demos_pt}")
+    program = load(tmp_path / "outputs/a/b/program.json")
+    shown = {each["text"] for each in program.predictors["readout.predict"].demonstrations}
+    written = {demo.inputs["text"] for demo in build(compose_config(["prompt=demos_pt"])["prompt"], "prompt").shown()}
+    assert len(shown) == 5 and shown <= written
+    with pytest.raises(ConfigError, match=r"`optimizer.examples.prompt` is 'minimal_pt', which has 0 examples"):
+        optimise("labeled_fewshot", "optimizer.examples={prompt: minimal_pt}", folder="outputs/a/c")
 
 
 def test_a_search_that_was_killed_goes_on_without_paying_twice(optimise: Optimise, tmp_path: Path) -> None:

@@ -119,11 +119,15 @@ def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list
 def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequence[Item]) -> list[Item]:
     """The labelled texts that are trained on and shown; none where there are none."""
     found: Sequence[Item] = pool
-    if optimizer.examples is not None:
+    if isinstance(optimizer.examples, Mapping) and "prompt" in optimizer.examples:
+        found = _demonstrations(str(optimizer.examples["prompt"]), chosen, terms)
+    elif optimizer.examples is not None:
         found = _load(optimizer.examples, "optimizer.examples", chosen, terms.rubric)
     elif chosen.dataset.get("split") is not None and not any(_labelled(item, terms) for item in pool):
         with contextlib.suppress(ConfigError):  # none ship for this rubric
-            found = on_scale(labelled_items(None, terms.rubric), terms.rubric)
+            shipped = on_scale(labelled_items(None, terms.rubric), terms.rubric)
+            own = {item.id for item in pool}
+            found = [item for item in shipped if item.id in own] or shipped  # texts of the run's kind, where they are
     found = [item for item in found if _labelled(item, terms)]
     if optimizer.longest is None:
         return found
@@ -134,6 +138,23 @@ def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequen
             f"as that; {FEWEST} are the fewest. Give a larger number, or null for texts of any length."
         )
     return short
+
+
+def _demonstrations(name: str, chosen: Settings, terms: Terms) -> list[Item]:
+    """The worked examples of a prompt as labelled texts."""
+    prompt = build(named("prompt", name, "optimizer.examples.prompt", chosen), "optimizer.examples.prompt")
+    prompt.check(terms.rubric)
+    if terms.rubric.name != prompt.rubric or len(prompt.shown()) < FEWEST:
+        raise ConfigError(
+            f"`optimizer.examples.prompt` is {name!r}, which has {len(prompt.shown())} examples for rubric="
+            f"{prompt.rubric or 'any'}; {FEWEST} for rubric={terms.rubric.name} are the fewest."
+        )
+    return [
+        Item(id=f"{name}-{n}", inputs=demo.inputs, metadata={"reason": demo.rationale}).with_label(
+            terms.rubric.scale.read(demo.score)
+        )
+        for n, demo in enumerate(prompt.shown())
+    ]
 
 
 def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rubric) -> list[Item]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -115,21 +115,20 @@ def predictors(judge: Judge) -> dict[str, Predictor]:
         name: Predictor(
             signature=signature_hash(predictor),
             instructions=predictor.signature.instructions,
-            demonstrations=tuple(_plain(judge, demo) for demo in predictor.demos),
+            demonstrations=tuple(_plain(judge, {*predictor.signature.fields}, demo) for demo in predictor.demos),
         )
         for name, predictor in judge.named_predictors()
     }
 
 
-def _plain(judge: Judge, demo: Mapping[str, Any]) -> dict[str, Any]:
-    """A demonstration as JSON holds it: what was judged and what is answered; what an optimiser noted beside is left
-    out, and so are the fixed texts that the readout adds itself."""
+def _plain(judge: Judge, fields: Collection[str], demo: Mapping[str, Any]) -> dict[str, Any]:
+    """A demonstration as JSON holds it: what was judged and what is answered; what an optimiser noted beside (such as
+    log-probabilities) is left out, and so are the fixed texts that the readout adds itself."""
     kept = {}
     for name, value in dict(demo).items():
-        judged = name in judge.rubric.inputs
-        if not judged and (name.startswith("the_") or name in ("augmented", "judged_together")):
-            continue
-        kept[name] = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+        ours = name in judge.rubric.inputs or (name in {*fields, *_SHOWN} and not name.startswith("the_"))
+        if ours:
+            kept[name] = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
     return dict(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
 
 

@@ -54,7 +54,8 @@ class ProgramPrompt(Prompt):
             found = parse(read(self.uri, self.registry, self.alias), f"prompt {self.registry} ({self.alias})")
         object.__setattr__(self, "_program", found)
         object.__setattr__(self, "language", found.language)
-        object.__setattr__(self, "id", found.name)
+        if self.shipped is None:
+            object.__setattr__(self, "id", found.name)
         return self
 
     @property

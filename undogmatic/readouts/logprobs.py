@@ -128,7 +128,8 @@ def check_labels(rubric: Rubric) -> None:
 def with_examples(rubric: Rubric) -> str:
     """What to do where a base model needs a prompt with examples for this rubric."""
     nodes = {name: searchpath.plain("prompt", name, "prompt") for name in searchpath.options("prompt")}
-    found = [n for n, p in nodes.items() if p.get("demonstrations") and p.get("rubric") in (None, rubric.name)]
+    shows = {name: p for name, p in nodes.items() if p.get("demonstrations") or p.get("shipped")}
+    found = [name for name, p in shows.items() if p.get("rubric") in (None, rubric.name)]
     if found:
         return f"Use one with examples for this rubric: {', '.join(f'prompt={name}' for name in found)}."
     return (
