@@ -104,7 +104,7 @@ def test_what_only_shows_a_config_makes_nothing(tmp_path: Path) -> None:
         assert (ended.status, ended.places, list(folder.iterdir())) == (0, [], []), ended.stderr
 
 
-def test_eight_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -> None:
+def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -> None:
     rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     program = textwrap.dedent(
@@ -117,7 +117,7 @@ def test_eight_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) 
         import undogmatic.run, undogmatic.experiment, undogmatic.report.terminal
         from undogmatic.cli import main
         children = []
-        for n in range(8):
+        for n in range(4):
             child = os.fork()
             if child == 0:
                 status = 1
@@ -138,11 +138,11 @@ def test_eight_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr.decode()
     folders = [path.parent for path in tmp_path.glob("outputs/*/*/run.json")]
-    assert len(folders) == 8
+    assert len(folders) == 4
     for folder in folders:
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
         assert len((folder / "judgments.jsonl").read_text().splitlines()) == 3
-    assert len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 8
+    assert len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
 
 
 @pytest.mark.parametrize(

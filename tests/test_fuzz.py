@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 
 from tests.fuzzing import DOORS, door
 
-MOST = 100
+MOST = 50
 """Examples of one door that are tried here: of a longer list a spread, of which the benchmark tries all."""
 
 
@@ -31,7 +31,7 @@ def test_anything_becomes_a_record_or_one_message(name: str) -> None:
     found = door(name)
     tried = given(found.strategy())(found.enter)
     calm = settings(
-        max_examples=getattr(found, "COUNT", 120),
+        max_examples=getattr(found, "COUNT", 80),
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -67,6 +67,12 @@ class TestNumbers:
         assert found["ab.expected"].values == {"treatment": T, "baseline": B, "expected": "higher"}
         assert result.headline == "ab.share_expected"
 
+    def test_an_interval_that_allows_for_what_was_not_seen_says_so(self, rng: Draw, said: Said) -> None:
+        alike = [0.5, 0.2, 0.1, 0.3, 0.4, 0.6, 0.5, 0.3, 0.2, 0.1, 0.4, 0.5]
+        found = said(analyse(rng, {T: [40 + d for d in alike], B: [40.0] * 12}))
+        assert found["ab.bounded"].values == {"same": 2}
+        assert "ab.bounded" not in said(analyse(rng, {T: NAKED, B: EXPLAINED}))
+
     def test_group_table_and_pair_table(self, rng: Draw) -> None:
         tables = analyse(rng, {T: NAKED, B: EXPLAINED}).tables
         naked = tables["groups"].set_index("condition").loc[T]

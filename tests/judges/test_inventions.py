@@ -43,6 +43,7 @@ def judged(split: str) -> Mapping[str, planted.Own]:
     return planted.judged(items(split))
 
 
+@functools.cache
 def measured(split: str) -> list[planted.Seen]:
     return planted.measured(items(split), judged(split))
 

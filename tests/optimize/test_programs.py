@@ -139,7 +139,7 @@ def test_what_changed_is_told_line_by_line() -> None:
     assert {(each.part, each.change) for each in found} >= {
         ("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added"),
     }  # fmt: skip
-    assert [each.text for each in found if each.part == "demonstrations"] == ["[4.0] a shown text"]
+    assert [each.text for each in found if each.part == "demonstrations"] == ["[label 4.0] a shown text"]
     assert changes(program().predictors, program().predictors) == [] or all(
         each.change == "kept" for each in changes(program().predictors, program().predictors)
     )

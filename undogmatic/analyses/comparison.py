@@ -13,7 +13,7 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.stats import paired, ranking, resampling
+from undogmatic.stats import means, paired, ranking, resampling
 from undogmatic.stats.claims import Claim, claim
 
 # The Hodges-Lehmann estimate averages all pairs of differences; beyond this its bootstrap takes minutes.
@@ -115,6 +115,8 @@ def describe(found: Comparison, settings: Settings, rng: np.random.Generator) ->
             "level": settings.level,
         }
         findings.append(Finding("ab.difference", values))
+        if found.claim.method == "bounded":
+            findings.append(Finding("ab.bounded", {"same": 2 * means.SAME_SHARE * settings.margin.span}))
     metrics |= plots.interval("ab.share_expected", share.share, share.low, share.high)
     values = {"hits": share.n_in_direction, "n": share.n_pairs, "share": share.share, "ties": share.n_ties}
     findings.append(Finding("ab.share", values | {"interval": (share.low, share.high), "level": settings.level}))

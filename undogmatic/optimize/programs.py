@@ -203,6 +203,6 @@ def _differences(old: list[str], new: list[str]) -> list[tuple[Literal["removed"
 
 def _line(demo: Mapping[str, Any]) -> str:
     """A demonstration on one line: its answer, then what it judges."""
-    answer = demo.get("level", demo.get("score"))
+    answer = f"level {demo['level']}" if "level" in demo else f"label {demo.get('score')}"
     inputs = [str(v) for k, v in demo.items() if k not in _SHOWN or k == "text"]
     return f"[{answer}] {' '.join(' / '.join(inputs).split())}"

@@ -116,7 +116,8 @@ def _change(search: Search, found: Found) -> AnalysisResult:
     lineage, data = found.after.lineage, search.data
     values: dict[str, Any] = {
         "optimizer": lineage.optimizer, "metric": lineage.metric, "before": lineage.before, "after": lineage.after,
-        "train": len(data.train), "validation": len(data.validation), "test": len(data.splits.test),
+        "train": len(data.train), "train_of": f"{data.on_train.of}_of", "validation": len(data.validation),
+        "validation_of": f"{data.metric.of}_of", "test": len(data.splits.test),
         "seed": lineage.seed,
     }  # fmt: skip
     said = [Finding("program.sides", values), Finding("program.found" if found.kept else "program.kept", values)]
