@@ -81,6 +81,8 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert found.at_equal is not None
     assert found.at_equal.raw == pytest.approx(25)
     assert found.at_equal.difference.low < 10
+    assert found.share_low is not None and found.share_high is not None and found.increment is not None
+    assert 0 <= found.share_low <= found.share_high <= 1 and -1 <= found.increment.low <= found.increment.high <= 1
 
 
 def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:

@@ -220,7 +220,7 @@ def _padded(values: Array, codes: NDArray[np.intp], alpha: float) -> Claim:
     mean = float(sums.sum() / weights.sum())
     error = float(np.sqrt(np.sum((sums - mean * weights) ** 2) * n / (n - 1))) / float(weights.sum())
     found = against(mean, error, n - 1, 0.0, int(sizes.size), sign=1, alpha=alpha)
-    return found._replace(estimate=float(values.mean()))
+    return found._replace(estimate=float(values.mean()), low=max(found.low, -1.0), high=min(found.high, 1.0))
 
 
 def _telling(first: Array, second: Array, more_first: Array, more_second: Array) -> tuple[Telling, ...]:
