@@ -150,7 +150,7 @@ def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]
     assert rival.correlation is not None
     metrics["labelled.surface_spearman"] = rival.correlation
     gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
-    for name, found in (("increment", gain), ("part", rest), ("error_saved", saved)):
+    for name, found in (("beyond", gain), ("part", rest), ("error_saved", saved)):
         metrics |= plots.interval(f"labelled.surface_{name}", found.estimate, found.low, found.high)
     values = {
         "spearman": rival.correlation,
