@@ -22,6 +22,7 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import SelectiveJudge
+from undogmatic.models.calls import Gateway
 from undogmatic.records import Item, Judgment, Verdict
 from undogmatic.runfolder import read_records
 
@@ -226,3 +227,15 @@ def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
         assert [o.score for o in found[style]] == [o.score for o in found["score"]]
         assert all(o.uncertainty is not None for o in found[style])
     assert [o.details["escalated"] for o in found["selective"]] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "members", ["[{judge: score, prompt: demos_pt}, {judge: score, prompt: anchored_pt}]", "[score]"]
+)
+def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(
+    stub: StubServer, members: str
+) -> None:
+    found = parts(*hosted(stub), "judge=panel", f"judge.members={members}")
+    found.model.connect(Gateway())
+    assert found.uses_own
+    assert all(source.model.gateway is not None for source in found.judge.readouts())

@@ -58,7 +58,6 @@ class Composer:
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
-        self._given = self._given or node is None
         return self._model(self.chosen.model if node is None else self._node("model", node, key), key)
 
     @property
@@ -178,6 +177,7 @@ class Composer:
 
     def _model(self, node: Mapping[str, Any], key: str) -> Model:
         place = digest(node)
+        self._given = self._given or place == digest(self.chosen.model)
         if place not in self.models:
             self.models[place] = build(node, key)
         return self.models[place]
