@@ -237,8 +237,8 @@ class TestComparisons:
             for n, name in enumerate(names):
                 write_job(tmp_path / sweep / str(n), [f"model={name}", f"seed={n}"], frames[name])
         plain, copied = (result_of(tmp_path / sweep).comparisons for sweep in ("plain", "copied"))
-        among = [{"a, 0", "b, 1"}, {"a, 0", "c, 2"}, {"b, 1", "c, 2"}]
-        renamed = {"b, 2": "b, 1", "c, 3": "c, 2"}
+        among = [{"a, seed=0", "b, seed=1"}, {"a, seed=0", "c, seed=2"}, {"b, seed=1", "c, seed=2"}]
+        renamed = {"b, seed=2": "b, seed=1", "c, seed=3": "c, seed=2"}
         copied = copied.replace({"left": renamed, "right": renamed})
         for measure in ("score", "pair_difference"):
             by_sweep = []

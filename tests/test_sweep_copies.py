@@ -37,7 +37,7 @@ def swept(folder: Path, arms: str) -> SweepResult:
 
 def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path: Path) -> None:
     plain, copied = swept(tmp_path / "plain", "abc"), swept(tmp_path / "copied", "abacc")
-    of = {"a, 0": "a", "b, 1": "b", "c, 2": "c", "a, 2": "a", "c, 3": "c", "c, 4": "c"}
+    of = {f"{arm}, seed={n}": arm for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)}
     expected, found = (_by_pair(result.comparisons, of) for result in (plain, copied))
     assert {measure for measure, *_ in expected} == {*BETTER} - {"ece", *FOLLOWING}
     assert found.keys() == expected.keys()

@@ -45,14 +45,14 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     for measure, kind in (("spearman", "spearman"), ("pearson", "pearson")):
         row = rows.loc[measure]
         apart = good["score"].corr(good["label"], method=kind) - poor["score"].corr(poor["label"], method=kind)  # type: ignore[arg-type]
-        sign = 1 if row["left"] == "0" else -1
+        sign = 1 if row["left"] == "prompt=0" else -1
         assert sign * row["difference"] == pytest.approx(apart)
         assert row["n"] == SIZE // 3
         assert row["shown"] == ("better" if sign == 1 else "worse")
         assert row["p_holm"] < 0.05
     assert "sweep.verdict_clear" in keys(result)
     table = result.tables["following"].set_index("name")
-    assert table.loc["0", "spearman"] > table.loc["1", "spearman"]
+    assert table.loc["prompt=0", "spearman"] > table.loc["prompt=1", "spearman"]
     report.write(result, tmp_path)
     assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -139,8 +140,10 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
 
 
 def _told(key: str, value: str) -> str:
-    """A choice as it names a job: the value, and with its key where it would say nothing by itself."""
-    return f"{key.rpartition('.')[2]}={value}" if value.lower() in ("true", "false") else value
+    """A choice as it names a job: the value, and with its key where it would say nothing by itself, as a switch or a
+    number does."""
+    bare = value.lower() in ("true", "false", "null") or re.fullmatch(r"[-+]?\d[\d.]*(e[-+]?\d+)?", value)
+    return f"{key.rpartition('.')[2]}={value}" if bare else value
 
 
 def _headline(jobs: Sequence[Job]) -> str | None:
