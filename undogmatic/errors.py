@@ -107,3 +107,10 @@ class JudgeFault(ModelError):
     """The code that judges or makes an item raised an exception that is none of ours; the message names the place."""
 
     kind = "fault"
+
+
+def ours(error: BaseException | None) -> UndogmaticError | None:
+    """The error of ours that `error` is or came from: what we raise inside of a library comes out wrapped."""
+    while error is not None and not isinstance(error, UndogmaticError):
+        error = error.__cause__ or error.__context__
+    return error

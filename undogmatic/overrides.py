@@ -13,7 +13,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, InterpolationKeyError, OmegaConfBaseException
 
-from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.outside import has_halves
 from undogmatic.searchpath import keys_of, options
 
@@ -62,14 +62,6 @@ def typed_wrongly(error: BaseException) -> bool:
     return name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or isinstance(
         error, HydraException | RecursionError
     )
-
-
-def ours(error: BaseException) -> UndogmaticError | None:
-    """An error of ours that a resolver raised, from inside OmegaConf's."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, UndogmaticError):
-        cause = cause.__cause__ or cause.__context__
-    return cause
 
 
 def explain(error: Exception, words: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.pillars import finding
 from undogmatic.analyses.plots import interval
+from undogmatic.analyses.truth import check_bound
 from undogmatic.errors import ConfigError
 from undogmatic.stats import paired
 
@@ -56,8 +57,7 @@ class BaselinesAnalysis:
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
-        if not 0 <= self.order < 1:
-            raise ConfigError(f"`analysis.order` is {self.order}; a rank correlation from 0 to below 1 is needed.")
+        check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited where there is no baseline."""

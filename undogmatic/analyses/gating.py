@@ -23,8 +23,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.following import FEWEST_GROUPS
-from undogmatic.analyses.truth import check_order, units
-from undogmatic.errors import ConfigError
+from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records import OVERALL
 from undogmatic.stats import agreement, checks, limits, means
 
@@ -92,8 +91,7 @@ class GatingAnalysis:
 
     def __post_init__(self) -> None:
         check_level(self.name, self.resamples, level=self.level)
-        if not 0 <= self.order < 1:
-            raise ConfigError(f"`analysis.order` is {self.order}; a rank correlation from 0 to below 1 is needed.")
+        check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without F1 per item, DataError for more conditions or systems than can be compared."""

@@ -21,8 +21,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
 from undogmatic.analyses.margins import Margin, margin_of
-from undogmatic.analyses.truth import check_order, check_scale, units
-from undogmatic.errors import ConfigError
+from undogmatic.analyses.truth import check_bound, check_order, check_scale, units
 from undogmatic.stats import agreement, coefficients, limits, ranking
 
 _TENTHS = 10
@@ -67,8 +66,7 @@ class LabelledAnalysis:
 
     def __post_init__(self) -> None:
         check_level(self.name, self.resamples, level=self.level)
-        if not 0 <= self.order < 1:
-            raise ConfigError(f"`analysis.order` is {self.order}; a rank correlation from 0 to below 1 is needed.")
+        check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""

@@ -93,6 +93,12 @@ def check_order(analysis: str, rubric: Rubric) -> None:
         )
 
 
+def check_bound(order: float) -> None:
+    """Raise ConfigError for an `analysis.order` that no rank correlation could be asked to exceed."""
+    if not 0 <= order < 1:
+        raise ConfigError(f"`analysis.order` is {order}; a rank correlation from 0 to below 1 is needed.")
+
+
 def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:
     """Raise DataError for the first value in `column` (NaN: none) outside the rubric's scale; `source` is its name."""
     outside = rows[rows[column].notna() & ~rows[column].map(rubric.contains)]

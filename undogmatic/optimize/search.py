@@ -18,7 +18,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.ledger import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
-from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
+from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import Gateway, ReplyCache
@@ -290,7 +290,7 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
         known.ended(error)
         if not isinstance(error, Exception):
             raise
-        known.stopped = next((e for e in (known.stopped, *_chain(error)) if isinstance(e, UndogmaticError)), None)
+        known.stopped = known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
         if known.stopped is None:
             raise
     if isinstance(known.stopped, ConfigError | DataError):
@@ -300,10 +300,3 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
             f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. "
             f"Continue: run.resume={folder}"
         ) from None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    here: BaseException | None = error
-    while here is not None:
-        yield here
-        here = here.__cause__ or here.__context__

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
 
@@ -142,11 +142,8 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
         with dspy.context(adapter=adapter, disable_history=True):
             return await predict.acall(**inputs)
     except Exception as error:  # DSPy wraps whatever an engine raises; find ours underneath
-        cause: BaseException | None = error
-        while cause is not None:
-            if isinstance(cause, UndogmaticError):
-                raise cause from None
-            cause = cause.__cause__ or cause.__context__
+        if (cause := ours(error)) is not None:
+            raise cause from None
         if isinstance(error, AdapterParseError):  # DSPy's own word for an answer without text
             raise UnparseableAnswer("the answer is empty", "") from None
         raise

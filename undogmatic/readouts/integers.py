@@ -16,7 +16,7 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, entropy_reading
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.integer_form import HELPERS, NumberAdapter, NumberWords
-from undogmatic.readouts.logprobs import LogprobsReadout, with_examples
+from undogmatic.readouts.logprobs import LogprobsReadout, sent_tokens, with_examples
 from undogmatic.readouts.structured import demonstrations
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.scale import NumericScale
@@ -184,15 +184,8 @@ def token_odds(prediction: dspy.Prediction) -> list[tuple[str, Odds]]:
     Raises:
         UnparseableAnswer: It sent none.
     """
-    tokens = getattr(prediction, "logprobs", None)
-    content = tokens["content"] if tokens else []
-    if not content:
-        raise UnparseableAnswer(
-            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
-            prediction.level,
-        )
     found = []
-    for token in content:
+    for token in sent_tokens(prediction):
         odds: Odds = {}
         for each in token["top_logprobs"] or [token]:
             odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))

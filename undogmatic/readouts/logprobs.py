@@ -138,6 +138,18 @@ def with_examples(rubric: Rubric) -> str:
     )
 
 
+def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
+    """The tokens of an answer as the server sent them. Raises UnparseableAnswer where it sent none."""
+    tokens = getattr(prediction, "logprobs", None)
+    content: list[Any] = tokens["content"] if tokens else []
+    if not content:
+        raise UnparseableAnswer(
+            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
+            prediction.level,
+        )
+    return content
+
+
 @reading(None)
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them.
@@ -145,13 +157,7 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     Raises:
         UnparseableAnswer: It sent none.
     """
-    tokens = getattr(prediction, "logprobs", None)
-    content = tokens["content"] if tokens else []
-    if not content:
-        raise UnparseableAnswer(
-            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
-            prediction.level,
-        )
+    content = sent_tokens(prediction)
     top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]]
     return top or [(content[0]["token"], content[0]["logprob"])]
 

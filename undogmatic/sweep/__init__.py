@@ -32,9 +32,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
 from undogmatic.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
-from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.guard import check_config, guard_worker
-from undogmatic.overrides import ours
 from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.secrets import scrub_words
