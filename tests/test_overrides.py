@@ -33,6 +33,8 @@ def refused(*words: str) -> str:
     [
         ("judge=debatte", "`judge` has no option 'debatte' (you typed judge=debatte). Did you mean judge=debate?"),
         ("judge=debatte", "coverage, debate, devils_advocate, "),
+        ("judge=gating/binry", "`judge` has no option 'gating/binry' (you typed judge=gating/binry). Did you mean"),
+        ("judge=gating/binry", "judge=gating/binary? Options: gating/binary, gating/default, "),
         ("engine=slurm", "Choose one: engine=OPTION. Options: local."),
         ("model=", "`model` has no option ''"),
         ("engine=[local,nowhere]", "`engine` has no option 'nowhere' (you typed engine=[local,nowhere])."),

@@ -191,11 +191,7 @@ class Mipro(Optimizer):
     minibatch: Count | None = None
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best combination. Raises ConfigError where Optuna, which it searches with, is not installed."""
-        import importlib.util
-
-        if importlib.util.find_spec("optuna") is None:
-            raise ConfigError("optimizer=mipro searches with Optuna, which is not installed: pip install optuna")
+        """The best combination."""
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
