@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from undogmatic.stats import coefficients, means, paired, proportion, ranking, resampling
+from undogmatic.stats import coefficients, inversion, means, proportion, ranking, review, selective, typical
 
 RESULTS = Path(__file__).parent / "results" / "coverage.csv"
 UNITS = (6, 10, 20, 30, 46, 100, 300)
@@ -94,7 +94,7 @@ def of_means() -> Iterator[Question]:
             "chosen": lambda s, rng: _ends(means.interval(s.values, LEVEL, groups=s.groups)),
             "student": _student,
             "bca": lambda s, rng: _ends(
-                paired.bootstrap_interval(s.values, resampling.MEAN, rng, LEVEL, 499, groups=s.groups)
+                stats.bootstrap((s.values,), np.mean, n_resamples=499, rng=rng).confidence_interval
             ),
         }
         if name not in UNBOUNDED:
@@ -158,7 +158,7 @@ def of_coefficients() -> Iterator[Question]:
         "kappa": lambda s, rng: coefficients.kappa_interval(
             *_levels(s.values).T, [0, 25, 50, 75, 100], rng, groups=s.groups
         ),
-        "alpha": lambda s, rng: coefficients.alpha_interval(s.values.T, rng, groups=s.groups),
+        "alpha": lambda s, rng: inversion.alpha(s.values.T, groups=s.groups),
     }
     for shape, strength in ((a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)):
 
@@ -183,11 +183,66 @@ def of_coefficients() -> Iterator[Question]:
             yield Question(kind, f"{shape} {strength:g}", draw, found.estimate, {"chosen": chosen})
 
 
+def of_middles() -> Iterator[Question]:
+    """Medians, and medians of means of pairs (Hodges and Lehmann)."""
+    made: dict[str, Callable[[Sample], typical.Middle]] = {
+        "median": lambda s: typical.median(s.values, LEVEL, groups=s.groups),
+        "hodges-lehmann": lambda s: typical.hodges_lehmann_interval(s.values, LEVEL, groups=s.groups),
+    }
+    pairs = np.random.default_rng(0).random((2, _MANY))
+    for name, quantile in SHAPES.items():
+        truths = float(quantile(np.array([0.5]))[0]), float(np.median(quantile(pairs).mean(axis=0)))
+        for (kind, interval), truth in zip(made.items(), truths, strict=True):
+            yield Question(
+                kind,
+                name,
+                lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])),
+                truth,
+                {"chosen": lambda s, rng, interval=interval: _ends(interval(s))},
+            )
+
+
+def of_doubts() -> Iterator[Question]:
+    """Area under the risk-coverage curve, and review gain, of doubts that know nothing or much, of few large errors."""
+    errors: dict[str, Callable[[Array, Array], Array]] = {
+        "knows nothing": lambda u, own: 10 * np.abs(own),
+        "knows much": lambda u, own: 5 * np.exp(u) * np.abs(own),
+        "few errors": lambda u, own: np.where(0.6 * u + 0.8 * own > 1, 20.0, 0.0),
+    }
+    for name, error in errors.items():
+
+        def draw(rng: Rng, g: Array, error: Callable[[Array, Array], Array] = error) -> Array:
+            u, own = related(rng, g, 2).T
+            return np.column_stack([u, error(u, own)])
+
+        many = draw(np.random.default_rng(0), np.arange(_MANY // 10)).T
+        yield Question(
+            "aurc",
+            name,
+            draw,
+            selective.aurc(*many),
+            {
+                "chosen": lambda s, rng: _ends(
+                    selective.aurc_summary(*s.values.T, rng, LEVEL, groups=s.groups, span=100.0).aurc
+                )
+            },
+        )
+        yield Question("review gain", name, draw, review.review_gain(*many), {"chosen": _gain})
+
+
+def _gain(s: Sample, rng: Rng) -> Ends:
+    if np.ptp(s.values[:, 1]) == 0:
+        return np.nan, np.nan
+    return _ends(review.review_gain_interval(*s.values.T, rng, LEVEL, groups=s.groups))
+
+
 QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
     "mean": of_means,
     "share": of_shares,
     "area": of_areas,
     "coefficient": of_coefficients,
+    "middle": of_middles,
+    "doubt": of_doubts,
 }
 
 

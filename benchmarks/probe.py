@@ -30,7 +30,9 @@ from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped
 from undogmatic.records import Item, Rubric
 from undogmatic.stats import means
 from undogmatic.stats.calibration import calibration_error
-from undogmatic.stats.paired import bootstrap_interval, share_in_direction
+from undogmatic.stats.jackknife import nearly_mean
+from undogmatic.stats.means import interval
+from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
 
 SEED = 0
@@ -146,8 +148,8 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
         found[named] = shown(direction.share, direction.low, direction.high, 3)
         found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.estimate, mean.low, mean.high, 1)
     area = auc(scores[np.isin(condition, NAKED)], explained)
-    rank = spearman_interval(scores[own], labels[own], rng(), n_resamples=RESAMPLES)
-    error = mean_absolute_error(labels[own], scores[own], rng(), n_resamples=RESAMPLES)
+    rank = spearman_interval(scores[own], labels[own], rng())
+    error = mean_absolute_error(labels[own], scores[own])
     hybrid = auc(scores[np.isin(condition, NAKED)], scores[np.isin(condition, HYBRID)])
     found |= {
         "AUC naked against explained": shown(area.auc, area.low, area.high, 3),
@@ -157,14 +159,14 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
     }
     if judge.low is not None and judge.high is not None:
         inside = ((judge.low <= labels) & (labels <= judge.high))[own]
-        covered = bootstrap_interval(inside.astype(float), _mean, rng(), n_resamples=RESAMPLES)
+        covered = interval(inside.astype(float), bounds=(0, 1))
         found["coverage of the 90 % interval"] = shown(covered.estimate, covered.low, covered.high, 3)
-        width = bootstrap_interval((judge.high - judge.low)[own], _mean, rng(), n_resamples=RESAMPLES)
+        width = interval((judge.high - judge.low)[own], bounds=(0, 100))
         found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         both = np.column_stack([judge.confidence[own], right])
-        gap = bootstrap_interval(both, calibration_error(10), rng(), n_resamples=RESAMPLES)
+        gap = nearly_mean(both, calibration_error(10), rng(), bounds=(0, 1))
         found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
@@ -175,7 +177,7 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
     for name, conditions in GROUPS.items():
         members = scores[np.isin(condition, conditions)]
         if members.size >= 2:
-            mean = bootstrap_interval(members, _mean, rng(), n_resamples=RESAMPLES)
+            mean = interval(members, bounds=(0, 100))
             found[f"mean score, {name} (n={members.size})"] = shown(mean.estimate, mean.low, mean.high, 1)
     return found
 

@@ -43,7 +43,6 @@ def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one")
 
 
 def found(run: Judged, **changes: Any) -> AnalysisResult:
-    changes = {"resamples": 200} | changes
     return analyse(configured("gating", **changes), run, np.random.default_rng(0))[0]
 
 

@@ -30,7 +30,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
 
 
 def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = configured("labelled", resamples=200, **settings)(judged, np.random.default_rng(0))
+    (result,) = configured("labelled", **settings)(judged, np.random.default_rng(0))
     return result
 
 

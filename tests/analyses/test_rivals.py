@@ -151,7 +151,7 @@ class TestLabelled:
         texts = self._texts(rng)
         capitals = np.array([SURFACE["capitals"](t) for t in texts])
         labels = capitals + rng.normal(0, 3, self.n)
-        found = labelled_rival(texts, capitals, labels, list(range(self.n)), rng, resamples=300)
+        found = labelled_rival(texts, capitals, labels, list(range(self.n)), rng)
         assert found.outcome in ("surface_as_good", "surface_explains")
         assert found.correlation is not None
         assert found.correlation > 0.4
@@ -164,19 +164,15 @@ class TestLabelled:
         scores = np.array([worth[text] for text in texts])
         labels = scores + rng.normal(0, 15, self.n)
         groups = list(range(self.n))
-        alone = labelled_rival(texts, scores, labels, groups, rng, resamples=300)
-        met = labelled_rival(
-            texts, scores, labels, groups, rng, resamples=300, known=lambda t: np.array([[worth[one]] for one in t])
-        )
+        alone = labelled_rival(texts, scores, labels, groups, rng)
+        met = labelled_rival(texts, scores, labels, groups, rng, known=lambda t: np.array([[worth[one]] for one in t]))
         assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
 
     def test_a_judge_that_knows_more(self) -> None:
         rng = np.random.default_rng(3)
         texts = self._texts(rng)
         labels = rng.uniform(0, 100, self.n)
-        found = labelled_rival(
-            texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng, resamples=300
-        )
+        found = labelled_rival(texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng)
         assert found.outcome == "beyond_surface"
         assert found.error_saved is not None
         assert found.error_saved.low > 0
@@ -187,7 +183,7 @@ class TestLabelled:
         rng = np.random.default_rng(4)
         texts = self._texts(rng)
         labels = rng.uniform(0, 100, self.n)
-        found = labelled_rival(texts, rng.normal(size=self.n), labels, list(range(self.n)), rng, resamples=300)
+        found = labelled_rival(texts, rng.normal(size=self.n), labels, list(range(self.n)), rng)
         assert found.outcome != "beyond_surface"
 
     def test_what_is_missing(self) -> None:
@@ -244,10 +240,10 @@ def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None
     assert known is not None
     labels = np.array([item.label for item in items], dtype=np.float64)
     scores = 100 * known(texts)[:, 0]
-    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), resamples=200, known=known)
+    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), known=known)
     assert found.outcome == "surface_explains"
     honest = labels + np.random.default_rng(1).normal(0, 12, labels.size)
-    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), resamples=200, known=known)
+    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), known=known)
     assert found.outcome == "beyond_surface"
 
 

@@ -39,7 +39,6 @@ def run(folder: Path, judges: list[Any] | None, *overrides: str, analysis: str =
     rows = [row | {"labels": {c: {"ana": n * 4} for c in ("overall", "length", "calm")}} for n, row in enumerate(texts)]
     Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     base = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl", f"analysis={analysis}"]
-    base += ["analysis.resamples=200"] if analysis == "labelled" else []
     config = compose_config([*base, *overrides]) | {"judges": judges}
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")

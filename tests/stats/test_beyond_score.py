@@ -36,7 +36,7 @@ def test_a_random_judge_that_doubts_by_the_distance_from_the_middle_orders_its_e
     for seed in range(40):
         score, error = random_judge(46, seed)
         doubt = np.abs(score - MIDDLE)
-        gain = review.review_gain_interval(doubt, error, np.random.default_rng(seed), n_resamples=200)
+        gain = review.review_gain_interval(doubt, error, np.random.default_rng(seed))
         orders += gain.low > 0
         beyond += beyond_score(doubt, error, score, MIDDLE).low > 0
     assert orders > 20

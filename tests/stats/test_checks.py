@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from undogmatic.stats import agreement, calibration, checks, confound, distribution, paired, ranking, repeat
+from undogmatic.stats import agreement, calibration, checks, confound, distribution, paired, ranking, repeat, typical
 
 GOOD = [1.0, 2.0, 4.0, 3.0, 5.0]
 LABELS01 = [0.0, 1.0, 0.0, 1.0, 1.0]
@@ -17,7 +17,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "wilcoxon": (paired.wilcoxon, {"differences": GOOD}),
     "rank_biserial": (paired.rank_biserial, {"differences": GOOD}),
     "share_in_direction": (paired.share_in_direction, {"differences": GOOD}),
-    "hodges_lehmann": (paired.hodges_lehmann, {"differences": GOOD}),
+    "hodges_lehmann": (typical.hodges_lehmann, {"differences": GOOD}),
     "summary": (paired.summary, {"values": GOOD}),
     "holm": (paired.holm, {"p_values": LABELS01}),
     "length_auc": (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
@@ -71,7 +71,7 @@ def test_infinity_wrong_shape_and_emptiness_are_refused() -> None:
     with pytest.raises(ValueError, match=r"`values` must be one-dimensional; its shape is \(2, 1\)"):
         paired.summary([[1.0], [2.0]])
     with pytest.raises(ValueError, match="`differences` holds 0 values; at least 1"):
-        paired.hodges_lehmann([])
+        typical.hodges_lehmann([])
 
 
 def test_labels_become_codes_in_order_of_appearance_and_may_not_be_missing() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats import agreement, coefficients, jackknife, ranking, resampling
+from undogmatic.stats import agreement, coefficients, jackknife, means, ranking, resampling
 
 LEVELS = [0.0, 25, 50, 75, 100]
 
@@ -30,25 +30,23 @@ class TestInterval:
         left_out = [np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)]
         z, centre = np.arctanh(left_out), np.arctanh(np.corrcoef(x, y)[0, 1])
         reach = stats.t.ppf(0.975, 11) * np.sqrt(11 / 12 * np.sum((z - z.mean()) ** 2))
-        found = coefficients.correlation_interval("pearson", x, y, _rng())
-        assert found is not None
+        found = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
         assert (found.low, found.high) == pytest.approx((np.tanh(centre - reach), np.tanh(centre + reach)))
 
     def test_perfect_agreement_of_few_is_not_certainty(self) -> None:
-        found = coefficients.alpha_interval([[0.0, 20, 40, 60, 80, 100]] * 2, _rng())
-        assert found is not None
+        levels = np.arange(6) * 20.0
+        found = jackknife.interval(np.column_stack([levels, levels]), coefficients.PEARSON, _rng())
         assert (found.estimate, found.high) == (1, 1)
         assert found.low == pytest.approx(0.025 ** (1 / 6))
 
     def test_a_coefficient_that_hangs_on_one_item_has_no_limits(self) -> None:
-        found = coefficients.correlation_interval("pearson", [0.0] * 9 + [5], range(10), _rng())
-        assert found is not None and (found.low, found.high) == (-1, 1)
+        found = jackknife.interval(np.column_stack([[0.0] * 9 + [5], range(10)]), coefficients.PEARSON, _rng())
+        assert (found.low, found.high) == (-1, 1)
 
     def test_where_most_values_are_one_the_known_variance_is_the_least(self) -> None:
         x = np.r_[np.zeros(12), 10, 20, 30, 40]
         y = np.r_[np.zeros(12), 11, 19, 32, 41] + np.tile([0.0, 0.1], 8)
-        found = coefficients.correlation_interval("pearson", x, y, _rng())
-        assert found is not None
+        found = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
         assert found.low <= np.tanh(np.arctanh(found.estimate) - 1.9599 / np.sqrt(13))
 
     def test_copies_in_groups_are_no_evidence(self) -> None:
@@ -100,16 +98,30 @@ class TestEstimates:
         assert found.estimate == pytest.approx(agreement.weighted_kappa(x, y, LEVELS, weights).estimate)  # type: ignore[arg-type]
         assert coefficients.kappa_interval([25.0] * 5, [25.0] * 5, LEVELS, _rng()) is None
 
-    @pytest.mark.parametrize("measurement", ["interval", "ordinal", "nominal"])
-    def test_alpha(self, measurement: agreement.Measurement) -> None:
-        ratings = np.array([_on_levels(v) for v in (*_scores(30), _scores(30)[0])])
-        ratings[0, :4] = ratings[1, 2] = np.nan
-        ratings[:2, 7] = np.nan
-        found = coefficients.alpha_interval(ratings, _rng(), measurement, groups=np.arange(30) // 2)
-        assert found is not None
-        assert found.estimate == pytest.approx(agreement.krippendorff_alpha(ratings, measurement).estimate)
-        assert found.n_units == 15
-        assert coefficients.alpha_interval(np.ones((2, 9)), _rng(), measurement) is None
+
+class TestNearlyMean:
+    @pytest.mark.parametrize("groups", [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)])
+    def test_of_a_mean_it_is_the_interval_of_the_mean(self, groups: np.ndarray | None) -> None:
+        values = np.random.default_rng(0).exponential(size=40)
+        found = jackknife.nearly_mean(values, np.mean, _rng(), groups=groups)
+        assert found == pytest.approx(means.interval(values, groups=groups)[:3] + found[3:], abs=1e-9)
+
+    def test_it_stays_within_the_bounds_and_many_units_are_left_out_by_groups(self) -> None:
+        values = np.random.default_rng(0).random(30) ** 8
+        assert jackknife.nearly_mean(values, np.mean, _rng(), bounds=(0.1, 0.12)).low == 0.1
+        many = np.random.default_rng(0).exponential(size=3000)
+        found, exact = jackknife.nearly_mean(many, np.mean, _rng()), means.interval(many)
+        assert found.n_units == 3000
+        assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.01)
+
+    def test_what_hangs_on_one_unit_has_no_limits(self) -> None:
+        def fragile(x: np.ndarray) -> float:
+            return float(x.mean()) if x.max() == 9 else float("nan")
+
+        found = jackknife.nearly_mean([1.0, 2, 9], fragile, _rng(), bounds=(0, 10))
+        assert (found.estimate, found.low, found.high) == (4, 0, 10)
+        with pytest.raises(ValueError, match="1 units"):
+            jackknife.nearly_mean([1.0, 2], np.mean, _rng(), groups=["x", "x"])
 
 
 @pytest.mark.parametrize("floor", [False, True])

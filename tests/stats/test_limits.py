@@ -66,13 +66,13 @@ def test_alpha_is_that_of_the_definition_and_few_texts_do_not_make_it_sure() -> 
     ratings = draw.uniform(0, 100, (3, 30))
     ratings[1:] = ratings[0] + draw.normal(0, 10, (2, 30))
     ratings[0, 3] = np.nan
-    found = limits.alpha(ratings, (0, 100), draw, groups=range(30))
+    found = limits.alpha(ratings, (0, 100), groups=range(30))
     assert found is not None
     assert found.estimate == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
     assert found.worst_low < found.low < found.estimate < found.high
     same = np.tile(np.linspace(0, 100, 10), (2, 1))
-    few = limits.alpha(same, (0, 100), draw, groups=range(10))
-    many = limits.alpha(np.tile(same, 5), (0, 100), draw, groups=range(50))
+    few = limits.alpha(same, (0, 100), groups=range(10))
+    many = limits.alpha(np.tile(same, 5), (0, 100), groups=range(50))
     assert few is not None and many is not None
     assert few.low < 0.8 < many.low
-    assert limits.alpha(np.full((2, 10), 5.0), (0, 100), draw, groups=range(10)) is None
+    assert limits.alpha(np.full((2, 10), 5.0), (0, 100), groups=range(10)) is None

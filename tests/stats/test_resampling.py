@@ -1,37 +1,15 @@
-"""Resampling in bounded memory: the same intervals as SciPy's, to the last digit, and linear in the data beyond."""
+"""Drawing and leaving out in bounded memory: what a definition gives, batch by batch, and linear in the data."""
 
 import tracemalloc
-import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats import calibration, ordering, paired, ranking, resampling, review, selective
+from undogmatic.stats import calibration, jackknife, ordering, ranking, resampling, review, selective
 
 Array = np.ndarray
-
-
-def scipys(values: Array, statistic: Callable[[Array], float], groups: Array | None, seed: int) -> tuple[float, float]:
-    """BCa as `scipy.stats.bootstrap` computes it, by a statistic of the numbers of units."""
-    codes = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    members = [np.flatnonzero(codes == unit) for unit in range(codes.max() + 1)]
-
-    def of_units(units: Array) -> float:
-        return float(statistic(values[np.concatenate([members[int(unit)] for unit in units])]))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = stats.bootstrap(
-            (np.arange(len(members)),),
-            of_units,
-            n_resamples=300,
-            vectorized=False,
-            rng=np.random.default_rng(seed),
-        )
-    return found.confidence_interval.low, found.confidence_interval.high
 
 
 def rank_correlation(columns: Array) -> float:
@@ -47,8 +25,6 @@ def two_columns(n: int, seed: int) -> Array:
 
 # By definition, one draw at a time.
 PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
-    "mean": (resampling.MEAN, np.mean),
-    "median": (resampling.MEDIAN, np.median),
     "rank correlation": (ranking.RANK_CORRELATION, rank_correlation),
     "aurc": (selective.AURC, lambda c: selective.aurc(*c.T)),
     "review gain": (review.GAIN, lambda c: review.review_gain(*c.T)),
@@ -61,28 +37,12 @@ PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
 
 def data_of(name: str, n: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
-    if name in ("mean", "median"):
-        return rng.exponential(size=n)
     if name == "calibration error":
         return np.column_stack([np.round(0.8 * rng.random(n), 2), (rng.random(n) < 0.5).astype(float)])
     return two_columns(n, seed)
 
 
-class TestBca:
-    @pytest.mark.parametrize("n", [5, 31, 200])
-    @pytest.mark.parametrize("grouped", [None, 2, "mixed"])
-    def test_ends_are_scipys_to_the_last_digit(self, n: int, grouped: Any) -> None:
-        values = np.random.default_rng(n).exponential(size=n)
-        # In order of appearance, as the groups of a file are numbered.
-        groups = {None: None, 2: np.arange(n) // 2, "mixed": np.arange(n) // 3 * (np.arange(n) % 7 > 0)}[grouped]
-        if grouped == "mixed":
-            groups = np.unique(groups, return_inverse=True)[1]
-        found = paired.bootstrap_interval(
-            values, resampling.MEAN, np.random.default_rng(7), n_resamples=300, groups=groups
-        )
-        assert (found.low, found.high) == scipys(values, np.mean, groups, 7)
-        assert found.method == "bca"
-
+class TestPrepared:
     @pytest.mark.parametrize("name", PREPARED)
     @pytest.mark.parametrize("groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)])
     def test_a_prepared_statistic_gives_what_its_definition_gives_draw_by_draw(
@@ -97,37 +57,12 @@ class TestBca:
         exact = name != "rank correlation"  # SciPy's divides by n on the way
         assert together == pytest.approx(one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12)
 
-    def test_the_grouped_jackknife_finds_the_same_interval(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        values = np.random.default_rng(0).exponential(size=1500)
-        whole = paired.bootstrap_interval(values, resampling.MEAN, np.random.default_rng(1))
-        monkeypatch.setattr(resampling, "MOST_LEFT_OUT", 1000)
-        grouped = paired.bootstrap_interval(values, resampling.MEAN, np.random.default_rng(1))
-        assert (grouped.low, grouped.high) == pytest.approx(
-            (whole.low, whole.high), abs=0.02 * (whole.high - whole.low)
-        )
-        assert grouped.low != whole.low
-        assert grouped.method == "bca"
-
-    def test_every_unit_is_left_out_exactly_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_unit_is_left_out_exactly_once(self) -> None:
         groups = np.repeat(np.arange(700), 2)
-        for most in (2000, 600):
-            monkeypatch.setattr(resampling, "MOST_LEFT_OUT", most)
-            kept: list[Array] = [
-                rows for batch in resampling.Units(groups).left_out(np.random.default_rng(0)) for rows in batch
-            ]
-            assert len(kept) == (700 if most == 2000 else resampling.LEFT_OUT_GROUPS)
-            missing = np.concatenate([np.setdiff1d(np.arange(1400), rows) for rows in kept])
-            assert np.array_equal(np.sort(missing), np.arange(1400))
-
-    def test_coverage_beyond_the_single_jackknife(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resampling, "MOST_LEFT_OUT", 200)
-        monkeypatch.setattr(resampling, "LEFT_OUT_GROUPS", 100)
-        rng = np.random.default_rng(4)
-        hits = 0
-        for _ in range(200):
-            found = paired.bootstrap_interval(rng.exponential(size=300), resampling.MEAN, rng, n_resamples=199)
-            hits += found.low <= 1 <= found.high
-        assert 0.90 <= hits / 200 <= 0.99
+        kept: list[Array] = [rows for batch in resampling.Units(groups).left_out() for rows in batch]
+        assert len(kept) == 700
+        missing = np.concatenate([np.setdiff1d(np.arange(1400), rows) for rows in kept])
+        assert np.array_equal(np.sort(missing), np.arange(1400))
 
 
 class TestMemory:
@@ -144,7 +79,10 @@ class TestMemory:
         for n in (50, 3000, 100_000):
             sizes.clear()
             values = np.random.default_rng(0).normal(size=n)
-            paired.bootstrap_interval(values, resampling.Prepared(counting), np.random.default_rng(0), n_resamples=50)
+            statistic = resampling.Prepared(counting)
+            jackknife.nearly_mean(values, statistic, np.random.default_rng(0))
+            draws = resampling.Units(np.arange(n)).draws(np.random.default_rng(0), 50)
+            resampling.distribution(statistic.on(values), draws)
             assert max(sizes) <= max(resampling.AT_ONCE, n)
 
     @pytest.mark.parametrize("name", PREPARED)
@@ -152,7 +90,7 @@ class TestMemory:
         data = data_of(name, 20_000, seed=2)
         tracemalloc.start()
         try:
-            paired.bootstrap_interval(data, PREPARED[name][0], np.random.default_rng(0), n_resamples=20)
+            jackknife.nearly_mean(data, PREPARED[name][0], np.random.default_rng(0))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

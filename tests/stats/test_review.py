@@ -71,17 +71,18 @@ class TestGainInterval:
         rng = np.random.default_rng(43)
         u = rng.random(300)
         error = np.abs(rng.normal(0, u))
-        good = review.review_gain_interval(u, error, rng, n_resamples=300)
-        blind = review.review_gain_interval(rng.random(300), error, rng, n_resamples=300)
+        good = review.review_gain_interval(u, error, rng)
+        blind = review.review_gain_interval(rng.random(300), error, rng)
         assert good.low > 0.2
         assert blind.low < 0 < blind.high
         assert good.estimate == pytest.approx(review.review_gain(u, error))
 
-    def test_perfect_uncertainty_has_a_point_for_an_interval(self) -> None:
+    def test_a_perfect_order_of_few_is_not_certainty(self) -> None:
         error = np.arange(20.0)
-        result = review.review_gain_interval(error, error, np.random.default_rng(44), n_resamples=100)
-        assert (result.low, result.estimate, result.high) == pytest.approx((1, 1, 1))
+        result = review.review_gain_interval(error, error, np.random.default_rng(44))
+        assert (result.estimate, result.high) == pytest.approx((1, 1))
+        assert result.low == pytest.approx(0.025 ** (1 / 20))
 
-    def test_too_few_errors_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="undefined"):
-            review.review_gain_interval(np.arange(30), np.arange(30) == 3, np.random.default_rng(45))
+    def test_one_error_limits_nothing(self) -> None:
+        result = review.review_gain_interval(np.arange(30), np.arange(30) == 3, np.random.default_rng(45))
+        assert (result.low, result.high) == (-1, 1)

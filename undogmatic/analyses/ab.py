@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
 
 from undogmatic.analyses import answers, comparison, length, plots, rivals
 from undogmatic.analyses.base import (
@@ -48,7 +47,6 @@ class AbAnalysis:
             may lack it.
         margin: Smallest difference that matters, in score units; None takes the rubric's.
         level: Confidence level of the intervals that describe.
-        resamples: Bootstrap resamples of those.
         zero_method: What Wilcoxon's test does with differences of zero.
         alpha: Significance level; the mean difference is held against the margin by its interval of level 1 - alpha.
         power: Wanted probability of finding a difference, for the minimum detectable effect and the pairs needed.
@@ -61,14 +59,13 @@ class AbAnalysis:
     hybrid: str | Sequence[str] | None = None
     margin: float | None = None
     level: float = 0.95
-    resamples: Annotated[int, Field(le=1_000_000)] = 5000
     zero_method: paired.ZeroMethod = "pratt"
     alpha: float = 0.05
     power: float = 0.8
     breakdowns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level, alpha=self.alpha, power=self.power)
+        check_level(self.name, level=self.level, alpha=self.alpha, power=self.power)
         if self.power <= self.alpha:
             raise ConfigError(f"`analysis.power` is {self.power}; it must be above `analysis.alpha` ({self.alpha}).")
         if self.alpha >= 0.5:
@@ -125,7 +122,7 @@ class AbAnalysis:
             metrics |= numbers
             findings += said
         if examined.main is not None:
-            numbers, said = self._describe(examined, sides, settings, rng)
+            numbers, said = self._describe(examined, sides, settings)
             metrics |= numbers
             findings += said
             compared = [one for one in (examined.main, examined.over, examined.under) if one is not None]
@@ -187,7 +184,7 @@ class AbAnalysis:
 
     def _settings(self, judged: Judged) -> Settings:
         margin = margin_of(judged.rubric, self.margin)
-        return Settings(judged.sign, margin, self.level, self.alpha, self.power, self.resamples, self.zero_method)
+        return Settings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method)
 
     def _filled(self, judged: Judged, pairs: Pairs, sides: Sides) -> tuple[Pairs, Pairs]:
         """The pairs with every failed judgment at the end of the scale that speaks against the claim, and for it."""
@@ -221,12 +218,10 @@ class AbAnalysis:
             findings.append(Finding("ab.margin_zero"))
         return findings
 
-    def _describe(
-        self, examined: Examined, sides: Sides, settings: Settings, rng: np.random.Generator
-    ) -> tuple[dict[str, float], list[Finding]]:
+    def _describe(self, examined: Examined, sides: Sides, settings: Settings) -> tuple[dict[str, float], list[Finding]]:
         """Metrics and sentences of all that was examined, in the order in which the rules look at it."""
         assert examined.main is not None
-        metrics, findings = comparison.describe(examined.main, settings, rng)
+        metrics, findings = comparison.describe(examined.main, settings)
         parts = []
         if examined.rival is not None:
             parts.append(rivals.say(examined.rival, settings.sign, settings.margin.value))
@@ -238,7 +233,7 @@ class AbAnalysis:
         if examined.lengths is not None:
             parts += [length.say(check, settings.sign, settings.margin.value) for check in examined.lengths.checks]
             parts.append(length.say_matched(examined.lengths.matched, settings.sign, settings.margin.value))
-        parts.append(comparison.describe_further(examined.main, settings, rng))
+        parts.append(comparison.describe_further(examined.main, settings))
         parts.append(self._power(comparison.of_groups(examined.main.differences, examined.main.groups), settings))
         for numbers, said in parts:
             metrics |= numbers

@@ -40,7 +40,6 @@ class AgreementAnalysis:
         pillar: The pillar with several judges.
         categories: The values that a criterion may have, in score units, for kappa; () leaves kappa out.
         level: Confidence level of every interval.
-        resamples: Bootstrap resamples of Krippendorff's alpha.
     """
 
     name: ClassVar[str] = "agreement"
@@ -49,10 +48,9 @@ class AgreementAnalysis:
     pillar: str = "judge"
     categories: Sequence[float] = ()
     level: float = 0.95
-    resamples: int = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level)
+        check_level(self.name, level=self.level)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited with fewer than two judges of the pillar."""
@@ -82,9 +80,7 @@ class AgreementAnalysis:
         ends = judged.rubric.minimum, judged.rubric.maximum
         alpha = None
         if (~np.isnan(ratings)).sum(axis=0).max() > 1:
-            alpha = limits.alpha(
-                ratings, ends, rng, groups=groups.tolist(), level=self.level, n_resamples=self.resamples
-            )
+            alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
         if alpha is not None:
             metrics |= interval("agreement.alpha", alpha.estimate, alpha.low, alpha.high)
         weakest, said, own = self._weakest(scores, voices, groups, pairs, rng)

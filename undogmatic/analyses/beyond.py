@@ -18,7 +18,7 @@ from undogmatic.analyses.worth_parts import Part, Settings, groups_or_none, noth
 from undogmatic.records import Rubric
 from undogmatic.stats import beyond_score, review
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.paired import BootstrapInterval
+from undogmatic.stats.jackknife import Coefficient
 
 BARELY = 0.1
 """A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
@@ -28,7 +28,7 @@ class Worst(NamedTuple):
     """The used measure if every failed judgment were as bad as can be: see `if_failed`."""
 
     n: int
-    gain: BootstrapInterval
+    gain: Coefficient
     beyond: Beyond | None
 
 
@@ -69,7 +69,7 @@ def cells(found: Beyond | None) -> dict[str, Any]:
     return given | {"share_of_score": found.share_of_score}
 
 
-def said(found: Beyond | None, n: int, alone: BootstrapInterval) -> Part:
+def said(found: Beyond | None, n: int, alone: Coefficient) -> Part:
     """Metrics and sentence of the measure that is used."""
     values: dict[str, Any] = {"alone": alone.estimate, "alone_interval": (alone.low, alone.high)}
     if found is None:
@@ -105,7 +105,7 @@ def if_failed(
     both = pd.concat([rows, guessed], ignore_index=True)[["group", "score", "error_size"]]
     series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
     gain = review.review_gain_interval(
-        series, both["error_size"], rng, settings.level, settings.resamples, groups=groups_or_none(units(both))
+        series, both["error_size"], rng, settings.level, groups=groups_or_none(units(both))
     )
     few = len(set(units(both))) < beyond_score.FEWEST
     return Worst(len(failed), gain, None if few else _beyond(both, series, settings, level))

@@ -52,7 +52,7 @@ class CalibrationAnalysis:
             one and still keep the promise, in (0, 1).
         bins: Bins of the reliability diagram and of ECE, of equal width.
         level: Confidence level of every interval.
-        resamples: Bootstrap resamples; texts of one pair are resampled together.
+        resamples: Bootstrap resamples for the bands of curves; texts of one pair are resampled together.
     """
 
     name: ClassVar[str] = "calibration"
@@ -84,7 +84,14 @@ class CalibrationAnalysis:
         tolerance = _half_step(judged.rubric) if self.tolerance is None else self.tolerance
         middle = (judged.rubric.minimum + judged.rubric.maximum) / 2
         settings = worth_parts.Settings(
-            tolerance, self.coverage_margin, middle, self.nominal, self.bins, self.level, self.resamples
+            tolerance,
+            self.coverage_margin,
+            middle,
+            self.nominal,
+            self.bins,
+            self.level,
+            self.resamples,
+            judged.rubric.maximum - judged.rubric.minimum,
         )
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)

@@ -14,7 +14,7 @@ from undogmatic.analyses.base import Finding, Judged, Standing
 from undogmatic.analyses.labelled_rival import LabelledRival, known_surface, labelled_rival
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, similarities
 from undogmatic.analyses.truth import units
-from undogmatic.stats import crossfit, limits, paired
+from undogmatic.stats import crossfit, jackknife, limits
 from undogmatic.stats.limits import Limits
 
 
@@ -65,7 +65,9 @@ def surface(
     similar = similarities(texts, known)[1]
     guess = crossfit.predict(similar, own, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
     try:
-        gain = paired.bootstrap_interval(np.column_stack([scores, guess, own]), _gain, rng, level, 1000, groups=groups)
+        gain = jackknife.nearly_mean(
+            np.column_stack([scores, guess, own]), _gain, rng, level, groups=groups, bounds=(-1, 1)
+        )
     except ValueError:
         return rival._replace(outcome="open")
     return rival if gain.low > 0 else rival._replace(outcome="surface_as_good")

@@ -13,11 +13,8 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.stats import means, paired, ranking, resampling
+from undogmatic.stats import means, paired, ranking, typical
 from undogmatic.stats.claims import Claim, claim
-
-# The Hodges-Lehmann estimate averages all pairs of differences; beyond this its bootstrap takes minutes.
-MOST_PAIRS_HODGES_LEHMANN = 300
 
 
 class Settings(NamedTuple):
@@ -31,7 +28,6 @@ class Settings(NamedTuple):
     level: float
     alpha: float
     power: float
-    resamples: int
     zero_method: paired.ZeroMethod
 
 
@@ -95,16 +91,15 @@ def outward(interval: tuple[float, float], sign: int) -> tuple[float, float]:
     return interval if sign > 0 else (-interval[1], -interval[0])
 
 
-def describe(found: Comparison, settings: Settings, rng: np.random.Generator) -> tuple[dict[str, float], list[Finding]]:
+def describe(found: Comparison, settings: Settings) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of the primary comparison."""
     d, test, share, sign = found.differences, found.test, found.share, settings.sign
     metrics: dict[str, float] = {}
     findings = []
     if found.claim is not None:
         low, high = outward((found.claim.low, found.claim.high), sign)
-        middle = paired.bootstrap_interval(
-            d, resampling.MEDIAN, rng, settings.level, settings.resamples, groups=found.groups
-        )
+        span = settings.margin.span
+        middle = typical.median(d, settings.level, groups=found.groups, bounds=(-span, span))
         metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate, low, high)
         values: dict[str, Any] = {
             "mean": sign * found.claim.estimate,
@@ -173,9 +168,7 @@ def table(comparisons: Sequence[Comparison], sign: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def describe_further(
-    found: Comparison, settings: Settings, rng: np.random.Generator
-) -> tuple[dict[str, float], list[Finding]]:
+def describe_further(found: Comparison, settings: Settings) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences that decide nothing: the typical difference, and the conditions without their pairs."""
     area, d = found.auc, found.differences
     metrics = plots.interval("ab.auc", area.auc, area.low, area.high)
@@ -183,12 +176,8 @@ def describe_further(
     findings = [Finding("ab.auc", values | {"treatment": found.a, "baseline": found.b})]
     if found.claim is None:
         return metrics, findings
-    if d.size > MOST_PAIRS_HODGES_LEHMANN:
-        values = {"n": d.size, "most": MOST_PAIRS_HODGES_LEHMANN}
-        return metrics, [*findings, Finding("ab.no_hodges_lehmann", values)]
-    typical = paired.bootstrap_interval(
-        d, paired.HODGES_LEHMANN, rng, settings.level, settings.resamples, groups=found.groups
-    )
-    metrics |= plots.interval("ab.hodges_lehmann", typical.estimate, typical.low, typical.high)
-    values = {"estimate": typical.estimate, "interval": (typical.low, typical.high), "level": settings.level}
+    span = settings.margin.span
+    usual = typical.hodges_lehmann_interval(d, settings.level, groups=found.groups, bounds=(-span, span))
+    metrics |= plots.interval("ab.hodges_lehmann", usual.estimate, usual.low, usual.high)
+    values = {"estimate": usual.estimate, "interval": (usual.low, usual.high), "level": settings.level}
     return metrics, [*findings, Finding("ab.hodges_lehmann", values)]

@@ -20,8 +20,6 @@ Array = NDArray[np.float64]
 
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
-MOST_RESAMPLES = 1000
-"""Most resamples for the comparison with the surface judge, whose statistic is slow."""
 _FOLDS = 50
 
 Size = Literal["size_shown", "size_not_smaller", "size_bias", "size_bias_open", "size_no_margin", "size_missing"]
@@ -33,7 +31,6 @@ class Settings(NamedTuple):
     order: float
     margin: Margin
     level: float
-    resamples: int
 
 
 class Bounded(NamedTuple):
@@ -100,9 +97,7 @@ def examine(judged: Judged, rows: pd.DataFrame, settings: Settings, rng: np.rand
         return found
     follows = None
     if same_score is None and same_label is None:
-        follows = limits.order(
-            score, label, rng, groups=units(rows), level=settings.level, n_resamples=settings.resamples
-        )
+        follows = limits.order(score, label, rng, groups=units(rows), level=settings.level)
     gain, bias = _errors(judged, score, label, units(rows), settings)
     surface = None
     if follows is not None and limits.hold(follows, settings.order).outcome == "above":
@@ -113,7 +108,6 @@ def examine(judged: Judged, rows: pd.DataFrame, settings: Settings, rng: np.rand
             units(done),
             rng,
             level=settings.level,
-            resamples=min(settings.resamples, MOST_RESAMPLES),
             known=labelled_rival.known_surface(judged.rubric.rivals, done["text"].tolist()),
         )
     return found._replace(follows=follows, gain=gain, bias=bias, surface=surface)

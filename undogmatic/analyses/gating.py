@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
@@ -80,17 +79,15 @@ class GatingAnalysis:
     Args:
         order: The rank correlation that the lower limit must exceed.
         level: Confidence level of every interval; for several judges, of those of all together.
-        resamples: Bootstrap resamples.
     """
 
     name: ClassVar[str] = "gating"
     long: ClassVar[bool] = True
     order: float = 0.5
     level: float = 0.95
-    resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level)
+        check_level(self.name, level=self.level)
         check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
@@ -175,7 +172,7 @@ class GatingAnalysis:
         nothing = Association(np.nan, np.nan, np.nan, np.nan, len(done))
         if (why := self._unheld(rows, done, level)) is not None:
             return Followed(judge, done, None, nothing, *why)
-        found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level, n_resamples=self.resamples)
+        found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
         if found is None:
             return Followed(judge, done, None, nothing, "same_f1", "undecided")
         beyond = partial(done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level)
@@ -227,9 +224,7 @@ class GatingAnalysis:
                 whole = agreement.correlation("spearman", share.to_numpy(), done[column].to_numpy()).estimate
                 row["spearman"] = np.nan if whole is None else whole
                 if whole is not None and done["group"].nunique() >= FEWEST_GROUPS:
-                    held = limits.order(
-                        own["score"], own[column], rng, groups=units(own), level=level, n_resamples=self.resamples
-                    )
+                    held = limits.order(own["score"], own[column], rng, groups=units(own), level=level)
                     row |= {} if held is None else {"low": held.low, "high": held.high}
             rows.append(row)
         return pd.DataFrame(rows)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
 
 from undogmatic.analyses import following, labelled_rival, plots
 from undogmatic.analyses.base import (
@@ -54,7 +53,6 @@ class LabelledAnalysis:
         order: The rank correlation that the lower limit must exceed: then the score follows the labels.
         margin: Largest bias that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval.
-        resamples: Bootstrap resamples.
     """
 
     name: ClassVar[str] = "labelled"
@@ -62,10 +60,9 @@ class LabelledAnalysis:
     order: float = 0.5
     margin: float | None = None
     level: float = 0.95
-    resamples: Annotated[int, Field(le=1_000_000)] = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level)
+        check_level(self.name, level=self.level)
         check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
@@ -87,7 +84,7 @@ class LabelledAnalysis:
             findings.append(Finding("labelled.only", {"prefix": self.prefix, "n": others}))
         metrics: dict[str, float] = {"labelled.judged": len(rows), "labelled.failed": len(first) - len(rows)}
         margin = margin_of(judged.rubric, self.margin)
-        asked = Settings(self.order, margin, self.level, self.resamples)
+        asked = Settings(self.order, margin, self.level)
         evidence = following.examine(judged, first, asked, rng)
         verdict, standing = following.verdict(evidence, asked)
         if rows.empty:
@@ -146,9 +143,9 @@ class LabelledAnalysis:
         ranks = error = lines = None
         if enough:
             lines = coefficients.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
-            error = ranking.mean_absolute_error(label, score, rng, self.level, self.resamples, groups=groups)
+            error = ranking.mean_absolute_error(label, score, self.level, groups=groups)
             if order is not None:
-                ranks = limits.order(score, label, rng, groups=groups, level=self.level, n_resamples=self.resamples)
+                ranks = limits.order(score, label, rng, groups=groups, level=self.level)
         return Accuracy(
             n=n,
             spearman=order,

@@ -19,7 +19,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model, Rates
 from undogmatic.readouts.chat import finished
 from undogmatic.records import Rubric, text_mark
-from undogmatic.stats import checks, crossfit, paired
+from undogmatic.stats import checks, crossfit, jackknife
 from undogmatic.stats.claims import Claim, claim
 
 Array = NDArray[np.float64]
@@ -56,16 +56,14 @@ def labelled_rival(
     rng: np.random.Generator,
     *,
     level: float = 0.95,
-    resamples: int = 1000,
     known: SurfaceScores | None = None,
 ) -> LabelledRival:
     """Hold the judge's scores against a surface judge that predicts the label.
 
     Args:
         texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
-        rng: For the bootstrap over groups, and the draw where there are more than MOST_TEXTS texts.
+        rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
         level: Confidence level.
-        resamples: Bootstrap resamples.
         known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
@@ -85,7 +83,7 @@ def labelled_rival(
     for position, margin in ((1, 0.0), (2, SMALL_CORRELATION)):
         statistic = functools.partial(_one_of, position)
         try:
-            interval = paired.bootstrap_interval(columns, statistic, rng, level, resamples, groups=codes)
+            interval = jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(-1.0, 1.0))
         except ValueError:
             return nothing
         outcome: Any = "beyond" if interval.low > margin else "open"

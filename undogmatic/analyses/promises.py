@@ -18,13 +18,12 @@ from undogmatic.analyses.worth_parts import (
     FEWEST_UNITS,
     Part,
     Settings,
-    bootstrap,
     ends,
     groups_or_none,
     nothing,
     too_few,
 )
-from undogmatic.stats import calibration, resampling
+from undogmatic.stats import calibration, jackknife, means
 from undogmatic.stats.intervals import interval_quality
 from undogmatic.stats.promise import Promise, kept
 
@@ -45,11 +44,10 @@ def intervals(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator) 
         given["low"],
         given["high"],
         given["truth"],
-        rng,
         settings.nominal,
         settings.level,
-        settings.resamples,
         groups=groups,
+        span=settings.span,
     )
     inside = (given["low"] <= given["truth"]) & (given["truth"] <= given["high"])
     covered = kept(inside, settings.nominal, settings.coverage_margin, settings.level, groups=groups)
@@ -87,11 +85,12 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
         return too_few("ece", n, FEWEST_CONFIDENCES)
     stated = given["confidence"].to_numpy(dtype=np.float64) / 100
     right = given["right"].to_numpy(dtype=np.float64)
-    both = np.column_stack([stated, right])
-    perfect = calibration.error_if_perfect(stated, rng, settings.bins, DRAWS, groups=groups_or_none(units(given)))
+    both, groups = np.column_stack([stated, right]), groups_or_none(units(given))
+    perfect = calibration.error_if_perfect(stated, rng, settings.bins, DRAWS, groups=groups)
     beyond = float(np.quantile(perfect, (1 + settings.level) / 2))
-    error = bootstrap(both, calibration.calibration_error(settings.bins), units(given), settings, rng)
-    brier = bootstrap((stated - right) ** 2, resampling.MEAN, units(given), settings, rng)
+    ece = calibration.calibration_error(settings.bins)
+    error = jackknife.nearly_mean(both, ece, rng, settings.level, groups=groups, bounds=(0, 1))
+    brier = means.interval((stated - right) ** 2, settings.level, groups=groups, bounds=(0, 1))
     table = pd.DataFrame(calibration.reliability_table(stated, right, settings.bins, level=settings.level))
     metrics = plots.interval("calibration.ece", *ends(error)) | plots.interval("calibration.brier", *ends(brier))
     metrics["calibration.share_right"] = float(right.mean())

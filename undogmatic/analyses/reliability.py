@@ -48,7 +48,6 @@ class ReliabilityAnalysis:
         tolerance: Largest difference that counts as the same score, in score units.
         margin: Largest difference that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval, and the share within the limits of agreement.
-        resamples: Bootstrap resamples.
     """
 
     name: ClassVar[str] = "reliability"
@@ -56,10 +55,9 @@ class ReliabilityAnalysis:
     tolerance: float = 0.0
     margin: float | None = None
     level: float = 0.95
-    resamples: int = 2000
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level)
+        check_level(self.name, level=self.level)
         if not self.tolerance >= 0:
             raise ConfigError(f"`analysis.tolerance` is {self.tolerance}; it must be 0 or more.")
         if len(self.against) >= MOST_GROUPS:
@@ -82,7 +80,7 @@ class ReliabilityAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
         self.check(judged)
-        parts = [self._repeats(judged), self._agreement(judged, rng)]
+        parts = [self._repeats(judged), self._agreement(judged)]
         metrics = {k: v for part in parts for k, v in part.metrics.items()}
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
         decided = [part for part in reversed(parts) if part.verdict is not None]
@@ -157,7 +155,7 @@ class ReliabilityAnalysis:
     def _others(self, judged: Judged) -> list[OtherRun]:
         return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
 
-    def _agreement(self, judged: Judged, rng: np.random.Generator) -> AnalysisResult:
+    def _agreement(self, judged: Judged) -> AnalysisResult:
         """Every pair of runs, and all runs at once."""
         others = self._others(judged)
         if not others:
@@ -188,12 +186,12 @@ class ReliabilityAnalysis:
                 kept = (*_COEFFICIENTS, "bias", "lower", "upper", "change")
                 metrics |= {metric_name("reliability", key, b): row[key] for key in kept if row[key] is not None}
                 figures.append(_bland_altman(a, b, both, row, len(figures)))
-        numbers, said, verdict, standing = self._together(judged, scores, groups, rng)
+        numbers, said, verdict, standing = self._together(judged, scores, groups)
         tables = {"agreement": pd.DataFrame(rows)}
         return AnalysisResult(self.name, metrics | numbers, tables, [*findings, *said], figures, verdict, standing)
 
     def _together(
-        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
+        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series
     ) -> tuple[dict[str, float], list[Finding], Finding, Standing]:
         """All runs at once: metrics, sentences, verdict and standing."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
@@ -204,7 +202,7 @@ class ReliabilityAnalysis:
             interval: tuple[float | None, float | None] = (None, None)
             if alpha is not None:
                 metrics["reliability.alpha"] = alpha
-                found = self._alpha(judged, scores, groups, rng) if n_groups >= FEWEST_GROUPS else None
+                found = self._alpha(judged, scores, groups) if n_groups >= FEWEST_GROUPS else None
             if found is not None:
                 interval = (found.low, found.high)
                 metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
@@ -214,12 +212,10 @@ class ReliabilityAnalysis:
             return metrics, findings, Finding("reliability.verdict_few", values), "undecided"
         return metrics, findings, *_agreement_verdict(found, values)
 
-    def _alpha(
-        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
-    ) -> limits.Limits | None:
+    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> limits.Limits | None:
         scale = judged.rubric.minimum, judged.rubric.maximum
         ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-        return limits.alpha(ratings, scale, rng, groups=own, level=self.level, n_resamples=self.resamples)
+        return limits.alpha(ratings, scale, groups=own, level=self.level)
 
     def _compare(
         self, judged: Judged, a: np.ndarray, b: np.ndarray, groups: list[str], margin: Margin

@@ -57,11 +57,9 @@ def correlation(
 ) -> Coefficient | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
-        return ranking.spearman_interval(
-            first, second, rng, settings.level, settings.resamples, groups=groups_or_none(names)
-        )
+        return ranking.spearman_interval(first, second, rng, settings.level, groups=groups_or_none(names))
     except ValueError:
-        # Constant, or constant in too many resamples: no rank correlation exists. NaN was excluded before.
+        # Constant: no rank correlation exists. NaN was excluded before.
         return None
 
 
@@ -77,7 +75,7 @@ def errors_found(
     curves."""
     error, groups = rows["error_size"].to_numpy(dtype=np.float64), groups_or_none(units(rows))
     expected = rows["expected_error"].to_numpy(dtype=np.float64)
-    alone = review.review_gain_interval(expected, error, rng, settings.level, settings.resamples, groups=groups)
+    alone = review.review_gain_interval(expected, error, rng, settings.level, groups=groups)
     table = []
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
@@ -120,7 +118,7 @@ def _risk(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Part:
-    areas = selective.aurc_summary(doubt, error, rng, settings.level, settings.resamples, groups=groups)
+    areas = selective.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
     curve = selective.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     metrics = plots.interval("calibration.aurc", *ends(areas.aurc))
     metrics |= plots.interval("calibration.excess_aurc", *ends(areas.excess))
@@ -148,7 +146,7 @@ def _review(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Part:
-    gain = review.review_gain_interval(doubt, error, rng, settings.level, settings.resamples, groups=groups)
+    gain = review.review_gain_interval(doubt, error, rng, settings.level, groups=groups)
     curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     x = (curve.budget / error.size).tolist()
     guided = {"y": curve.guided.tolist(), "low": curve.guided_low.tolist(), "high": curve.guided_high.tolist()}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from undogmatic.analyses.base import FigureData, Finding
-from undogmatic.stats import resampling
+from undogmatic.stats import means
 from undogmatic.stats.jackknife import Coefficient
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -27,7 +24,7 @@ class Part(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """`tolerance` and `middle` (of the scale) are in score units; `level` is that of every interval of ours."""
+    """`tolerance`, `middle` and `span` (width of the scale) are in score units; `level` is that of our intervals."""
 
     tolerance: float
     coverage_margin: float
@@ -36,6 +33,7 @@ class Settings(NamedTuple):
     bins: int
     level: float
     resamples: int
+    span: float
 
 
 def nothing(*findings: Finding) -> Part:
@@ -61,20 +59,9 @@ def merged(parts: list[Part]) -> Part:
     return whole
 
 
-def ends(found: BootstrapInterval | Coefficient) -> tuple[float, float, float]:
+def ends(found: means.Mean | Coefficient) -> tuple[float, float, float]:
     """Estimate, low, high: what `plots.interval` takes."""
     return found.estimate, found.low, found.high
-
-
-def bootstrap(
-    values: NDArray[np.float64],
-    statistic: resampling.Statistic,
-    names: list[str],
-    settings: Settings,
-    rng: np.random.Generator,
-) -> BootstrapInterval:
-    """`bootstrap_interval` of rows whose groups are `names`."""
-    return bootstrap_interval(values, statistic, rng, settings.level, settings.resamples, groups=groups_or_none(names))
 
 
 def groups_or_none(names: list[str]) -> list[str] | None:

@@ -1,7 +1,4 @@
-"""Intervals of coefficients of agreement, over items or groups of items: correlations, weighted kappa, alpha.
-
-Every one is `jackknife.interval`, so that the lower limit, which decides whether judges agree, means the same in all.
-"""
+"""Intervals of correlations and of weighted kappa, over items or groups of items."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -10,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import agreement, checks, jackknife, ranking, resampling
+from undogmatic.stats import agreement, checks, inversion, jackknife, ranking, resampling
 
 Array = NDArray[np.float64]
 Groups = Sequence[object] | ArrayLike
@@ -47,9 +44,9 @@ def correlation_interval(
         return None
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
-    columns = np.column_stack([first - first.mean(), second - second.mean()])
     if kind == "pearson":
-        return jackknife.interval(columns, PEARSON, rng, level, groups=groups)
+        return inversion.pearson(first, second, level, groups=groups)
+    columns = np.column_stack([first - first.mean(), second - second.mean()])
     return jackknife.interval(
         columns, _kendall, rng, level, groups=groups, spread=_KENDALL_SPREAD, missing=_KENDALL_MISSING
     )
@@ -97,38 +94,6 @@ def kappa_interval(
     return jackknife.interval(np.column_stack(codes), resampling.Prepared(on), rng, level, groups=groups)
 
 
-def alpha_interval(
-    ratings: ArrayLike,
-    rng: np.random.Generator,
-    measurement: agreement.Measurement = "interval",
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
-) -> jackknife.Coefficient | None:
-    """Interval of `agreement.krippendorff_alpha`; None where every rating is the same.
-
-    Args:
-        ratings: Shape (n_raters, n_units), NaN where a rater gave none.
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        measurement: How far apart two values are.
-        level: Confidence level.
-        groups: What belongs together, shape (n_units,).
-    Raises:
-        ValueError: As `agreement.krippendorff_alpha`.
-    """
-    if agreement.krippendorff_alpha(ratings, measurement).estimate is None:
-        return None
-    rows = np.asarray(ratings, dtype=np.float64).T
-    kept = np.sum(~np.isnan(rows), axis=1) >= 2
-    own = None if groups is None else [group for group, one in zip(list(groups), kept, strict=True) if one]  # type: ignore[arg-type]
-
-    def of_other(data: Array) -> float:
-        found = agreement.krippendorff_alpha(data.T, measurement).estimate
-        return np.nan if found is None else found
-
-    return jackknife.interval(rows[kept], ALPHA if measurement == "interval" else of_other, rng, level, groups=own)
-
-
 def _kendall(columns: Array) -> float:
     return float(stats.kendalltau(*columns.T).statistic)
 
@@ -146,21 +111,5 @@ def _pearson(columns: Array) -> resampling.OfDraws:
     return of_draws
 
 
-def _alpha(ratings: Array) -> resampling.OfDraws:
-    """Alpha (interval) from number, sum, sum of squares and disagreement of the ratings of each item."""
-    centred = ratings - np.nanmean(ratings)
-    size = np.sum(~np.isnan(centred), axis=1).astype(np.float64)
-    total, squares = np.nansum(centred, axis=1), np.nansum(centred**2, axis=1)
-    within = (squares - total**2 / size) * size / (size - 1)
-
-    def of_draws(drawn: resampling.Index) -> Array:
-        n, sums, both, apart = (numbers.take(drawn).sum(axis=1) for numbers in (size, total, squares, within))
-        expected = (both - sums**2 / n) * n / (n - 1)
-        least = checks.SAME * squares.sum()
-        return 1 - np.divide(apart, expected, out=np.full(len(drawn), np.nan), where=expected > least)
-
-    return of_draws
-
-
-PEARSON, ALPHA = resampling.Prepared(_pearson), resampling.Prepared(_alpha)
-"""Of two columns, shape (n, 2); of ratings, shape (n_items, n_raters)."""
+PEARSON = resampling.Prepared(_pearson)
+"""Of two columns, shape (n, 2)."""

@@ -5,32 +5,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, proportion, resampling
+from undogmatic.stats import checks, means
 from undogmatic.stats.ordering import Array, Groups
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 
 
 class IntervalQuality(NamedTuple):
     """`interval_score` is in score units, smaller is better: width plus a fine for each label missed."""
 
-    coverage: proportion.Proportion
     nominal: float
-    mean_width: BootstrapInterval
-    interval_score: BootstrapInterval
+    mean_width: means.Mean
+    interval_score: means.Mean
 
 
 def interval_quality(
     low: ArrayLike,
     high: ArrayLike,
     truth: ArrayLike,
-    rng: np.random.Generator,
     nominal: float = 0.9,
     level: float = 0.95,
-    n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
+    span: float = np.inf,
 ) -> IntervalQuality:
-    """Coverage, width and interval score of intervals against labels.
+    """Mean width and interval score of intervals against labels, each with the interval of a mean.
 
     The interval score (Winkler's) is the width plus 2 / (1 - nominal) times the distance of a missed label; the
     honest central interval minimises it, so it settles width against coverage in one number.
@@ -39,12 +36,10 @@ def interval_quality(
         low: Lower ends, shape (n,), in score units; an end belongs to its interval.
         high: Upper ends, shape (n,).
         truth: Human labels, shape (n,).
-        rng: The source of randomness.
         nominal: What share of labels the intervals claim to hold.
         level: Confidence level of the results' own intervals.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled (the coverage's Wilson interval ignores
-            them).
+        groups: Group label per item, shape (n,); groups are the units.
+        span: The widest that an interval can be, in score units: the width of the scale.
     Raises:
         ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
     References:
@@ -57,11 +52,10 @@ def interval_quality(
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
-        bootstrap_interval(values, resampling.MEAN, rng, level, n_resamples, groups=groups)
-        for values in (top - bottom, score)
+        means.interval(values, level, groups=groups, bounds=(0.0, most))
+        for values, most in ((top - bottom, span), (score, np.inf))
     )
-    inside = proportion.proportion((bottom <= y) & (y <= top), level)
-    return IntervalQuality(inside, nominal, width, total)
+    return IntervalQuality(nominal, width, total)
 
 
 def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:

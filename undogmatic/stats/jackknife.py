@@ -1,4 +1,4 @@
-"""Intervals of coefficients between -1 and 1: correlations, kappa, alpha, over items or groups of items."""
+"""Intervals by leaving out items or groups of items: of coefficients from -1 to 1, and of what is nearly a mean."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -70,10 +70,7 @@ def interval(
     nothing = Coefficient(estimate, -1.0, 1.0, level, units.n)
     if units.n < FEWEST:
         return nothing
-    left = units
-    if not isinstance(statistic, resampling.Prepared) and units.n > resampling.LEFT_OUT_GROUPS:
-        left = resampling.Units((rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[codes])
-    left_out = resampling.distribution(of_draws, left.left_out(rng))
+    left_out = resampling.distribution(of_draws, resampling.Units(_left_out(codes, statistic, rng)).left_out())
     if not np.isfinite(left_out).all():
         return nothing
     if np.ptp(left_out) <= checks.SAME:
@@ -97,6 +94,67 @@ def interval(
         level,
         units.n,
     )
+
+
+def nearly_mean(
+    rows: ArrayLike,
+    statistic: resampling.Statistic,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+    bounds: means.Bounds = (-np.inf, np.inf),
+) -> means.Mean:
+    """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
+
+    A unit's pseudo-value is what its own mean would have to be for the statistic, were it a mean, to change as it does
+    when the unit is left out; of a mean this is `means.interval` itself, whose rule for units that mostly agree holds
+    here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
+    limits are the bounds.
+
+    Args:
+        rows: Shape (n, k), one row per item.
+        statistic: Maps such rows to a number; NaN where it is undefined.
+        rng: The source of randomness, as in `interval`.
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n,); None takes each row for itself.
+        bounds: Lowest and highest value that the statistic can have; infinite where there is none.
+    Raises:
+        ValueError: If the statistic of all rows is not finite, there are fewer than two units, or `level` is outside
+            (0, 1).
+    References:
+        Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
+    """
+    data = np.asarray(rows, dtype=np.float64)
+    checks.share(level, "level")
+    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
+    of_draws = resampling.ready(statistic, data)
+    (estimate,) = of_draws(resampling.Units(codes).everything()).tolist()
+    if not np.isfinite(estimate):
+        raise ValueError("`statistic` of `rows` is not finite.")
+    left = _left_out(codes, statistic, rng)
+    n_units = int(codes.max()) + 1
+    if n_units < 2:
+        raise ValueError(f"`{'rows' if groups is None else 'groups'}` gives {n_units} units; at least 2 are needed.")
+    left_out = resampling.distribution(of_draws, resampling.Units(left).left_out())
+    if not np.isfinite(left_out).all():
+        return means.Mean(estimate, *bounds, level, "unlimited", n_units, 0.0, 0.0)
+    share = np.bincount(left) / len(data)
+    own = (estimate - left_out) * (1 - share) / share
+    values = (estimate + own - share @ own)[left]
+    widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
+    found = means.interval(values, level, groups=left, bounds=widened)
+    low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
+    return found._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate), n_units=n_units)
+
+
+def _left_out(codes: NDArray[np.intp], statistic: resampling.Statistic, rng: np.random.Generator) -> NDArray[np.intp]:
+    """What is left out at a time: each unit, or of many units one of LEFT_OUT_GROUPS random groups of them."""
+    n = int(codes.max()) + 1
+    prepared = isinstance(statistic, resampling.Prepared)
+    if n <= (resampling.MOST_LEFT_OUT if prepared else resampling.LEFT_OUT_GROUPS):
+        return codes
+    return np.asarray((rng.permutation(n) % resampling.LEFT_OUT_GROUPS)[codes])
 
 
 def _mostly_equal(data: NDArray[np.float64]) -> bool:

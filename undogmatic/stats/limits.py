@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, ranking, resampling
-from undogmatic.stats.paired import bootstrap_interval
+from undogmatic.stats import checks, inversion, jackknife, ranking
 
 Array = NDArray[np.float64]
 Outcome = Literal["above", "below", "open", "missing"]
@@ -160,7 +159,6 @@ def order(
     *,
     groups: Sequence[object],
     level: float = 0.95,
-    n_resamples: int = 2000,
 ) -> Limits | None:
     """Spearman's rank correlation of scores with labels.
 
@@ -170,10 +168,9 @@ def order(
     Args:
         scores: NaN where not judged, shape (n,).
         labels: Shape (n,).
-        rng: For the bootstrap.
+        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` groups.
         groups: What belongs together, shape (n,).
         level: Confidence level.
-        n_resamples: Bootstrap resamples.
     Returns:
         None where scores or labels are (nearly) all equal.
     References:
@@ -182,7 +179,7 @@ def order(
     s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
-    found = _correlation(s[judged], y[judged], codes[judged], rng, level, n_resamples)
+    found = _correlation(s[judged], y[judged], codes[judged], rng, level)
     if found is None:
         return None
     estimate, low, high, n_units = found
@@ -207,13 +204,13 @@ def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: in
 
 
 def _correlation(
-    s: Array, y: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float, n_resamples: int
+    s: Array, y: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float
 ) -> tuple[float, float, float, int] | None:
     n = int(np.unique(codes).size)
     if n < 4:
         return None
     try:
-        found = ranking.spearman_interval(s, y, rng, level, n_resamples, groups=codes.tolist())
+        found = ranking.spearman_interval(s, y, rng, level, groups=codes.tolist())
     except ValueError:
         return None
     r = found.estimate
@@ -224,87 +221,41 @@ def _correlation(
 
 
 def alpha(
-    ratings: ArrayLike,
-    scale: tuple[float, float],
-    rng: np.random.Generator,
-    *,
-    groups: Sequence[object],
-    level: float = 0.95,
-    n_resamples: int = 2000,
+    ratings: ArrayLike, scale: tuple[float, float], *, groups: Sequence[object], level: float = 0.95
 ) -> Limits | None:
-    """Krippendorff's alpha (interval) of several raters, by a bootstrap over groups of items.
-
-    The lower limit is that of the items with one more on which the raters agree no better than by chance, where it is
-    lower: a handful of items on which all agree does not show that no other would part them.
+    """Krippendorff's alpha (interval) of several raters, over groups of items (`inversion.alpha`).
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
         scale: Its ends; a failed rating is thought at the one farthest from the others, or at their mean.
-        rng: For the bootstrap.
         groups: What belongs together, shape (n_items,).
         level: Confidence level.
-        n_resamples: Bootstrap resamples.
     Returns:
         None where all ratings are (nearly) equal, or fewer than two groups have two ratings.
     """
     table = np.asarray(ratings, dtype=np.float64)
     codes = checks.labels(groups, "groups", table.shape[1])
-    found = _alpha(table, codes, rng, level, n_resamples)
+    pairable = (~np.isnan(table)).sum(axis=0) >= 2
+    if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
+        return None
+
+    def held(own: Array) -> jackknife.Coefficient | None:
+        return inversion.alpha(own, level, groups=codes)
+
+    found = held(table)
     if found is None:
         return None
-    estimate, low, high, n_units = found
-    worst_low, best_high = low, high
+    worst_low, best_high = found.low, found.high
     if np.isnan(table).any():
         seen = (~np.isnan(table)).any(axis=0)
         means = np.full(table.shape[1], sum(scale) / 2)
         means[seen] = np.nanmean(table[:, seen], axis=0)
         far = np.where(means < sum(scale) / 2, scale[1], scale[0])
         spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
-        worst = np.where(np.isnan(table), np.where(seen, far, spread), table)
-        ends = [_alpha(own, codes, rng, level, n_resamples) for own in (worst, np.where(np.isnan(table), means, table))]
-        worst_low = -1.0 if ends[0] is None else min(low, ends[0][1])
-        best_high = 1.0 if ends[1] is None else max(high, ends[1][2])
-    return Limits(estimate, low, high, worst_low, best_high, n_units, level)
-
-
-def _alpha(
-    table: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float, n_resamples: int
-) -> tuple[float, float, float, int] | None:
-    kept = (~np.isnan(table)).sum(axis=0) >= 2
-    known, own = table[:, kept], codes[kept]
-    n_units = int(np.unique(own).size)
-    ratings = known[~np.isnan(known)]
-    if n_units < 2 or checks.is_constant(ratings):
-        return None
-    known = known - ratings.mean()
-    size = (~np.isnan(known)).sum(axis=0).astype(np.float64)
-    rows = np.column_stack([size, np.nansum(known, axis=0), np.nansum(known**2, axis=0)])
-    usual = float(size.mean())
-    chance = np.array([[usual, 0.0, (usual - 1) * float(ratings.var(ddof=1))]])
-    try:
-        found = bootstrap_interval(rows, _ALPHA, rng, level, n_resamples, groups=own)
-        padded = bootstrap_interval(
-            np.vstack([rows, chance]), _ALPHA, rng, level, n_resamples, groups=[*own.tolist(), -1]
-        )
-    except ValueError:
-        return None
-    return found.estimate, min(found.low, padded.low), found.high, n_units
-
-
-def _alpha_of(rows: Array) -> resampling.OfDraws:
-    """Alpha from number, sum and sum of squares of the ratings of each item, shape (n, 3)."""
-    size, total, squares = rows.T
-    within = (squares - total**2 / size) * size / (size - 1)
-
-    def of_draws(drawn: resampling.Index) -> Array:
-        n, sums, both, apart = (column.take(drawn).sum(axis=1) for column in (size, total, squares, within))
-        expected = (both - sums**2 / n) * n / (n - 1)
-        return np.asarray(1 - np.divide(apart, expected, out=np.full(len(drawn), np.nan), where=expected > 0))
-
-    return of_draws
-
-
-_ALPHA = resampling.Prepared(_alpha_of)
+        ends = [held(np.where(np.isnan(table), own, table)) for own in (np.where(seen, far, spread), means)]
+        worst_low = -1.0 if ends[0] is None else min(found.low, ends[0].low)
+        best_high = 1.0 if ends[1] is None else max(found.high, ends[1].high)
+    return Limits(found.estimate, found.low, found.high, worst_low, best_high, found.n_units, level)
 
 
 def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:

@@ -100,11 +100,11 @@ def interval(
     tolerance = checks.SAME * float(np.max(np.abs(v)))
     if bounds is not None and np.isfinite(bounds).all():
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
-    others = own[np.abs(own - np.median(own)) > tolerance]
+    others = _others(own, tolerance)
     low, high = studentised_limits(estimate, se, df, skewness, level)
     bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
-    if 2 * others.size <= n and others.size < FEW:
+    if mostly_same(own, tolerance):
         if (1 - others.size / n) ** n > (1 - level) / 2:
             middle = float(np.median(own))
             low = low if others.size and others.min() > middle else -np.inf
@@ -116,6 +116,17 @@ def interval(
             method = "unlimited"
     low, high = max(low, bottom), min(high, top)
     return Mean(estimate, low, high, level, method, n, se, df)
+
+
+def mostly_same(own: Array, tolerance: float) -> bool:
+    """Whether at least half of the values of units, shape (n_units,), are one and fewer than FEW another, so that their
+    spread says too little."""
+    others = _others(own, tolerance).size
+    return 2 * others <= own.size and others < FEW
+
+
+def _others(own: Array, tolerance: float) -> Array:
+    return np.asarray(own[np.abs(own - np.median(own)) > tolerance])
 
 
 def studentised_limits(estimate: float, se: float, df: float, skewness: float, level: float) -> tuple[float, float]:

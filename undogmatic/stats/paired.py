@@ -1,10 +1,9 @@
-"""Differences of matched pairs: tests, effect sizes and bootstrap intervals.
+"""Differences of matched pairs: tests and shares.
 
 A difference is score A minus score B of the same item, so the sign has one meaning throughout:
 positive means A is higher.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -12,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, resampling, signedrank, walsh
+from undogmatic.stats import checks, signedrank
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.signedrank import ZeroMethod
 
 Alternative = Literal["two-sided", "greater", "less"]
 
 MOST_PAIRS_EXACT = 50
-_MOST_WALSH_AVERAGES_MADE = 200
 
 
 class WilcoxonResult(NamedTuple):
@@ -44,19 +42,6 @@ class ShareInDirection(NamedTuple):
     n_pairs: int
     level: float
     n_units: int
-
-
-class BootstrapInterval(NamedTuple):
-    """`n_units` is what was resampled: observations, or groups; `n_undefined` resamples had no finite statistic."""
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    method: Literal["bca", "percentile"]
-    n_resamples: int
-    n_units: int
-    n_undefined: int
 
 
 class Summary(NamedTuple):
@@ -171,101 +156,6 @@ def share_in_direction(
         level=level,
         n_units=found.n_units,
     )
-
-
-def bootstrap_interval(
-    values: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-) -> BootstrapInterval:
-    """Bootstrap confidence interval of any statistic: bias-corrected and accelerated (BCa), else percentile.
-
-    What is resampled must be what was sampled. Rows stay whole, so columns stay paired; with `groups`, whole groups
-    are drawn (texts of one pair, items of one case), and a group drawn twice counts twice. BCa falls back to the
-    percentile interval, and says so in `method`, when it is undefined: the resamples all agree or all lie on one side
-    of the estimate, the statistic never changes on leaving one unit out, or some resamples have no finite statistic.
-    The jackknife of BCa leaves out single units up to 2000 of them, else 500 random groups of units
-    (`resampling.MOST_LEFT_OUT`); memory does not grow with the number of resamples, and linearly with the rows.
-
-    Args:
-        values: Shape (n,) or (n, k), one row per observation.
-        statistic: Maps an array like `values`, of any number of rows, to a number; NaN where it is undefined. One that
-            is `resampling.Prepared` takes many draws at once.
-        rng: The source of randomness.
-        level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per row, shape (n,); None resamples rows.
-    Raises:
-        ValueError: If `values` holds NaN, there are fewer than two units to resample, the statistic of `values` is
-            not finite, or it is undefined on more than 5 % of the resamples.
-    References:
-        Efron (1987), Better bootstrap confidence intervals. doi:10.1080/01621459.1987.10478410
-        Field and Welsh (2007), Bootstrapping clustered data. doi:10.1111/j.1467-9868.2007.00593.x
-    """
-    data = checks.rows(values, "values")
-    checks.share(level, "level")
-    units = resampling.Units(np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data)))
-    if units.n < 2:
-        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {units.n} units; at least 2 are needed.")
-    of_draws = resampling.ready(statistic, data)
-    (estimate,) = of_draws(units.everything()).tolist()
-    if not np.isfinite(estimate):
-        raise ValueError("`statistic` of `values` is not finite.")
-    resampled = resampling.distribution(of_draws, units.draws(rng, n_resamples))
-    defined = resampled[np.isfinite(resampled)]
-    n_undefined = n_resamples - defined.size
-    if n_undefined > 0.05 * n_resamples:
-        raise ValueError(f"`statistic` is undefined on {n_undefined} of {n_resamples} resamples of `values`.")
-    if not n_undefined:
-        left_out = resampling.distribution(of_draws, units.left_out(rng))
-        low, high = resampling.bca(estimate, resampled, left_out, level)
-        if np.isfinite(low) and np.isfinite(high):
-            return BootstrapInterval(estimate, low, high, level, "bca", n_resamples, units.n, 0)
-    low, high = (float(limit) for limit in np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]))
-    return BootstrapInterval(estimate, low, high, level, "percentile", n_resamples, units.n, n_undefined)
-
-
-def hodges_lehmann(differences: ArrayLike) -> float:
-    """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
-
-    Zeros take part, and each difference is also averaged with itself (Walsh averages). Up to 200 differences all
-    averages are made; of more, the middle ones are found without making the others, which gives the same number in
-    memory linear in the differences.
-
-    Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN.
-    References:
-        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
-        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
-        Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
-    """
-    return float(_hodges_lehmann(checks.vector(differences, "differences")[None, :])[0])
-
-
-def _hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`hodges_lehmann` of each row, shape (n_rows,)."""
-    n = rows.shape[1]
-    if n > _MOST_WALSH_AVERAGES_MADE:
-        return np.array([walsh.median(row) for row in rows])
-    first, second = _each_with_each(n)
-    at_once = max(1, resampling.AT_ONCE // first.size)
-    parts = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
-    return np.concatenate([np.median((part[:, first] + part[:, second]) / 2, axis=1) for part in parts])
-
-
-HODGES_LEHMANN = resampling.Prepared(lambda data: lambda drawn: _hodges_lehmann(data[drawn]))
-"""`hodges_lehmann` for many resamples at a time."""
-
-
-@functools.lru_cache(maxsize=8)
-def _each_with_each(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(n)  # bootstraps ask for the same ones thousands of times
 
 
 def summary(values: ArrayLike) -> Summary:

@@ -154,7 +154,6 @@ def spearman_interval(
     y: ArrayLike,
     rng: np.random.Generator,
     level: float = 0.95,
-    n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
 ) -> jackknife.Coefficient:
@@ -167,7 +166,6 @@ def spearman_interval(
         y: Human labels or other scores of the same items, shape (n,).
         rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
         level: Confidence level.
-        n_resamples: Not used.
         groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
         ValueError: If `x` or `y` is constant, holds NaN, or the lengths differ.
@@ -186,9 +184,7 @@ def spearman_interval(
 def mean_absolute_error(
     truth: ArrayLike,
     predicted: ArrayLike,
-    rng: np.random.Generator | None = None,
     level: float = 0.95,
-    n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
     span: float = np.inf,
@@ -198,9 +194,7 @@ def mean_absolute_error(
     Args:
         truth: Human labels, shape (n,), n >= 2, in score units.
         predicted: Scores of the same items, shape (n,), in the same units.
-        rng: Not used.
         level: Confidence level.
-        n_resamples: Not used.
         groups: Group label per item, shape (n,); groups are the units.
         span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
             where (nearly) all errors are the same.

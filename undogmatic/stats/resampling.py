@@ -1,4 +1,4 @@
-"""Drawing with replacement in linear memory: draws made and evaluated batch by batch, and the BCa interval over them.
+"""Drawing with replacement in linear memory: draws made and evaluated batch by batch.
 
 No more than AT_ONCE drawn rows, few enough for a core's cache, are held at once (more only where a single draw has
 more), whatever the number of resamples; time grows with resamples times rows. A batch takes from `rng` exactly what
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -22,10 +21,7 @@ AT_ONCE = 2**15
 MOST_LEFT_OUT = 2000
 LEFT_OUT_GROUPS = 500
 """The jackknife leaves out one unit at a time up to MOST_LEFT_OUT units, beyond that one of so many random groups of
-units at a time: its time would else grow with the square of the units. The groups estimate the same acceleration
-(Efron and Narasimhan 2020, whose `bcajack` has them as `m`, typically 20 to 40) with a standard error of at most
-about 0.41 / 500, which moves the ends of a 95 % interval by 0.02 % of the resamples, a twentieth of what the drawing
-of 2,000 resamples itself does."""
+units at a time: its time would else grow with the square of the units."""
 
 
 class Prepared(NamedTuple):
@@ -74,14 +70,8 @@ class Units:
         for size in self._batches(n_draws):
             yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
 
-    def left_out(self, rng: np.random.Generator) -> Iterator[Index]:
-        """Rows of all units but one, or but one random group of units; see MOST_LEFT_OUT. Batches as of `draws`."""
-        if self.n > MOST_LEFT_OUT:
-            for group in np.array_split(rng.permutation(self.n), LEFT_OUT_GROUPS):
-                kept = np.ones(self.n, dtype=np.bool_)
-                kept[group] = False
-                yield self._rows_of(np.flatnonzero(kept)[None, :])
-            return
+    def left_out(self) -> Iterator[Index]:
+        """Rows of all units but one, one unit after the other. Batches as of `draws`."""
         start = 0
         for size in self._batches(self.n):
             without = np.arange(start, start + size)[:, None]
@@ -119,47 +109,6 @@ def distribution(of_draws: OfDraws, draws: Iterator[Index]) -> Array:
     """The statistic of every draw, shape (n_draws,)."""
     with np.errstate(all="ignore"):
         return np.concatenate([of_draws(drawn) for drawn in draws])
-
-
-def bca(estimate: float, resampled: Array, left_out: Array, level: float) -> tuple[float, float]:
-    """The ends of the bias-corrected and accelerated interval; NaN where it is undefined.
-
-    To the last digit that of `scipy.stats.bootstrap`, whose own jackknife takes memory that grows with the square of
-    the units.
-
-    Args:
-        estimate: The statistic of the data.
-        resampled: That of each resample.
-        left_out: That without each unit, or group of units, in turn.
-        level: Confidence level.
-    References:
-        Efron (1987), doi:10.1080/01621459.1987.10478410. Efron and Tibshirani (1993), section 14.3.
-        Efron and Narasimhan (2020), doi:10.1080/10618600.2020.1714633, for groups of units in the jackknife.
-    """
-    with np.errstate(all="ignore"):
-        below = np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)
-        bias = special.ndtri(np.float64(below) / (2 * resampled.size))
-        n = float(left_out.size)
-        pull = (n - 1) * (np.mean(left_out) - left_out)
-        acceleration = 1 / 6 * (np.sum(pull**3) / n**3) / (np.sum(pull**2) / n**2) ** (3 / 2)
-        reach = float(special.ndtri((1 - level) / 2))
-        tails = []
-        for end in (bias + reach, bias - reach):
-            tails.append(special.ndtr(bias + end / (1 - acceleration * end)))
-        low, high = stats.quantile(resampled, np.stack(tails))
-    return float(low), float(high)
-
-
-def _mean(data: Array) -> OfDraws:
-    return lambda drawn: np.asarray(data.take(drawn).mean(axis=1), dtype=np.float64)
-
-
-def _median(data: Array) -> OfDraws:
-    return lambda drawn: np.asarray(np.median(data.take(drawn), axis=1), dtype=np.float64)
-
-
-MEAN, MEDIAN = Prepared(_mean), Prepared(_median)
-"""Of values of shape (n,)."""
 
 
 class Tally:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, ordering, resampling
+from undogmatic.stats import checks, jackknife, ordering, resampling
 from undogmatic.stats.ordering import Array, Groups
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 from undogmatic.stats.resampling import Index, OfDraws
 
 
@@ -122,27 +121,25 @@ def review_gain_interval(
     error: ArrayLike,
     rng: np.random.Generator,
     level: float = 0.95,
-    n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
-) -> BootstrapInterval:
-    """`review_gain` with a bootstrap interval over items, or over groups of items.
+) -> jackknife.Coefficient:
+    """`review_gain` with the interval of a coefficient (`jackknife.interval`) over items, or over groups of items.
 
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
-        rng: The source of randomness.
+        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
         level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
+        groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
-        ValueError: As `review_gain`, and if it is undefined in more than 5 % of the resamples (too few errors).
+        ValueError: As `review_gain`.
     References:
-        Malinin and Gales (2021), arXiv:2002.07650. Efron (1987), doi:10.1080/01621459.1987.10478410
+        Malinin and Gales (2021), arXiv:2002.07650
     """
     u, e = ordering.pair(uncertainty, error)
     review_gain(u, e)
-    return bootstrap_interval(np.column_stack([u, e]), GAIN, rng, level, n_resamples, groups=groups)
+    return jackknife.interval(np.column_stack([u, e]), GAIN, rng, level, groups=groups)
 
 
 def _caught(u: Array, e: Array) -> Callable[[Index], Array]:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, ordering, resampling
+from undogmatic.stats import checks, jackknife, means, ordering, resampling
 from undogmatic.stats.ordering import Array, Groups
-from undogmatic.stats.paired import BootstrapInterval, bootstrap_interval
 from undogmatic.stats.resampling import Index, OfDraws
 
 
@@ -38,8 +37,8 @@ class RiskCoverage(NamedTuple):
 class AurcSummary(NamedTuple):
     """Areas in error units, smaller is better: `excess` is `aurc` minus `oracle`, `random` the mean error."""
 
-    aurc: BootstrapInterval
-    excess: BootstrapInterval
+    aurc: means.Mean
+    excess: means.Mean
     oracle: float
     random: float
 
@@ -121,27 +120,27 @@ def aurc_summary(
     error: ArrayLike,
     rng: np.random.Generator,
     level: float = 0.95,
-    n_resamples: int = 2000,
     *,
     groups: Groups | None = None,
+    span: float = np.inf,
 ) -> AurcSummary:
-    """AURC and excess AURC with bootstrap intervals, between the oracle's and random order's.
+    """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
 
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
-        rng: The source of randomness.
+        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
         level: Confidence level.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
+        groups: Group label per item, shape (n,); whole groups are left out.
+        span: The largest error that could have occurred: the width of the scale.
     Raises:
-        ValueError: As `aurc`, and if there are fewer than two units to resample.
+        ValueError: As `aurc`, and if there are fewer than two units.
     References:
         Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
     """
     u, e = ordering.pair(uncertainty, error)
     whole, excess = (
-        bootstrap_interval(np.column_stack([u, e]), statistic, rng, level, n_resamples, groups=groups)
+        jackknife.nearly_mean(np.column_stack([u, e]), statistic, rng, level, groups=groups, bounds=(0.0, span))
         for statistic in (AURC, resampling.Prepared(lambda c: _excess(*c.T)))
     )
     oracle = float(_risk(e, e)(ordering.whole(e.size))[0].mean())

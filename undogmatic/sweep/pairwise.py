@@ -12,8 +12,7 @@ import pandas as pd
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
 from undogmatic.progress import doing
-from undogmatic.stats import agreement, means
-from undogmatic.stats.coefficients import alpha_interval
+from undogmatic.stats import agreement, inversion, means
 from undogmatic.stats.jackknife import Coefficient
 from undogmatic.sweep.family import WITH_MARGIN, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
@@ -207,5 +206,5 @@ def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Coefficient, int, int] | Non
     items = int(np.sum(np.sum(~np.isnan(ratings), axis=0) >= 2))
     if not items:
         return None
-    found = alpha_interval(ratings, np.random.default_rng(0), groups=_groups(several[0], "score").tolist())
+    found = inversion.alpha(ratings, groups=_groups(several[0], "score").tolist())
     return None if found is None else (found, len(several), items)

@@ -1,0 +1,120 @@
+"""The middle of differences: median, and Hodges-Lehmann's median of means of pairs, with intervals over groups.
+
+Both intervals are of values that are not ruled out: for the median by the exact sign test, for the other by the
+interval of a mean (`means`) of how each difference stands to the others about that value.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from undogmatic.stats import checks, inversion, means, walsh
+
+Array = NDArray[np.float64]
+Groups = Sequence[object] | ArrayLike
+Bounds = tuple[float, float]
+
+
+class Middle(NamedTuple):
+    """In the unit of the values; an end that nothing limits is the bound of the values, which may be infinite."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n_units: int
+
+
+def median(
+    values: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+) -> Middle:
+    """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
+
+    A group counts as one observation, whatever its size: right where its values agree, else on the safe side.
+
+    Args:
+        values: Shape (n,), in any unit.
+        level: Confidence level of both ends together, at least.
+        groups: What belongs together, shape (n,); None takes each value for itself.
+        bounds: Lowest and highest value that could have occurred.
+    Raises:
+        ValueError: If `values` is empty or holds NaN, or `level` is outside (0, 1).
+    References:
+        Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
+    """
+    v, codes = _checked(values, level, groups)
+    n = int(np.unique(codes).size)
+    ordered = np.sort(v)
+    below = np.arange(n + 1)
+    # Of n values as many lie below the median as heads fall: so many may be left out at each end.
+    out = below[stats.binom.cdf(below, n, 0.5) <= (1 - level) / 2]
+    low, high = bounds
+    if out.size:
+        place = int(np.floor(out[-1] * v.size / n + 1e-9))
+        low, high = float(ordered[place]), float(ordered[v.size - 1 - place])
+    return Middle(float(np.median(v)), low, high, level, n)
+
+
+def hodges_lehmann(differences: ArrayLike) -> float:
+    """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
+
+    Zeros take part, and each difference is also averaged with itself (Walsh averages).
+
+    Args:
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN.
+    References:
+        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
+        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
+        Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
+    """
+    return walsh.median(checks.vector(differences, "differences"))
+
+
+def hodges_lehmann_interval(
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+) -> Middle:
+    """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
+
+    A value is ruled out if the share of means of pairs above it is surely not one half. The share is a mean over
+    differences of the share of the others whose mean with it is above, twice which counts (Hoeffding 1948).
+
+    Args:
+        differences: Shape (n_pairs,), in score units.
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n_pairs,); None takes each difference for itself.
+        bounds: Lowest and highest difference that could have occurred.
+    Raises:
+        ValueError: If `differences` is empty or holds NaN, or `level` is outside (0, 1).
+    References:
+        Hoeffding (1948), doi:10.1214/aoms/1177730196
+    """
+    d, codes = _checked(differences, level, groups)
+    estimate, n = walsh.median(d), int(np.unique(codes).size)
+    if n < 2:
+        return Middle(estimate, *bounds, level, n)
+    ordered = np.sort(d)
+
+    def limits(value: float) -> tuple[float, float]:
+        other = 2 * value - d
+        upto = np.searchsorted(ordered, other, "left") + np.searchsorted(ordered, other, "right")
+        own = 0.5 - upto / (2 * d.size)
+        whole = float(own.mean())
+        found = means.interval(2 * own - whole, level, groups=codes, bounds=(-1 - whole, 1 - whole))
+        return found.low, found.high
+
+    lowest, highest = float(ordered[0]), float(ordered[-1])
+    low = inversion.farthest(lambda value: limits(value)[0] > 0, estimate, lowest)
+    high = inversion.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
+    # Beyond the values nothing changes: what does not rule out the lowest rules out nothing below it.
+    return Middle(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
+
+
+def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:
+    checks.share(level, "level")
+    v = checks.vector(values, "values", minimum=1)
+    return v, np.arange(v.size) if groups is None else checks.labels(groups, "groups", v.size)
