@@ -153,3 +153,12 @@ class TestRefused:
     def test_values_outside_the_bounds(self) -> None:
         with pytest.raises(ValueError, match="outside `bounds`"):
             means.interval([1.0, 2, 120], bounds=(0, 100))
+
+
+def test_values_that_rounding_puts_beyond_the_bound_are_at_it() -> None:
+    own = np.r_[np.full(29, 0.3), 0.3 - 1e-4]
+    at = means.bounded_limits(means.Sums(own, np.ones(30)), (0.0, 0.3), 0.95)
+    beyond = means.bounded_limits(means.Sums(np.where(own == 0.3, 0.3 + 1e-16, own), np.ones(30)), (0.0, 0.3), 0.95)
+    nudged = means.bounded_limits(means.Sums(own, np.ones(30)), (0.0, 0.3 - 5e-17), 0.95)
+    assert beyond == pytest.approx(at)
+    assert nudged == pytest.approx(at)

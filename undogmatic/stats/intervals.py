@@ -53,7 +53,7 @@ def interval_quality(
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
         means.interval(values, level, groups=groups, bounds=(0.0, most))
-        for values, most in ((top - bottom, span), (score, np.inf))
+        for values, most in ((top - bottom, span), (score, span * (1 + 2 / (1 - nominal))))
     )
     return IntervalQuality(nominal, width, total)
 

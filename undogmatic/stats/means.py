@@ -183,7 +183,7 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
     width = bound - float(own @ shapes / shapes.sum())
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
-    below = np.append(bound - own, 0.0) / width
+    below = np.append(np.maximum(bound - own, 0.0), 0.0) / width  # rounding may put a value beyond the bound
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:
