@@ -259,6 +259,26 @@ class TestBudget:
             widths.append(result.high - result.low)
         assert np.mean(widths) == pytest.approx(4, rel=0.08)
 
+    def test_labels_that_come_in_groups_count_as_groups(self) -> None:
+        """Four texts of one source have nearly one error: the width takes as many groups as single texts."""
+        rng = np.random.default_rng(74)
+        group = np.repeat(np.arange(1000), 4)
+        scores = rng.uniform(0, 100, 1000)[group]
+        label = scores + rng.normal(0, 15, 1000)[group] + rng.normal(0, 1, 4000)
+        pilot = np.flatnonzero(group < 60)
+        together = few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)
+        alone = few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)
+        assert together.with_judge is not None and alone.with_judge is not None
+        assert together.with_judge == pytest.approx(4 * alone.with_judge, rel=0.25)
+        widths = []
+        for _ in range(30):
+            chosen = np.flatnonzero(np.isin(group, rng.choice(1000, together.with_judge // 4, replace=False)))
+            found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=group)
+            widths.append(found.high - found.low)
+        assert np.mean(widths) == pytest.approx(6, rel=0.2)
+        with pytest.raises(ValueError, match="1 labelled groups"):
+            few_labels.label_budget(scores, np.arange(5), label[:5], 6, groups=np.repeat(list("abcd"), 1000))
+
     def test_what_all_labels_could_not_reach_is_none(self) -> None:
         rng = np.random.default_rng(71)
         scores, label, _unsure = _items(rng, 60)

@@ -128,7 +128,7 @@ class FewLabelsAnalysis:
             values |= {"estimate": found.estimate, "interval": (found.low, found.high), "level": self.level}
             findings.append(Finding("few_labels.difference", values))
         if inclusion is None:
-            findings += self._budget(judged, scores, labelled, labels, metrics)
+            findings += self._budget(judged, scores, labelled, labels, rows["group"].tolist(), metrics)
             findings += _whenever(rows, labelled, labels, judged.rubric, self.level)
         verdict = Finding(
             "few_labels.verdict_estimate",
@@ -186,12 +186,13 @@ class FewLabelsAnalysis:
         scores: NDArray[np.float64],
         labelled: NDArray[np.intp],
         labels: NDArray[np.float64],
+        groups: list[str],
         metrics: dict[str, float],
     ) -> list[Finding]:
         """How many labels the wanted width takes; adds its metrics."""
         span = judged.rubric.maximum - judged.rubric.minimum
         width = span / 10 if self.target_width is None else self.target_width
-        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level)
+        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level, groups=groups)
         if found.with_judge is None:
             values: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
             return [Finding("few_labels.budget_beyond", values)]

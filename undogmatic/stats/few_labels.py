@@ -24,6 +24,7 @@ References:
     Sarndal, Swensson and Wretman (1992), Model assisted survey sampling. doi:10.1007/978-1-4612-4378-6
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -202,11 +203,19 @@ def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
 
 
 def label_budget(
-    scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike, target_width: float, *, level: float = 0.95
+    scores: ArrayLike,
+    labelled: ArrayLike,
+    labels: ArrayLike,
+    target_width: float,
+    *,
+    level: float = 0.95,
+    groups: Sequence[object] | ArrayLike | None = None,
 ) -> LabelBudget:
     """How many labels an interval of a wanted width takes, judged from a pilot drawn with equal probabilities.
 
-    A pilot of few labels knows its own spread poorly: within 15 % at 25 labels, within 7 % at 100.
+    With groups (texts of one pair), labels are thought to come in groups as large and as alike as the pilot's: what
+    counts is the number of groups, and the labels are those of so many. A pilot of few labels knows its own spread
+    poorly: within 15 % at 25 labels, within 7 % at 100.
 
     Args:
         scores: The judge's score of every item, shape (n_items,), in score units.
@@ -214,25 +223,48 @@ def label_budget(
         labels: Human labels of the pilot, shape (n_pilot,).
         target_width: Wanted width, high minus low, in score units.
         level: Confidence level.
+        groups: What belongs together, shape (n_items,); None takes each item for itself.
     Raises:
-        ValueError: As `estimate_mean`, or if the width is not positive.
+        ValueError: As `estimate_mean`, or if the width is not positive, or fewer than FEWEST_EFFECTIVE groups are
+            labelled.
     """
     f, index, y = _sample(scores, labelled, labels)
     checks.share(level, "level")
     if not target_width > 0:
         raise ValueError(f"`target_width` is {target_width}; it must be positive.")
-    weight = _fitted_weight(f, index, y, _weights(None, index.size, f.size), np.arange(f.size))
-    m = np.arange(FEWEST_EFFECTIVE, f.size + 1)
+    codes = np.arange(f.size) if groups is None else checks.labels(groups, "groups", f.size)
+    weight = _fitted_weight(f, index, y, _weights(None, index.size, f.size), codes)
+    own = np.unique(codes[index], return_inverse=True)[1]
+    n_groups = int(own.max()) + 1
+    if n_groups < FEWEST_EFFECTIVE:
+        raise ValueError(f"`groups` gives {n_groups} labelled groups; at least {FEWEST_EFFECTIVE} are needed.")
+    share = _kish(np.ones(index.size), own) / index.size
+
+    def spread_of(residual: Array, fitted: int) -> float:
+        """Variance of one label's residual, times what its group adds to it."""
+        sums = np.bincount(own, residual - residual.mean())
+        return float(sums @ sums / index.size * n_groups / (n_groups - 1 - fitted))
+
+    m = np.arange(math.ceil(FEWEST_EFFECTIVE / share), f.size + 1)
     counts: list[int | None] = []
     widths = np.empty(0)
     for trust in (weight, 0.0):
-        spread = float(np.var(y - trust * f[index], ddof=1 + (trust > 0)))
+        spread = spread_of(y - trust * f[index], int(trust > 0))
         # Labelling more shrinks the residual's share; what the items as a sample of their population leave, stays.
-        stays = max(0.0, float(np.var(y, ddof=1)) - spread) / f.size
-        widths = 2 * stats.t.ppf((1 + level) / 2, m - 1 - (trust > 0)) * np.sqrt(spread / m + stays)
+        stays = max(0.0, spread_of(y, 0) - spread) / f.size
+        widths = 2 * stats.t.ppf((1 + level) / 2, m * share - 1 - (trust > 0)) * np.sqrt(spread / m + stays)
         reached = np.flatnonzero(widths <= target_width)
         counts.append(int(m[reached[0]]) if reached.size else None)
-    return LabelBudget(counts[0], counts[1], target_width, float(widths[-1]), weight, f.size, index.size, level)
+    return LabelBudget(
+        counts[0],
+        counts[1],
+        target_width,
+        float(widths[-1]) if widths.size else np.inf,
+        weight,
+        f.size,
+        index.size,
+        level,
+    )
 
 
 def _sample(scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike) -> tuple[Array, NDArray[np.intp], Array]:
