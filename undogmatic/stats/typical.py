@@ -104,13 +104,16 @@ def hodges_lehmann_interval(
         upto = np.searchsorted(ordered, other, "left") + np.searchsorted(ordered, other, "right")
         own = 0.5 - upto / (2 * d.size)
         whole = float(own.mean())
-        found = means.interval(2 * own - whole, level, groups=codes, bounds=(-1 - whole, 1 - whole))
+        if abs(whole) == 0.5:  # all lie on one side of the value, as all of n coins may fall alike
+            return (whole, whole) if 0.5**n <= (1 - level) / 2 else (-np.inf, np.inf)
+        found = means.interval(2 * own - whole, level, groups=codes)
         return found.low, found.high
 
-    lowest, highest = float(ordered[0]), float(ordered[-1])
+    room = 1e-6 * float(np.ptp(ordered)) + 1e-9 * float(np.max(np.abs(ordered)))
+    lowest, highest = float(ordered[0]) - room, float(ordered[-1]) + room
     low = inversion.farthest(lambda value: limits(value)[0] > 0, estimate, lowest)
     high = inversion.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
-    # Beyond the values nothing changes: what does not rule out the lowest rules out nothing below it.
+    # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
     return Middle(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
 
 
