@@ -65,7 +65,8 @@ def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | Non
     metrics = {"judged": 24, "calls": 24} | spent | facts.pop("metrics", {})
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
-    config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
+    rubric = RUBRIC | {"name": facts.pop("rubric", RUBRIC["name"])}
+    config = {"rubric": rubric, "analysis": {"treatment": "naked", "baseline": "explained"}}
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
     if error is not None:
         (folder / "error.txt").write_text(error)
@@ -116,6 +117,17 @@ class TestLeaderboard:
         assert np.isnan(result.jobs.loc[2, "headline"])
         assert (result.headline, result.choices) == ("ab.share", ("model",))
         assert result.failed == [("gone", "model=gone needs GONE_API_KEY")]
+
+    def test_judges_of_different_rubrics_are_not_ranked_against_one_another(self, tmp_path: Path) -> None:
+        own = {"standing": {"ab": "supported"}}
+        write_job(tmp_path / "0", ["rubric=mine"], scored(60, 50), metrics=metrics(0.7), **own)
+        write_job(tmp_path / "1", ["rubric=other"], scored(90, 10, seed=1), metrics=metrics(1.0), rubric="other", **own)
+        result = result_of(tmp_path)
+        assert keys(result)[:2] == ["sweep.verdict_alone_supported"] * 2
+        assert "sweep.other_criteria" in keys(result)
+        assert not {"sweep.winner", "sweep.family"} & set(keys(result))
+        assert result.comparisons.empty
+        assert result.jobs["criterion"].tolist() == ["mine", "other"]
 
     def test_only_what_varies_names_a_job(self, tmp_path: Path) -> None:
         for n, prompt in enumerate(("a", "b", "b")):

@@ -199,7 +199,7 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
 
 SAID = (
     "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin open_needed "
-    "best_refuted best_undecided"
+    "best_refuted best_undecided alone_supported alone_refuted alone_undecided"
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical other_criteria other_items tests "

@@ -166,7 +166,8 @@ def _leaderboard(
     if headline is not None:
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
-    parted = any(job.part for job in by_name.values())
+    criteria = {job.criterion for job in by_name.values() if job.status == "finished"}
+    parted = any(job.part for job in by_name.values()) or len(criteria) > 1
     standing = any(job.standing is not None for job in by_name.values())
     rows = []
     for label, job in by_name.items():

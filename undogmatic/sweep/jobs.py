@@ -90,9 +90,23 @@ class Job:
 
 def read_jobs(folder: Path) -> list[Job]:
     """The jobs of a sweep's folder by number, one per judge and criterion of each. A job that never began has no folder
-    and is not among them."""
+    and is not among them.
+
+    Where the jobs judged by several rubrics, the rubric's name is part of the criterion: what is high on one says
+    nothing of another.
+    """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
-    return [job for number in numbers for job in _read(folder / str(number), number)]
+    jobs = [job for number in numbers for job in _read(folder / str(number), number)]
+    names = {job.number: job.rubric.name for job in jobs if job.status == "finished"}
+    if len(set(names.values())) < 2:
+        return jobs
+    return [replace(job, criterion=_of_rubric(names.get(job.number), job.criterion)) for job in jobs]
+
+
+def _of_rubric(rubric: str | None, criterion: str) -> str:
+    if rubric is None:
+        return criterion
+    return rubric if criterion == OVERALL else f"{rubric}.{criterion}"
 
 
 def varying(jobs: Sequence[Job]) -> tuple[str, ...]:

@@ -59,7 +59,19 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     finished = table[table["status"] == "finished"]
     if "criterion" not in table or finished.empty or sweep.headline is None:
         return _verdicts(table, sweep)
-    return [said for _, own in finished.groupby("criterion", sort=False) for said in _verdicts(own, sweep)]
+    return [said for _, own in finished.groupby("criterion", sort=False) for said in _of_criterion(own, sweep)]
+
+
+def _of_criterion(own: pd.DataFrame, sweep: Sweep) -> list[Finding]:
+    """As `_verdicts`; of a single job only what its own verdict says, as it leads nothing."""
+    name = str(own["name"].iloc[0])
+    standing = sweep.jobs[name].standing
+    if len(own) > 1 or standing is None or pd.isna(own["headline"].iloc[0]):
+        return _verdicts(own, sweep)
+    (row,) = own.to_dict("records")
+    values = {"best": name, "metric": sweep.headline, "value": row["headline"], "interval": (row["low"], row["high"])}
+    analyses = [analysis for analysis, each in sweep.jobs[name].standings.items() if each == standing]
+    return [Finding(f"sweep.verdict_alone_{standing}", values | {"analyses": analyses})]
 
 
 def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
