@@ -296,13 +296,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
+    parser.add_argument("--of", nargs="*", help="kinds of numbers, such as alpha; all without it")
     parser.add_argument("--units", nargs="*", type=int, default=list(UNITS))
     parser.add_argument("--groups", nargs="*", default=list(GROUPINGS), choices=list(GROUPINGS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     rows = []
     for kind in given.only:
-        for question in QUESTIONS[kind]():
+        for question in (each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of):
             for n_units in given.units:
                 for grouping in given.groups:
                     for method in question.methods:

@@ -110,7 +110,8 @@ def test_why_the_size_is_not_shown(said: Said) -> None:
     def size(scores: Any, **settings: Any) -> Any:
         return said(analyse(labelled(GOLD, list(scores)), **settings))["labelled.verdict_order"].values["size"]
 
-    assert size(90 + CLOSE / 20) == "size_not_smaller"
+    assert size(90 + CLOSE / 20) == "size_larger"
+    assert size(63 + CLOSE / 20) == "size_not_smaller"
     assert size(np.clip(CLOSE + 15, 0, 100)) == "size_bias"
     assert size(np.clip(CLOSE + 10, 0, 100), margin=9.0) == "size_bias_open"
     judged = labelled(GOLD, list(CLOSE))
@@ -159,6 +160,9 @@ def test_too_few_or_too_alike_to_say_anything(said: Said) -> None:
     assert "labelled.verdict_open_endless" in said(analyse(labelled(list(GOLD), list(half)), order=there))
     result = analyse(labelled(list(GOLD), list(half)), order=there - 0.05)
     assert said(result)["labelled.verdict_open"].values["needed"] > 60
+    assert said(result)["labelled.verdict_open"].values["error"] == "error_smaller"
+    high = analyse(labelled(list(GOLD), list(90 + half / 20)), order=there - 0.05)
+    assert said(high)["labelled.verdict_open"].values["error"] == "error_larger"
     assert result.standing == "undecided"
 
 

@@ -22,7 +22,9 @@ FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
 _FOLDS = 50
 
-Size = Literal["size_shown", "size_not_smaller", "size_bias", "size_bias_open", "size_no_margin", "size_missing"]
+Size = Literal[
+    "size_shown", "size_larger", "size_not_smaller", "size_bias", "size_bias_open", "size_no_margin", "size_missing"
+]
 
 
 class Settings(NamedTuple):
@@ -149,6 +151,8 @@ def size(evidence: Evidence, margin: Margin) -> Size:
     gain, bias = evidence.gain, evidence.bias
     assert gain is not None, "there are groups enough"
     assert bias is not None, "there are groups enough"
+    if gain.judged.outcome == "against":
+        return "size_larger"
     if gain.judged.outcome != "beyond":
         return "size_not_smaller"
     if bias.judged.outcome in ("beyond", "against"):
@@ -198,6 +202,8 @@ def _ordered(e: Evidence, found: limits.Limits, settings: Settings, values: dict
         return _missing(e, "alone_follows" if found.low > settings.order else "alone_too_weak")
     if held.outcome == "below":
         return Finding("labelled.verdict_too_weak", values), "refuted"
+    gain = "open" if e.gain is None else e.gain.judged.outcome
+    values["error"] = {"beyond": "error_smaller", "against": "error_larger"}.get(gain, "error_open")
     if held.n_needed is None:
         return Finding("labelled.verdict_open_endless", values), "undecided"
     return Finding("labelled.verdict_open", values | {"groups": e.n_groups, "needed": held.n_needed}), "undecided"
