@@ -128,11 +128,11 @@ def of_units(values: Array, codes: NDArray[np.intp]) -> Array:
 
 def _corners(ends: Sequence[Bounds], r: float) -> Array:
     """Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin: shape (n, 2)."""
-    points = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
+    places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
     if r:
-        points += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
-        points += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
-    return np.array(points)
+        places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
+        places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
+    return np.array(places)
 
 
 def _interval(
