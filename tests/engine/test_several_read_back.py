@@ -74,7 +74,7 @@ def test_a_sweep_does_not_compare_scores_for_different_criteria(tmp_path: Path) 
         run(tmp_path / str(n), [TRAITS], f"seed={n}")
     result = compare(tmp_path, "a sweep", "en")
     assert result.verdicts == 4
-    assert "different criteria (length, calm) are not compared" in " ".join(said(result))
+    assert "different rubrics or criteria (length, calm) are not compared" in " ".join(said(result))
     pairs = {(row.left.split(".")[-1], row.right.split(".")[-1]) for row in result.comparisons.itertuples()}
     assert pairs == {("length", "length"), ("calm", "calm")}
     assert result.jobs["criterion"].tolist() == ["length", "length", "calm", "calm"]
