@@ -109,6 +109,12 @@ def test_a_judge_without_uncertainty_and_one_without_enough_texts(rng: np.random
     assert stated["calibration.too_few"].values == {"what": "ece", "present": 20, "needed": 30}
 
 
+def test_intervals_that_leave_the_scale_are_no_fault(rng: np.random.Generator, said: Said) -> None:
+    result = analysed(simulated(lambda s, e, d: {"interval": (s - 90, s + 90)}, n=40), rng)
+    assert result.metrics["calibration.width"] == pytest.approx(180)
+    assert "calibration.coverage_wide" in said(result) or "calibration.coverage_open" in said(result)
+
+
 def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, said: Said) -> None:
     """Right with probability p - 0.15 where p is stated: ECE 0.15."""
 

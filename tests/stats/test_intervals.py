@@ -27,6 +27,14 @@ def test_the_honest_interval_has_the_best_score_and_the_normals_closed_form() ->
     assert scores[z] == pytest.approx(2 * stats.norm.pdf(z) / 0.05, rel=0.01)
 
 
+def test_intervals_that_leave_the_scale_are_measured_as_they_are() -> None:
+    truth = np.linspace(0, 100, 20)
+    found = intervals.interval_quality(truth - 60, truth + 60, truth, span=100)
+    assert (found.mean_width.estimate, found.mean_width.high) == pytest.approx((120, 120))
+    few = intervals.interval_quality(truth - 1, truth + np.where(truth > 99, 199, 1), truth, span=100)
+    assert few.mean_width.estimate == pytest.approx(2 + 198 / 20)
+
+
 def test_an_inverted_interval_is_refused() -> None:
     with pytest.raises(ValueError, match="above"):
         intervals.interval_quality([2, 0], [1, 1], [1, 1])

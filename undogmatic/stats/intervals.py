@@ -39,7 +39,8 @@ def interval_quality(
         nominal: What share of labels the intervals claim to hold.
         level: Confidence level of the results' own intervals.
         groups: Group label per item, shape (n,); groups are the units.
-        span: The widest that an interval can be, in score units: the width of the scale.
+        span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
+            may be wider; then it is the widest of them.
     Raises:
         ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
     References:
@@ -52,7 +53,7 @@ def interval_quality(
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
     score = interval_scores(bottom, top, y, nominal)
     width, total = (
-        means.interval(values, level, groups=groups, bounds=(0.0, most))
+        means.interval(values, level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
         for values, most in ((top - bottom, span), (score, span * (1 + 2 / (1 - nominal))))
     )
     return IntervalQuality(nominal, width, total)
