@@ -36,7 +36,6 @@ from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
 
 SEED = 0
-RESAMPLES = 1000
 TOLERANCE = 12.5
 """Score units within which a score counts as right: half a step between the rubric's levels."""
 NAKED = ("authority_only", "gold:naked")
@@ -187,10 +186,6 @@ def _attack(item: Item) -> str:
     return (
         condition.removeprefix("attack:") if condition.startswith("attack:") else str(item.metadata.get("attack") or "")
     )
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean())
 
 
 def shown(value: float, low: float, high: float, digits: int) -> str:

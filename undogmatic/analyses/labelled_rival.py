@@ -80,10 +80,10 @@ def labelled_rival(
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
     found = []
-    for position, margin in ((1, 0.0), (2, SMALL_CORRELATION)):
+    for position, margin, lowest in ((1, 0.0, -2.0), (2, SMALL_CORRELATION, -1.0)):
         statistic = functools.partial(_one_of, position)
         try:
-            interval = jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(-1.0, 1.0))
+            interval = jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
         except ValueError:
             return nothing
         outcome: Any = "beyond" if interval.low > margin else "open"

@@ -92,7 +92,7 @@ def beyond_score(
     u, e = ordering.pair(doubt, error)
     s, _e = checks.paired_vectors(score, error, ("score", "error"))
     checks.share(level, "level")
-    codes = _codes(groups, u.size)
+    codes = checks.groups(groups, u.size)
     n_units = int(codes.max()) + 1
     if n_units < FEWEST:
         raise ValueError(f"`groups` gives {n_units} units; at least {FEWEST} are needed.")
@@ -125,7 +125,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         ValueError: If lengths differ, a value is NaN, or there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
-    codes = _codes(groups, e.size)
+    codes = checks.groups(groups, e.size)
     if codes.max() + 1 < FOLDS:
         raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
     part, foretold = codes % FOLDS, np.empty(e.size)
@@ -140,11 +140,6 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         # No function foretells an error beyond those it was fitted on.
         foretold[left] = np.clip(columns[left] @ weights, e[fitted].min(), e[fitted].max())
     return foretold.round(9)
-
-
-def _codes(groups: Groups | None, n: int) -> NDArray[np.intp]:
-    """Number of the group of each item, in order of appearance."""
-    return np.arange(n) if groups is None else checks.labels(groups, "groups", n)
 
 
 def _room(n_units: int) -> int:

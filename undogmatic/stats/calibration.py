@@ -249,7 +249,7 @@ def error_if_perfect(
         Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
     """
     c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)), "confidence", "correct")
-    codes = np.arange(c.size) if groups is None else checks.labels(groups, "groups", c.size)
+    codes = checks.groups(groups, c.size)
     member = np.eye(n_bins)[_bins(c, n_bins)[1]]
     batch = max(1, 2_000_000 // c.size)
     found = []

@@ -62,6 +62,11 @@ def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> NDAr
     return np.array([codes[label] for label in listed], dtype=np.intp)
 
 
+def groups(given: Sequence[object] | ArrayLike | None, length: int) -> NDArray[np.intp]:
+    """`labels` of the argument `groups`; None makes each of `length` items a group of its own."""
+    return np.arange(length) if given is None else labels(given, "groups", length)
+
+
 def share(value: float, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
     if not 0.0 < value < 1.0:

@@ -90,7 +90,7 @@ def at_equal_length(
     ratio = log_a - log_b
     if np.ptp(ratio) <= 1e-9:
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
-    codes = np.arange(a.size) if groups is None else checks.labels(groups, "groups", a.size)
+    codes = checks.groups(groups, a.size)
     both = np.concatenate([log_a, log_b])[:, None]
     if a.size > MOST_CURVED:
         parts = surface.bent(both)
@@ -149,7 +149,7 @@ def at_equal(
     d = checks.vector(differences, "differences")
     z = checks.rows(controls, "controls")
     z = z[:, None] if z.ndim == 1 else z
-    codes = np.arange(d.size) if groups is None else checks.labels(groups, "groups", d.size)
+    codes = checks.groups(groups, d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
     z = _telling_columns(z, codes)

@@ -112,7 +112,7 @@ def find_threshold(
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
     if np.any((agrees != 0) & (agrees != 1)):
         raise ValueError("`right` must hold only 0 and 1.")
-    codes = np.arange(u.size) if groups is None else checks.labels(groups, "groups", u.size)
+    codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
     steps: list[Step] = []
     for threshold in _candidates(u, codes, needed):

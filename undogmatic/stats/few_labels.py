@@ -124,7 +124,7 @@ def estimate_mean(
     checks.share(level, "level")
     checks.option(calibration, "calibration", get_args(Calibration))
     w = _weights(inclusion, index.size, f.size)
-    codes = np.arange(f.size) if groups is None else checks.labels(groups, "groups", f.size)
+    codes = checks.groups(groups, f.size)
     effective = _kish(w, codes[index])
     if effective < FEWEST_EFFECTIVE:
         raise ValueError(
@@ -232,7 +232,7 @@ def label_budget(
     checks.share(level, "level")
     if not target_width > 0:
         raise ValueError(f"`target_width` is {target_width}; it must be positive.")
-    codes = np.arange(f.size) if groups is None else checks.labels(groups, "groups", f.size)
+    codes = checks.groups(groups, f.size)
     weight = _fitted_weight(f, index, y, _weights(None, index.size, f.size), codes)
     own = np.unique(codes[index], return_inverse=True)[1]
     n_groups = int(own.max()) + 1

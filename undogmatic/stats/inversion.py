@@ -54,7 +54,7 @@ def alpha(
         return None
     table = np.asarray(ratings, dtype=np.float64).T
     kept = np.sum(~np.isnan(table), axis=1) >= 2
-    codes = np.arange(kept.size) if groups is None else checks.labels(groups, "groups", kept.size)
+    codes = checks.groups(groups, kept.size)
     table, codes = table[kept], codes[kept]
     centre, n = float(np.nanmean(table)), int(np.sum(~np.isnan(table)))
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
@@ -68,7 +68,7 @@ def alpha(
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
     tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
-    scarce = any(means.mostly_same(of_units(own, codes), tolerance) for own in (apart, spread))
+    scarce = any(means.mostly_same(_of_units(own, codes), tolerance) for own in (apart, spread))
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
@@ -92,7 +92,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups |
     columns = np.column_stack(checks.paired_vectors(a, b, ("a", "b"), minimum=3))
     if any(checks.is_constant(own) for own in columns.T):
         return None
-    codes = np.arange(len(columns)) if groups is None else checks.labels(groups, "groups", len(columns))
+    codes = checks.groups(groups, len(columns))
     z = columns - columns.mean(axis=0)
     z /= np.sqrt(np.mean(z**2, axis=0))
     product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
@@ -104,7 +104,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups |
         return product - r * square, (float(extreme.min()), float(extreme.max()))
 
     scarce = any(
-        means.mostly_same(of_units(own, codes), means.SAME_SHARE * (high - low))
+        means.mostly_same(_of_units(own, codes), means.SAME_SHARE * (high - low))
         for own, (low, high) in zip(z.T, ends, strict=True)
     )
     return _interval(float(product.mean()), terms, codes, level, scarce)
@@ -120,7 +120,7 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
     return end
 
 
-def of_units(values: Array, codes: NDArray[np.intp]) -> Array:
+def _of_units(values: Array, codes: NDArray[np.intp]) -> Array:
     """Mean of the values of each unit."""
     units = means.sums(values, codes)
     return np.asarray(units.total / units.size)

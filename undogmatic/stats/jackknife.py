@@ -1,6 +1,7 @@
 """Intervals by leaving out items or groups of items: of coefficients from -1 to 1, and of what is nearly a mean."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,48 @@ class Coefficient(NamedTuple):
     n_units: int
 
 
+class LeftOut:
+    """A statistic of all rows, and without each unit in turn: made once for whatever is said of it.
+
+    Args:
+        rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
+        statistic: Maps such rows to a number; NaN where it is undefined.
+        rng: The source of randomness, for the groups by which many units are left out: more than
+            `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
+        groups: What belongs together, shape (n,); None takes each row for itself.
+    Attributes:
+        estimate: Of all rows.
+        codes: Unit of each row, shape (n,), of `n_units`.
+        left: What is left out at a time: the unit of each row, or one of LEFT_OUT_GROUPS random groups of units.
+    Raises:
+        ValueError: If the statistic of all rows is not finite.
+    """
+
+    def __init__(
+        self,
+        rows: ArrayLike,
+        statistic: resampling.Statistic,
+        rng: np.random.Generator,
+        groups: Sequence[object] | ArrayLike | None,
+    ) -> None:
+        self.data = np.asarray(rows, dtype=np.float64)
+        self.codes = self.left = checks.groups(groups, len(self.data))
+        units = resampling.Units(self.codes)
+        self.n_units = units.n
+        self._of_draws = resampling.ready(statistic, self.data)
+        (self.estimate,) = self._of_draws(units.everything()).tolist()
+        if not np.isfinite(self.estimate):
+            raise ValueError("`statistic` of `rows` is not finite.")
+        prepared = isinstance(statistic, resampling.Prepared)
+        if units.n > (resampling.MOST_LEFT_OUT if prepared else resampling.LEFT_OUT_GROUPS):
+            self.left = (rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[self.codes]
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """The statistic without each of `left` in turn."""
+        return resampling.distribution(self._of_draws, resampling.Units(self.left).left_out())
+
+
 def interval(
     rows: ArrayLike,
     statistic: resampling.Statistic,
@@ -43,12 +86,9 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
+        rows, rng, groups: As of `LeftOut`.
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        rng: The source of randomness, for the groups by which many units are left out: more than
-            `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
         level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each row for itself.
         spread: Known variance of z times the units less `missing`.
         missing: See `spread`.
     Raises:
@@ -59,31 +99,27 @@ def interval(
         Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman correlations.
         doi:10.1007/BF02294183, for the known variances.
     """
-    data = np.asarray(rows, dtype=np.float64)
     checks.share(level, "level")
-    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
-    units = resampling.Units(codes)
-    of_draws = resampling.ready(statistic, data)
-    (estimate,) = of_draws(units.everything()).tolist()
-    if not np.isfinite(estimate):
-        raise ValueError("`statistic` of `rows` is not finite.")
-    nothing = Coefficient(estimate, -1.0, 1.0, level, units.n)
-    if units.n < FEWEST:
-        return nothing
-    left_out = resampling.distribution(of_draws, resampling.Units(_left_out(codes, statistic, rng)).left_out())
-    if not np.isfinite(left_out).all():
+    return on_z(LeftOut(rows, statistic, rng, groups), level, spread, missing)
+
+
+def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Coefficient:
+    """`interval` of what was left out."""
+    estimate, n = found.estimate, found.n_units
+    nothing = Coefficient(estimate, -1.0, 1.0, level, n)
+    if n < FEWEST or not np.isfinite(left_out := found.values).all():
         return nothing
     if np.ptp(left_out) <= checks.SAME:
         if abs(estimate) < 1 - checks.SAME:
             return nothing
-        least = float(((1 - level) / 2) ** (1 / units.n))
+        least = float(((1 - level) / 2) ** (1 / n))
         low, high = (least, 1.0) if estimate > 0 else (-1.0, -least)
-        return Coefficient(estimate, low, high, level, units.n)
-    share = np.bincount(codes) / len(data)
+        return Coefficient(estimate, low, high, level, n)
+    share = np.bincount(found.codes) / len(found.data)
     z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
     variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
     reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
-    if _mostly_equal(data):
+    if _mostly_equal(found.data):
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
@@ -92,7 +128,7 @@ def interval(
         min(float(np.tanh(centre - reach)), estimate),
         max(float(np.tanh(centre + reach)), estimate),
         level,
-        units.n,
+        n,
     )
 
 
@@ -113,11 +149,8 @@ def nearly_mean(
     limits are the bounds.
 
     Args:
-        rows: Shape (n, k), one row per item.
-        statistic: Maps such rows to a number; NaN where it is undefined.
-        rng: The source of randomness, as in `interval`.
+        rows, statistic, rng, groups: As of `LeftOut`.
         level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each row for itself.
         bounds: Lowest and highest value that the statistic can have; infinite where there is none.
     Raises:
         ValueError: If the statistic of all rows is not finite, there are fewer than two units, or `level` is outside
@@ -125,36 +158,24 @@ def nearly_mean(
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """
-    data = np.asarray(rows, dtype=np.float64)
     checks.share(level, "level")
-    codes = np.arange(len(data)) if groups is None else checks.labels(groups, "groups", len(data))
-    of_draws = resampling.ready(statistic, data)
-    (estimate,) = of_draws(resampling.Units(codes).everything()).tolist()
-    if not np.isfinite(estimate):
-        raise ValueError("`statistic` of `rows` is not finite.")
-    left = _left_out(codes, statistic, rng)
-    n_units = int(codes.max()) + 1
-    if n_units < 2:
-        raise ValueError(f"`{'rows' if groups is None else 'groups'}` gives {n_units} units; at least 2 are needed.")
-    left_out = resampling.distribution(of_draws, resampling.Units(left).left_out())
-    if not np.isfinite(left_out).all():
-        return means.Mean(estimate, *bounds, level, "unlimited", n_units, 0.0, 0.0)
-    share = np.bincount(left) / len(data)
-    own = (estimate - left_out) * (1 - share) / share
+    return of_pseudo_values(LeftOut(rows, statistic, rng, groups), level, bounds)
+
+
+def of_pseudo_values(found: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)) -> means.Mean:
+    """`nearly_mean` of what was left out."""
+    estimate, n, left = found.estimate, found.n_units, found.left
+    if n < 2:
+        raise ValueError(f"`groups` gives {n} units; at least 2 are needed.")
+    if not np.isfinite(found.values).all():
+        return means.Mean(estimate, *bounds, level, "unlimited", n, 0.0, 0.0)
+    share = np.bincount(left) / left.size
+    own = (estimate - found.values) * (1 - share) / share
     values = (estimate + own - share @ own)[left]
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
-    found = means.interval(values, level, groups=left, bounds=widened)
-    low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
-    return found._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate), n_units=n_units)
-
-
-def _left_out(codes: NDArray[np.intp], statistic: resampling.Statistic, rng: np.random.Generator) -> NDArray[np.intp]:
-    """What is left out at a time: each unit, or of many units one of LEFT_OUT_GROUPS random groups of them."""
-    n = int(codes.max()) + 1
-    prepared = isinstance(statistic, resampling.Prepared)
-    if n <= (resampling.MOST_LEFT_OUT if prepared else resampling.LEFT_OUT_GROUPS):
-        return codes
-    return np.asarray((rng.permutation(n) % resampling.LEFT_OUT_GROUPS)[codes])
+    mean = means.interval(values, level, groups=left, bounds=widened)
+    low, high = (float(np.clip(end, *bounds)) for end in (mean.low, mean.high))
+    return mean._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate), n_units=n)
 
 
 def _mostly_equal(data: NDArray[np.float64]) -> bool:

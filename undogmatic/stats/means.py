@@ -100,11 +100,11 @@ def interval(
     tolerance = checks.SAME * float(np.max(np.abs(v)))
     if bounds is not None and np.isfinite(bounds).all():
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
-    others = _others(own, tolerance)
     low, high = studentised_limits(estimate, se, df, skewness, level)
     bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
     if mostly_same(own, tolerance):
+        others = _others(own, tolerance)
         if (1 - others.size / n) ** n > (1 - level) / 2:
             middle = float(np.median(own))
             low = low if others.size and others.min() > middle else -np.inf

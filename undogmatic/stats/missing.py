@@ -59,7 +59,7 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = N
         of groups.
     """
     failed = [np.isnan(side) for side in _sides(a, b)]
-    codes = _codes(groups, failed[0].size)
+    codes = checks.groups(groups, failed[0].size)
     excess = np.bincount(codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1)
     more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
     n = more_a + more_b
@@ -97,7 +97,7 @@ def robust_difference(
     """
     checks.share(level, "level")
     first, second = _sides(a, b)
-    codes = _codes(groups, first.size)
+    codes = checks.groups(groups, first.size)
     n_units = int(codes.max(initial=-1)) + 1
     failed = [np.isnan(first), np.isnan(second)]
     few_judged = min(int(np.sum(~own)) for own in failed) < FEWEST_JUDGED
@@ -172,7 +172,3 @@ def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"`a` has shape {first.shape} and `b` {second.shape}; they are matched one to one.")
     return first, second
-
-
-def _codes(groups: Sequence[object] | None, n: int) -> NDArray[np.intp]:
-    return np.arange(n) if groups is None else checks.labels(groups, "groups", n)

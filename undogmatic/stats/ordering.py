@@ -51,7 +51,7 @@ def whole(n: int) -> Index:
 
 def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resamples: int) -> Iterator[Index]:
     """Positions of items drawn with replacement, whole groups at a time, in batches (n_draws, n_drawn)."""
-    units = resampling.Units(np.arange(n) if groups is None else checks.labels(groups, "groups", n))
+    units = resampling.Units(checks.groups(groups, n))
     if units.n < 2:
         raise ValueError(
             f"`{'uncertainty' if groups is None else 'groups'}` gives {units.n} units; at least 2 are needed."

@@ -54,7 +54,7 @@ def ranks(
     checks.share(level, "level")
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError(f"`values` has shape {table.shape}; a ranking needs (n_cases, at least 2 systems).")
-    codes = np.arange(len(table)) if groups is None else checks.labels(groups, "groups", len(table))
+    codes = checks.groups(groups, len(table))
     units = resampling.Units(codes)
     means = np.concatenate([table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)])
     means = means.round(12)  # equal means differ in the last digits by the order of their sums

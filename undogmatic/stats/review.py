@@ -142,9 +142,9 @@ def review_gain_interval(
     """
     u, e = ordering.pair(uncertainty, error)
     review_gain(u, e)
-    columns = np.column_stack([u, e])
-    found = jackknife.interval(columns, GAIN, rng, level, groups=groups)
-    other = jackknife.nearly_mean(columns, GAIN, rng, level, groups=groups, bounds=(-1.0, 1.0))
+    checks.share(level, "level")
+    left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
+    found, other = jackknife.on_z(left_out, level), jackknife.of_pseudo_values(left_out, level, (-1.0, 1.0))
     return found._replace(low=min(found.low, other.low), high=max(found.high, other.high))
 
 

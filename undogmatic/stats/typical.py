@@ -120,4 +120,4 @@ def hodges_lehmann_interval(
 def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:
     checks.share(level, "level")
     v = checks.vector(values, "values", minimum=1)
-    return v, np.arange(v.size) if groups is None else checks.labels(groups, "groups", v.size)
+    return v, checks.groups(groups, v.size)

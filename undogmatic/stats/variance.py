@@ -103,7 +103,7 @@ class Study:
             raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
         self.facets, self.levels = tuple(facets), x.shape[1:]
         self.n_items, self.level = x.shape[0], checks.share(level, "level")
-        codes = np.arange(self.n_items) if groups is None else checks.labels(groups, "groups", self.n_items)
+        codes = checks.groups(groups, self.n_items)
         self.n_groups = int(np.unique(codes).size)
         if self.n_groups < FEWEST_GROUPS:
             raise ValueError(f"`groups` holds {self.n_groups} groups; at least {FEWEST_GROUPS} are needed.")
