@@ -16,7 +16,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.api import compose_config
 from undogmatic.config import build
+from undogmatic.models import fake, patterns
 from undogmatic.records import FailureKind, Item
 from undogmatic.stats import surface
 
@@ -43,8 +44,8 @@ STANDINGS = ("supported", "refuted", "undecided")
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Kernels of the same texts and their eigenvectors are made once for all judges of a world: they do not depend on
-    the scores."""
+    """Kernels of the same texts, their eigenvectors and the patterns of a text are found once for all judges of a
+    world: they do not depend on the scores."""
     known: dict[object, Any] = {}
 
     def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[..., Any]:
@@ -58,7 +59,12 @@ def remembered() -> Iterator[None]:
 
     eigh = once(np.linalg.eigh, lambda kernel: (kernel.shape, hash(kernel.tobytes())))
     kernels = once(surface.kernels, lambda texts, extra=None: tuple(texts))
-    with mock.patch.object(np.linalg, "eigh", eigh), mock.patch.object(surface, "kernels", kernels):
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(np.linalg, "eigh", eigh))
+        stack.enter_context(mock.patch.object(surface, "kernels", kernels))
+        count = functools.cache(patterns.count)
+        for module in (patterns, fake):
+            stack.enter_context(mock.patch.object(module, "count", count))
         yield
 
 
