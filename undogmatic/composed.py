@@ -3,6 +3,9 @@
 Hydra builds callbacks, launchers, sweepers and log handlers from the config that it has composed, before a line of ours
 is run. Every composition (a command's, a sweep's jobs', `hydra.compose`) passes one method of Hydra's; it is checked
 there. What our own sections name is checked by name here, and once more, imported, where it is built (`config.build`).
+
+Hydra composes the jobs of a sweep to see that all can be composed, and each again when it starts it. What it has seen
+is kept for the start, so that each is composed once.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.errors import HydraException
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import Container, DictConfig, ListConfig, Node
 from omegaconf.errors import OmegaConfBaseException
 
@@ -76,6 +80,42 @@ def _load_checked(self: ConfigLoaderImpl, *arguments: Any, **more: Any) -> DictC
 
 
 ConfigLoaderImpl.load_configuration = _load_checked  # type: ignore[method-assign]
+
+MOST_KEPT = 200
+"""Jobs of a batch whose config is kept; each takes about a megabyte."""
+_validate = Sweeper.validate_batch_is_legal
+_load_job = ConfigLoaderImpl.load_sweep_config
+
+
+class _Seen:
+    """The configs of a batch that were composed to see that they can be."""
+
+    looking: ClassVar[bool] = False
+    master: ClassVar[DictConfig | None] = None
+    by_overrides: ClassVar[dict[tuple[str, ...], DictConfig]] = {}
+
+
+def _validate_and_keep(self: Sweeper, batch: Sequence[Sequence[str]]) -> None:
+    _Seen.looking, _Seen.master = True, None
+    _Seen.by_overrides.clear()
+    try:
+        _validate(self, batch)
+    finally:
+        _Seen.looking = False
+
+
+def _load_job_once(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    name = tuple(sweep_overrides)
+    if not _Seen.looking and master_config is _Seen.master and name in _Seen.by_overrides:
+        return _Seen.by_overrides.pop(name)
+    config = _load_job(self, master_config, sweep_overrides)
+    if _Seen.looking and len(_Seen.by_overrides) < MOST_KEPT:
+        _Seen.master, _Seen.by_overrides[name] = master_config, config
+    return config
+
+
+Sweeper.validate_batch_is_legal = _validate_and_keep  # type: ignore[method-assign]
+ConfigLoaderImpl.load_sweep_config = _load_job_once  # type: ignore[method-assign]
 
 
 def check(config: DictConfig) -> None:

@@ -181,7 +181,7 @@ def _judge(engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, 
         found, judgments = journals.results(items, parts.judges, repeats)
         return found, judgments, tabulate(found, judgments, repeats, parts.expected(), gaps=parts.asks)
 
-    kept = sum(not unanswered(judgment) for judgment in reached()[1])
+    kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
     asked = [items[k] for k in turns([item.id for item in items], [item.pair for item in items])]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
 import subprocess
@@ -21,8 +22,12 @@ _PACKAGES = (
 )
 
 
+@functools.cache
 def versions() -> dict[str, str]:
-    """Package -> version; "python" and "git" (commit, with "+changes" if the checkout is dirty) besides."""
+    """Package -> version; "python" and "git" (commit, with "+changes" if the checkout is dirty) besides.
+
+    As they were when this process first asked: what is installed later is not what it runs.
+    """
     found = {"python": platform.python_version(), "git": _commit()}
     for package in _PACKAGES:
         try:

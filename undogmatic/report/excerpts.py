@@ -54,7 +54,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     }
     yield Heading(words.text("common.items_title"))
     yield Paragraph(words.text("common.items_intro", length=EXCERPT))
-    texts = {item.id: _excerpt(item, run.rubric, words) for item in run.items}
+    judged = {item.id: item for item in run.items}
     seen: set[str] = set()
     for key, frame in lists.items():
         rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
@@ -63,7 +63,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
-            about = _named(row, run), texts[row["item_id"]]
+            about = _named(row, run), _excerpt(judged[row["item_id"]], run.rubric, words)
             yield _item(row, by_key[_key(row)], about, words)
 
 

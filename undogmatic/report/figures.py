@@ -88,6 +88,10 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
         drawn = KINDS[figure.kind](figure.data, Pen(words, section, rubric))
     except KeyError as error:
         raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
+    layout = drawn.get_layout_engine()
+    assert layout is not None  # every figure is made by Pen.figure
+    layout.execute(drawn)
+    drawn.set_layout_engine(None)  # else all is drawn once more, to nowhere, for the layout alone
     picture = BytesIO()
     drawn.savefig(picture, dpi=DPI, format="png", facecolor="white", metadata={"Software": None})
     write_bytes(path, picture.getvalue())

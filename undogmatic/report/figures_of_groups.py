@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_LINES = 500
-"""Most lines of a slope figure that are drawn one by one."""
+MANY = 500
+"""More lines than these are drawn fainter."""
 
 
 def box(data: Mapping[str, Any], pen: Pen) -> Figure:
@@ -69,13 +69,12 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
         "rises": ([p for p in pairs if p[1] > p[0]], BLUE, "-s"),
         "ties": ([p for p in pairs if p[1] == p[0]], GREY, ":D"),
     }
+    alpha = 0.6 if len(pairs) <= MANY else 0.1
     for key, (chosen, colour, style) in looks.items():
-        if len(chosen) > MOST_LINES:
-            _many_lines(ax, chosen, colour, style, pen.text(key, n=len(chosen)))
-            continue
-        for n, pair in enumerate(chosen):
-            label = pen.text(key, n=len(chosen)) if n == 0 else None
-            ax.plot((0, 1), pair, style, color=colour, markersize=4, linewidth=1.2, alpha=0.6, label=label)
+        if chosen:
+            _lines(ax, chosen, colour, style, alpha)
+            look: dict[str, Any] = {"color": colour, "markersize": 4, "linewidth": 1.2, "alpha": 0.6}
+            ax.plot([], [], style, label=pen.text(key, n=len(chosen)), **look)
     ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
@@ -83,14 +82,14 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     return figure
 
 
-def _many_lines(ax: Axes, pairs: list[tuple[float, float]], colour: str, style: str, label: str) -> None:
-    """Thousands of lines as one object: each by itself would take minutes and gigabytes."""
+def _lines(ax: Axes, pairs: list[tuple[float, float]], colour: str, style: str, alpha: float) -> None:
+    """All lines of one look as one object, and their ends as another: thousands by themselves would take gigabytes."""
     from matplotlib.collections import LineCollection
 
-    lines = LineCollection([[(0, a), (1, b)] for a, b in pairs], colors=colour, linewidths=1.2, alpha=0.1)
-    ax.add_collection(lines)
+    segments = [[(0, a), (1, b)] for a, b in pairs]
+    ax.add_collection(LineCollection(segments, colors=colour, linewidths=1.2, linestyles=style[:-1], alpha=alpha))
     ends = np.repeat((0, 1), len(pairs)), np.array(pairs).T.ravel()
-    ax.plot(*ends, style[-1], color=colour, markersize=4, alpha=0.6, label=label)
+    ax.plot(*ends, style[-1], color=colour, markersize=4, alpha=0.6)
 
 
 def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
@@ -105,7 +104,9 @@ def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
     else:
         edges = np.asarray(data["bins"], dtype=float)
     for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
-        ax.hist(values, bins=edges, color=PALETTE[n % len(PALETTE)], edgecolor="white", linewidth=0.8)
+        counts = np.histogram(values, edges)[0]
+        ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
+        ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
         title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=len(values))})"

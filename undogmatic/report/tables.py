@@ -79,7 +79,9 @@ def frame_blocks(
     if frame.empty:
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
     shown = frame.head(MOST_ROWS)
-    columns = {str(column): [row[n] for row in shown.itertuples(index=False)] for n, column in enumerate(shown.columns)}
+    columns = dict(
+        zip(map(str, shown.columns), zip(*shown.itertuples(index=False, name=None), strict=True), strict=True)
+    )
     cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
     measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
     for group in _with_intervals(columns):
