@@ -5,7 +5,8 @@
 
 A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
 and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, which hold all there is.
-The rules that were not chosen stand beside those that were (`student`, `bca`).
+The rules that were not chosen stand beside those that were (`student`, `bca`, `pseudo-values`). Rows in
+the results that are not measured again stay.
 """
 
 from __future__ import annotations
@@ -14,18 +15,32 @@ import argparse
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from undogmatic.stats import coefficients, inversion, means, proportion, ranking, review, selective, typical
+from undogmatic.stats import (
+    calibration_error,
+    coefficients,
+    inversion,
+    jackknife,
+    means,
+    proportion,
+    ranking,
+    review,
+    selective,
+    typical,
+)
+from undogmatic.sweep import following
+from undogmatic.sweep.whole import Both, Resampled, compare_whole
 
 RESULTS = Path(__file__).parent / "results" / "coverage.csv"
 UNITS = (6, 10, 20, 30, 46, 100, 300)
 GROUPINGS = ("alone", "2-4", "unequal")
 LEVEL = 0.95
+KEY = ("of", "distribution", "units", "groups", "method")
 _MANY = 400_000
 _MOST_DRAWN = 30
 """Units up to which the bootstrap is tried: beyond, it takes longer than all else together."""
@@ -230,6 +245,67 @@ def of_doubts() -> Iterator[Question]:
         yield Question("review gain", name, draw, review.review_gain(*many), {"chosen": _gain})
 
 
+def of_promises() -> Iterator[Question]:
+    """Calibration error of a confidence that is kept, that promises too much, and of one that hardly ever fails."""
+    spread: Callable[[Array], Array] = lambda u: 0.5 + 0.5 * stats.norm.cdf(u)  # noqa: E731
+    sure: Callable[[Array], Array] = lambda u: 0.9 + 0.1 * stats.norm.cdf(u)  # noqa: E731
+    promises: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+        "kept": (spread, lambda c: c),
+        "20 points too high": (spread, lambda c: c - 0.2),
+        "too low and too high": (spread, lambda c: np.where(c < 0.75, c + 0.15, c - 0.15)),
+        "always 95 %, right 70 %": (lambda u: np.full(u.shape, 0.95), lambda c: np.full(c.shape, 0.7)),
+        "90 to 100 %, kept": (sure, lambda c: c),
+        "90 to 100 %, 10 points too high": (sure, lambda c: c - 0.1),
+    }
+    for name, (stated, right) in promises.items():
+        many = stated(np.random.default_rng(0).normal(size=_MANY))
+        bins = np.floor(many * 10).clip(0, 9)
+        truth = sum(abs(float(np.sum((right(many) - many)[bins == own]))) for own in np.unique(bins)) / _MANY
+
+        def draw(rng: Rng, g: Array, stated: Any = stated, right: Any = right) -> Array:
+            u, own = related(rng, g, 2).T
+            c = stated(u)
+            return np.column_stack([c, stats.norm.cdf(own) < right(c)])
+
+        def ends(s: Sample, rng: Rng) -> Ends:
+            return _ends(calibration_error.error_interval(*s.values.T, rng, level=LEVEL, groups=s.groups))
+
+        def pseudo(s: Sample, rng: Rng) -> Ends:
+            ece = calibration_error.calibration_error(10)
+            return _ends(jackknife.nearly_mean(s.values, ece, rng, LEVEL, groups=s.groups, bounds=(0, 1)))
+
+        yield Question("ece", name, draw, truth, {"chosen": ends, "pseudo-values": pseudo})
+
+
+def of_differences() -> Iterator[Question]:
+    """Differences between two jobs of a sweep in how their scores follow labels."""
+    truths = {"spearman": lambda a, b: stats.spearmanr(a, b).statistic, "pearson": lambda a, b: np.corrcoef(a, b)[0, 1]}
+    for first, second in ((0.6, 0.6), (0.3, 0.8)):
+        for shape in ("normal", "floor"):
+
+            def columns(z: Array, strengths: Ends = (first, second), shape: str = shape) -> Array:
+                scores = [r * z[:, 0] + (1 - r**2) ** 0.5 * z[:, n] for n, r in enumerate(strengths, 1)]
+                found = np.column_stack([z[:, 0], *scores])
+                return found if shape == "normal" else np.asarray(np.clip((stats.norm.cdf(found) - 0.6) / 0.4, 0, 1))
+
+            many = columns(np.random.default_rng(0).normal(size=(_MANY, 3))).T
+            for measure, of in truths.items():
+                truth = float(of(many[0], many[1]) - of(many[0], many[2]))
+
+                def ends(s: Sample, rng: Rng, measure: str = measure) -> Ends:
+                    one, other = (
+                        pd.DataFrame({"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups})
+                        for n in (1, 2)
+                    )
+                    found = compare_whole(Both("a", "b", one, other, None), measure, Resampled(following.WHOLE))
+                    return (np.nan, np.nan) if found is None else found.limits(1 - LEVEL)[:2]
+
+                name = f"{measure} of jobs, {shape} {first:g} {second:g}"
+                yield Question(
+                    "difference", name, lambda rng, g, c=columns: c(related(rng, g, 3)), truth, {"chosen": ends}
+                )
+
+
 def _gain(s: Sample, rng: Rng) -> Ends:
     if np.ptp(s.values[:, 1]) == 0:
         return np.nan, np.nan
@@ -243,6 +319,8 @@ QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
     "coefficient": of_coefficients,
     "middle": of_middles,
     "doubt": of_doubts,
+    "promise": of_promises,
+    "difference": of_differences,
 }
 
 
@@ -301,7 +379,8 @@ def main() -> None:
     parser.add_argument("--groups", nargs="*", default=list(GROUPINGS), choices=list(GROUPINGS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
-    rows = []
+    old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    rows = {tuple(row[name] for name in KEY): row for row in old}
     for kind in given.only:
         for question in (each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of):
             for n_units in given.units:
@@ -309,10 +388,11 @@ def main() -> None:
                     for method in question.methods:
                         if method == "bca" and (n_units > _MOST_DRAWN or grouping != "alone"):
                             continue
-                        rows.append(row(question, n_units, grouping, method, given.samples))
-                        print("  ".join(str(value) for value in rows[-1].values()), flush=True)
+                        made = row(question, n_units, grouping, method, given.samples)
+                        rows[tuple(made[name] for name in KEY)] = made
+                        print("  ".join(str(value) for value in made.values()), flush=True)
     given.out.parent.mkdir(exist_ok=True)
-    pd.DataFrame(rows).to_csv(given.out, index=False)
+    pd.DataFrame(rows.values()).to_csv(given.out, index=False)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,7 @@ from undogmatic.models.tfidf import TfidfModel, tfidf_ridge
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe
 from undogmatic.records import Item, Rubric
 from undogmatic.stats import means
-from undogmatic.stats.calibration import calibration_error
-from undogmatic.stats.jackknife import nearly_mean
+from undogmatic.stats.calibration_error import error_interval
 from undogmatic.stats.means import interval
 from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
@@ -164,8 +163,7 @@ def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
         found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
-        both = np.column_stack([judge.confidence[own], right])
-        gap = nearly_mean(both, calibration_error(10), rng(), bounds=(0, 1))
+        gap = error_interval(judge.confidence[own], right, rng())
         found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):

@@ -1,7 +1,6 @@
 """Calibrations as plain data, honesty measures, and the guard against fitting on what is evaluated."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,8 +15,6 @@ from undogmatic.stats import calibration
 RAW = [40.0, 42, 44, 46, 48, 50, 52, 54]
 SCALE = (0.0, 100.0)
 GOLD = [0.0, 10, 25, 20, 50, 75, 90, 100]
-CONFIDENCE = hnp.arrays(np.float64, 30, elements=st.integers(0, 20).map(lambda i: i / 20))
-CORRECT = hnp.arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0]))
 
 
 def _fits() -> dict[str, calibration.Calibration]:
@@ -148,49 +145,6 @@ class TestContentFree:
             calibration.fit_content_free([0.0, 0.0])
 
 
-class TestHonesty:
-    def test_expected_calibration_error_by_hand(self) -> None:
-        # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right, gap 0.1.
-        confidence, correct = [0.6, 0.7, 0.8, 1.0], [0, 1, 1, 1]
-        table = calibration.reliability_table(confidence, correct, n_bins=4)
-        assert [(row.low, row.high, row.n) for row in table] == [(0.5, 0.75, 2), (0.75, 1.0, 2)]
-        assert [row.gap for row in table] == pytest.approx([-0.15, 0.1])
-        assert calibration.expected_calibration_error(confidence, correct, n_bins=4) == pytest.approx(0.125)
-
-    @given(CONFIDENCE, CORRECT)
-    def test_every_item_is_in_one_bin_and_ties_stay_together(self, confidence: np.ndarray, correct: np.ndarray) -> None:
-        table = calibration.reliability_table(confidence, correct, 7)
-        assert sum(row.n for row in table) == 30
-        assert sum(row.n * row.accuracy for row in table) == pytest.approx(correct.sum())
-        assert sum(row.n * row.mean_confidence for row in table) == pytest.approx(confidence.sum())
-        assert all(a.high <= b.low for a, b in pairwise(table))
-        assert all(row.low - 1e-9 <= row.mean_confidence <= row.high + 1e-9 for row in table)
-        assert all(row.accuracy_low <= row.accuracy <= row.accuracy_high for row in table)
-        assert 0 <= calibration.expected_calibration_error(confidence, correct, 7) <= 1
-
-    @given(CONFIDENCE, CORRECT)
-    def test_one_bin_is_the_overall_gap_and_bounds_every_other(self, c: np.ndarray, right: np.ndarray) -> None:
-        overall = abs(c.mean() - right.mean())
-        assert calibration.expected_calibration_error(c, right, 1) == pytest.approx(overall)
-        assert calibration.expected_calibration_error(c, right, 10) >= overall - 1e-9
-
-    def test_an_honest_judge_has_a_small_error_and_a_boastful_one_a_large(self) -> None:
-        rng = np.random.default_rng(43)
-        confidence = rng.uniform(0.5, 1, 5000)
-        honest = rng.random(5000) < confidence
-        boastful = rng.random(5000) < confidence - 0.3
-        assert calibration.expected_calibration_error(confidence, honest, 10) < 0.03
-        assert calibration.expected_calibration_error(confidence, boastful, 10) == pytest.approx(0.3, abs=0.03)
-
-    def test_percentages_and_other_outcomes_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"`confidence` must lie in .* divide a percentage"):
-            calibration.expected_calibration_error([80.0], [1])
-        with pytest.raises(ValueError, match="`correct` must hold only 0 and 1"):
-            calibration.expected_calibration_error([0.5], [0.5])
-        with pytest.raises(ValueError, match="`n_bins` is 0"):
-            calibration.reliability_table([0.5], [1], n_bins=0)
-
-
 class TestSplitCheck:
     def test_overlap_is_named(self) -> None:
         with pytest.raises(ValueError, match="share 2 ids: t2, t3"):
@@ -203,13 +157,3 @@ class TestSplitCheck:
         calibration.split_check([], ["c"])
         with pytest.raises(ValueError, match="share 1 ids: 7"):
             calibration.split_check([7], ["7"])
-
-
-def test_a_perfectly_calibrated_judge_has_a_calibration_error_too() -> None:
-    draw = np.random.default_rng(4)
-    assert calibration.error_if_perfect([0.5], draw) == pytest.approx(0.5)  # right or wrong, half away
-    means = [calibration.error_if_perfect(draw.uniform(size=n), draw, n_draws=300).mean() for n in (30, 300, 3000)]
-    assert means[0] > 0.1 > means[1] > 0.02 > means[2]
-    stated = draw.uniform(size=60)
-    together = calibration.error_if_perfect(stated, draw, groups=np.repeat(np.arange(6), 10))
-    assert together.mean() > calibration.error_if_perfect(stated, draw).mean()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats import calibration, jackknife, ordering, ranking, resampling, review, selective
+from undogmatic.stats import calibration_error, jackknife, ordering, ranking, resampling, review, selective
 
 Array = np.ndarray
 
@@ -29,8 +29,8 @@ PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
     "aurc": (selective.AURC, lambda c: selective.aurc(*c.T)),
     "review gain": (review.GAIN, lambda c: review.review_gain(*c.T)),
     "calibration error": (
-        calibration.calibration_error(10),
-        lambda c: calibration.expected_calibration_error(*c.T),
+        calibration_error.calibration_error(10),
+        lambda c: calibration_error.expected_calibration_error(*c.T),
     ),
 }
 

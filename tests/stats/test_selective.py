@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from undogmatic.stats import calibration, selective
+from undogmatic.stats import calibration_error, selective
 
 UNCERTAINTY = hnp.arrays(np.float64, 12, elements=st.integers(0, 4).map(float))
 ERROR = hnp.arrays(np.float64, 12, elements=st.integers(0, 5).map(float))
@@ -97,4 +97,4 @@ def test_a_planted_calibration_error_is_recovered(planted: float) -> None:
     # Each bin is overconfident by the same amount, so the ECE is that amount.
     confidence = rng.uniform(0.5, 1, 100_000)
     correct = rng.random(100_000) < confidence - planted
-    assert calibration.expected_calibration_error(confidence, correct) == pytest.approx(planted, abs=0.01)
+    assert calibration_error.expected_calibration_error(confidence, correct) == pytest.approx(planted, abs=0.01)

@@ -23,12 +23,9 @@ from undogmatic.analyses.worth_parts import (
     nothing,
     too_few,
 )
-from undogmatic.stats import calibration, jackknife, means
+from undogmatic.stats import calibration_error, means
 from undogmatic.stats.intervals import interval_quality
 from undogmatic.stats.promise import Promise, kept
-
-DRAWS = 1000
-"""Draws of a perfectly calibrated judge, whose calibration error is not 0 either."""
 
 
 def intervals(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator) -> Part:
@@ -85,21 +82,19 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
         return too_few("ece", n, FEWEST_CONFIDENCES)
     stated = given["confidence"].to_numpy(dtype=np.float64) / 100
     right = given["right"].to_numpy(dtype=np.float64)
-    both, groups = np.column_stack([stated, right]), groups_or_none(units(given))
-    perfect = calibration.error_if_perfect(stated, rng, settings.bins, DRAWS, groups=groups)
-    beyond = float(np.quantile(perfect, (1 + settings.level) / 2))
-    ece = calibration.calibration_error(settings.bins)
-    error = jackknife.nearly_mean(both, ece, rng, settings.level, groups=groups, bounds=(0, 1))
+    groups = groups_or_none(units(given))
+    error = calibration_error.error_interval(stated, right, rng, settings.bins, settings.level, groups=groups)
     brier = means.interval((stated - right) ** 2, settings.level, groups=groups, bounds=(0, 1))
-    table = pd.DataFrame(calibration.reliability_table(stated, right, settings.bins, level=settings.level))
+    bins = calibration_error.reliability_table(stated, right, settings.bins, settings.level, groups=groups)
+    table = pd.DataFrame(bins)
     metrics = plots.interval("calibration.ece", *ends(error)) | plots.interval("calibration.brier", *ends(brier))
     metrics["calibration.share_right"] = float(right.mean())
     metrics["calibration.mean_confidence"] = float(stated.mean())
-    metrics["calibration.ece_if_perfect"] = float(perfect.mean())
+    metrics["calibration.ece_if_perfect"] = error.if_perfect
     values = {
         "ece": error.estimate,
-        "perfect": float(perfect.mean()),
-        "beyond": beyond,
+        "perfect": error.if_perfect,
+        "beyond": error.beyond,
         "interval": (error.low, error.high),
         "brier": brier.estimate,
         "stated": float(stated.mean()),
@@ -111,7 +106,7 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
     figure = FigureData("reliability", "reliability", data | {"tolerance": settings.tolerance})
     return Part(
         metrics,
-        [Finding("calibration.ece_off" if error.estimate > beyond else "calibration.ece_open", values)],
+        [Finding("calibration.ece_off" if error.low > 0 else "calibration.ece_open", values)],
         {"reliability": table},
         [figure],
     )

@@ -8,6 +8,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.stats import means
+from undogmatic.stats.calibration_error import CalibrationError
 from undogmatic.stats.jackknife import Coefficient
 
 FEWEST_UNITS = 10
@@ -59,7 +60,7 @@ def merged(parts: list[Part]) -> Part:
     return whole
 
 
-def ends(found: means.Mean | Coefficient) -> tuple[float, float, float]:
+def ends(found: means.Mean | Coefficient | CalibrationError) -> tuple[float, float, float]:
     """Estimate, low, high: what `plots.interval` takes."""
     return found.estimate, found.low, found.high
 

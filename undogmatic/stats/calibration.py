@@ -4,14 +4,14 @@ A calibration is plain data (a dict of numbers and lists of numbers, JSON as it 
 development labels only: `split_check` raises when a fitted item is also evaluated.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, resampling
+from undogmatic.stats import checks
 
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
@@ -19,19 +19,6 @@ Scale = tuple[float, float]
 # A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
 _CONTENT_FREE_FLOOR = 1e-4
 _MOST_IDS_NAMED = 10
-
-
-class ReliabilityBin(NamedTuple):
-    """`gap` is accuracy minus mean confidence (negative: overconfident), with Wilson's interval of the accuracy."""
-
-    low: float
-    high: float
-    n: int
-    mean_confidence: float
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
-    gap: float
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
@@ -174,125 +161,6 @@ def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
 
 
-def reliability_table(
-    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95
-) -> list[ReliabilityBin]:
-    """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
-
-    Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
-        correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins, of equal width over [0, 1].
-        level: Confidence level of the accuracy's interval.
-    Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
-    References:
-        Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
-    """
-    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
-    checks.share(level, "level")
-    edges, codes = _bins(c, n_bins)
-    table = []
-    for code in np.unique(codes):
-        inside = codes == code
-        n, hits = int(inside.sum()), int(right[inside].sum())
-        interval = stats.binomtest(hits, n).proportion_ci(confidence_level=level, method="wilson")
-        stated, observed = float(c[inside].mean()), hits / n
-        low, high = float(edges[code]), float(edges[min(code + 1, edges.size - 1)])
-        bounds = float(interval.low), float(interval.high)
-        table.append(ReliabilityBin(low, high, n, stated, observed, *bounds, observed - stated))
-    return table
-
-
-def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10) -> float:
-    """ECE: mean absolute gap between stated confidence and accuracy, bins weighted by their items; in [0, 1].
-
-    Biased upward with few items per bin: compare only values with the same n and `n_bins`.
-
-    Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins, of equal width over [0, 1].
-    Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
-    References:
-        Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
-    """
-    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
-    return float(_calibration_error(c, right, n_bins)(np.arange(c.size)[None, :])[0])
-
-
-def error_if_perfect(
-    confidence: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    n_draws: int = 1000,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """`expected_calibration_error` of draws in which every item is right with exactly its stated probability.
-
-    Small bins make it larger than 0 even so; what was observed says something only beyond these. Members of a group are
-    drawn with one number, as if they were right and wrong together as far as their probabilities allow.
-
-    Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        rng: The source of randomness.
-        n_bins: Number of bins, of equal width over [0, 1].
-        n_draws: Number of draws.
-        groups: What belongs together, shape (n,); None draws each item for itself.
-    Returns:
-        Shape (n_draws,).
-    Raises:
-        ValueError: If NaN, or a confidence is outside [0, 1].
-    References:
-        Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
-    """
-    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)), "confidence", "correct")
-    codes = checks.groups(groups, c.size)
-    member = np.eye(n_bins)[_bins(c, n_bins)[1]]
-    batch = max(1, 2_000_000 // c.size)
-    found = []
-    for first in range(0, n_draws, batch):
-        drawn = rng.random((min(batch, n_draws - first), int(codes.max()) + 1))[:, codes] < c
-        found.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
-    return np.concatenate(found)
-
-
-def calibration_error(n_bins: int) -> resampling.Prepared:
-    """`expected_calibration_error` of two columns, confidence and 1 or 0, shape (n, 2), for resampling."""
-
-    def on(columns: NDArray[np.float64]) -> resampling.OfDraws:
-        c, right = _stated_and_observed(columns[:, 0], columns[:, 1], "confidence", "correct")
-        return _calibration_error(c, right, n_bins)
-
-    return resampling.Prepared(on)
-
-
-def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> resampling.OfDraws:
-    _, codes = _bins(c, n_bins)
-    gap = right - c
-
-    def of_draws(drawn: resampling.Index) -> checks.Vector:
-        gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
-        # Empty bins at the end are left out: with them the sum would be another in its last digit.
-        used = codes.take(drawn).max(axis=1) + 1
-        sums = np.empty(len(drawn))
-        for n_used in np.unique(used):
-            sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)
-        return sums / drawn.shape[1]
-
-    return of_draws
-
-
-def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Edges of the bins, and the bin of each confidence."""
-    if n_bins < 1:
-        raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
-    edges = np.linspace(0, 1, n_bins + 1)
-    return edges, np.searchsorted(edges[1:-1], c, side="right")
-
-
 def _apply_platt(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
     x = checks.vector(raw, "raw", minimum=0)
     share = stats.logistic.cdf(calibration["slope"] * x + calibration["intercept"])
@@ -349,14 +217,3 @@ def _level_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
         raise ValueError(f"`{name}` must be non-negative, each row with a positive sum.")
     return np.asarray(p / sums)
-
-
-def _stated_and_observed(
-    stated: ArrayLike, observed: ArrayLike, stated_name: str, observed_name: str
-) -> tuple[checks.Vector, checks.Vector]:
-    p, y = checks.paired_vectors(stated, observed, (stated_name, observed_name))
-    if np.any((p < 0) | (p > 1)):
-        raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a percentage by 100.")
-    if np.any((y != 0) & (y != 1)):
-        raise ValueError(f"`{observed_name}` must hold only 0 and 1.")
-    return p, y

@@ -17,19 +17,19 @@ HEADLINE = "labelled.spearman"
 """Jobs that this metric ranks are compared by what it says."""
 NUMBERS = ("spearman", "pearson", "mae")
 _FEWEST_GROUPS = 5  # Student's t over fewer says nothing of a correlation
-_WHOLE = {
+WHOLE = {
     "spearman": Whole(["score", "label"], RANK_CORRELATION, _FEWEST_GROUPS),
     "pearson": Whole(["score", "label"], PEARSON, _FEWEST_GROUPS),
 }
-FOLLOWING = tuple(_WHOLE)
+FOLLOWING = tuple(WHOLE)
 
 
 def compare_following(finished: Mapping[str, Job]) -> list[Comparison]:
     """Every two jobs by FOLLOWING, on the labelled texts that both judged, by a paired bootstrap over groups."""
-    resampled = Resampled(_WHOLE)
+    resampled = Resampled(WHOLE)
     found = []
     for both in judged_both(_labelled(finished), finished, "label"):
-        found += [each for measure in _WHOLE if (each := compare_whole(both, measure, resampled)) is not None]
+        found += [each for measure in WHOLE if (each := compare_whole(both, measure, resampled)) is not None]
     return found
 
 

@@ -86,7 +86,7 @@ def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}
     own = Counter(sweep.jobs[name].standing for name in finished["name"])
     counts = {key: own[key] for key in ("supported", "refuted", "undecided")}
-    said = _standing(sweep.jobs[best["name"]], {**values, **counts, "judges": sum(counts.values())})
+    said = _standing(sweep.jobs[best["name"]], values | counts)
     return [*said, _lead(ranked, len(table), values, sweep)]
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.progress import doing
-from undogmatic.stats import calibration, review, selective
+from undogmatic.stats import calibration_error, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, NOISE, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
@@ -138,7 +138,7 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
 _WHOLE = {
     "review_gain": Whole(["uncertainty", "error"], review.GAIN),
     "aurc": Whole(["uncertainty", "error"], selective.AURC),
-    "ece": Whole(["confidence", "right"], calibration.calibration_error(BINS), FEWEST_CONFIDENCES),
+    "ece": Whole(["confidence", "right"], calibration_error.calibration_error(BINS), FEWEST_CONFIDENCES),
 }
 WHOLE = tuple(_WHOLE)
 """Measures of a whole set of texts, the one that ranks first."""

@@ -1,0 +1,111 @@
+"""Are stated probabilities kept: by hand, by definition, and intervals that hold what they promise."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from undogmatic.stats import calibration_error
+
+CONFIDENCE = hnp.arrays(np.float64, 30, elements=st.integers(0, 20).map(lambda i: i / 20))
+CORRECT = hnp.arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0]))
+
+
+class TestHonesty:
+    def test_expected_calibration_error_by_hand(self) -> None:
+        # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right, gap 0.1.
+        confidence, correct = [0.6, 0.7, 0.8, 1.0], [0, 1, 1, 1]
+        table = calibration_error.reliability_table(confidence, correct, n_bins=4)
+        assert [(row.low, row.high, row.n) for row in table] == [(0.5, 0.75, 2), (0.75, 1.0, 2)]
+        assert [row.gap for row in table] == pytest.approx([-0.15, 0.1])
+        assert calibration_error.expected_calibration_error(confidence, correct, n_bins=4) == pytest.approx(0.125)
+
+    @given(CONFIDENCE, CORRECT)
+    def test_every_item_is_in_one_bin_and_ties_stay_together(self, confidence: np.ndarray, correct: np.ndarray) -> None:
+        table = calibration_error.reliability_table(confidence, correct, 7)
+        assert sum(row.n for row in table) == 30
+        assert sum(row.n * row.accuracy for row in table) == pytest.approx(correct.sum())
+        assert sum(row.n * row.mean_confidence for row in table) == pytest.approx(confidence.sum())
+        assert all(a.high <= b.low for a, b in pairwise(table))
+        assert all(row.low - 1e-9 <= row.mean_confidence <= row.high + 1e-9 for row in table)
+        assert all(row.accuracy_low <= row.accuracy <= row.accuracy_high for row in table)
+        assert 0 <= calibration_error.expected_calibration_error(confidence, correct, 7) <= 1
+
+    @given(CONFIDENCE, CORRECT)
+    def test_one_bin_is_the_overall_gap_and_bounds_every_other(self, c: np.ndarray, right: np.ndarray) -> None:
+        overall = abs(c.mean() - right.mean())
+        assert calibration_error.expected_calibration_error(c, right, 1) == pytest.approx(overall)
+        assert calibration_error.expected_calibration_error(c, right, 10) >= overall - 1e-9
+
+    def test_an_honest_judge_has_a_small_error_and_a_boastful_one_a_large(self) -> None:
+        rng = np.random.default_rng(43)
+        confidence = rng.uniform(0.5, 1, 5000)
+        honest = rng.random(5000) < confidence
+        boastful = rng.random(5000) < confidence - 0.3
+        assert calibration_error.expected_calibration_error(confidence, honest, 10) < 0.03
+        assert calibration_error.expected_calibration_error(confidence, boastful, 10) == pytest.approx(0.3, abs=0.03)
+
+    def test_percentages_and_other_outcomes_are_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"`confidence` must lie in .* divide a percentage"):
+            calibration_error.expected_calibration_error([80.0], [1])
+        with pytest.raises(ValueError, match="`correct` must hold only 0 and 1"):
+            calibration_error.expected_calibration_error([0.5], [0.5])
+        with pytest.raises(ValueError, match="`n_bins` is 0"):
+            calibration_error.reliability_table([0.5], [1], n_bins=0)
+
+
+def test_a_perfectly_calibrated_judge_has_a_calibration_error_too() -> None:
+    draw = np.random.default_rng(4)
+    assert calibration_error.error_if_perfect([0.5], draw) == pytest.approx(0.5)  # right or wrong, half away
+    means = [
+        calibration_error.error_if_perfect(draw.uniform(size=n), draw, n_draws=300).mean() for n in (30, 300, 3000)
+    ]
+    assert means[0] > 0.1 > means[1] > 0.02 > means[2]
+    stated = draw.uniform(size=60)
+    together = calibration_error.error_if_perfect(stated, draw, groups=np.repeat(np.arange(6), 10))
+    assert together.mean() > calibration_error.error_if_perfect(stated, draw).mean()
+
+
+def of_a_judge(rng: np.random.Generator, n: int, off: float) -> tuple[np.ndarray, np.ndarray]:
+    """Stated probabilities from 0.5 to 1, and items that are right so much less often."""
+    stated = rng.uniform(0.5, 1, n)
+    return stated, rng.random(n) < stated - off
+
+
+class TestInterval:
+    def test_a_judge_that_keeps_its_word_may_have_no_calibration_error(self) -> None:
+        rng = np.random.default_rng(5)
+        found = [calibration_error.error_interval(*of_a_judge(rng, 30, 0.0), rng) for _ in range(100)]
+        assert min(own.estimate for own in found) > 0.02  # so that an interval round it would leave 0 out
+        assert sum(own.low > 0 for own in found) <= 5
+
+    def test_one_that_boasts_is_found_out_and_its_error_held(self) -> None:
+        rng = np.random.default_rng(6)
+        found = [calibration_error.error_interval(*of_a_judge(rng, 200, 0.3), rng) for _ in range(40)]
+        assert all(0 < own.low <= 0.3 <= own.high for own in found[:1])
+        assert sum(0 < own.low <= 0.3 <= own.high for own in found) >= 36
+
+    def test_ten_right_answers_do_not_show_that_the_next_is(self) -> None:
+        found = calibration_error.error_interval(np.full(10, 0.95), np.ones(10), np.random.default_rng(0))
+        assert found.estimate == pytest.approx(0.05)
+        assert found.high > 0.25
+
+    def test_copies_add_nothing(self) -> None:
+        stated, right = of_a_judge(np.random.default_rng(7), 12, 0.2)
+        copies = [np.repeat(column, 8) for column in (stated, right)]
+        groups = np.repeat(np.arange(12), 8)
+        alone = calibration_error.error_interval(stated, right, np.random.default_rng(0))
+        grouped = calibration_error.error_interval(*copies, np.random.default_rng(0), groups=groups)
+        assert grouped.estimate == pytest.approx(alone.estimate)
+        assert grouped.high - grouped.low > 0.9 * (alone.high - alone.low)
+        bins = calibration_error.reliability_table(*copies, groups=groups)
+        loose = calibration_error.reliability_table(*copies)
+        widths = [[row.accuracy_high - row.accuracy_low for row in table] for table in (bins, loose)]
+        assert np.all(np.greater(*widths))
+
+    def test_one_unit_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="1 units"):
+            calibration_error.error_interval([0.5, 0.6], [1, 0], np.random.default_rng(0), groups=["a", "a"])
