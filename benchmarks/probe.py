@@ -5,8 +5,8 @@
 
 Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of 60 and more) with
 the explained ones. Spearman and the mean absolute error are over the texts with a label of their own, so without the
-pairs, whose labels are class centres. Intervals are 95 %: bootstrap over texts; Wilson for the pairs; DeLong or, where
-groups separate perfectly and a bootstrap would claim certainty, Newcombe for AUC.
+pairs, whose labels are class centres. Intervals are those of the analyses, of level 95 %, over what
+belongs together among the texts of a row: pair, precedent, copies.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from undogmatic.analyses.independence import groups_of
 from undogmatic.api import compose_config
 from undogmatic.config import build, settings
 from undogmatic.datasets.curated import CuratedDataset
@@ -30,8 +32,8 @@ from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped
 from undogmatic.records import Item, Rubric
 from undogmatic.stats import means
 from undogmatic.stats.calibration_error import error_interval
-from undogmatic.stats.means import interval
 from undogmatic.stats.paired import share_in_direction
+from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
 
 SEED = 0
@@ -127,55 +129,82 @@ def _patterns(items: Sequence[Item]) -> np.ndarray:
     return np.array([100 * share(count(item.text)) for item in items])
 
 
-def rows(items: Sequence[Item], judge: Scored) -> dict[str, str]:
+class Units:
+    """What belongs together (pair, precedent, copy) among some of the items, as an analysis of these alone has it."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+        self._known: dict[tuple[int, ...], list[str]] = {}
+
+    def of(self, *sides: np.ndarray) -> list[list[str]]:
+        """Names of the units of each side, given as masks, shape (n_items,)."""
+        places = [np.flatnonzero(side).tolist() for side in sides]
+        chosen = tuple(place for side in places for place in side)
+        if chosen not in self._known:
+            known = groups_of([self.items[place] for place in chosen])
+            self._known[chosen] = [known[self.items[place].id] for place in chosen]
+        names = iter(self._known[chosen])
+        return [list(islice(names, len(side))) for side in places]
+
+
+def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     """Figure -> "value [low, high]"."""
     scores, labels = judge.scores, np.array([item.label for item in items], dtype=np.float64)
     condition = np.array([str(item.condition) for item in items])
+    pair = np.array([str(item.pair) for item in items])
     own = np.array([item.metadata["part"] not in ("pairs", "theses") for item in items])
-    explained = scores[np.isin(condition, EXPLAINED)]
+    naked, explained, hybrid = (np.isin(condition, names) for names in (NAKED, EXPLAINED, HYBRID))
+    (together,) = units.of(own)
 
     def rng() -> np.random.Generator:
         return np.random.default_rng(SEED)
 
-    by_pair = {(item.pair, item.condition): score for item, score in zip(items, scores, strict=True)}
+    def area(high: np.ndarray, low: np.ndarray) -> str:
+        groups_a, groups_b = units.of(high, low)
+        found = auc(scores[high], scores[low], groups_a=groups_a, groups_b=groups_b)
+        return shown(found.auc, found.low, found.high, 3)
+
     found: dict[str, str] = {}
     for high, low in (("imitation", "explanation"), ("authority_only", "explained_only")):
-        pairs = [by_pair[pair, high] - by_pair[pair, low] for pair, condition in by_pair if condition == high]
-        direction, mean = share_in_direction(pairs), means.interval(pairs)
-        named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(pairs)})"
+        sides = [np.flatnonzero(condition == name) for name in (high, low)]
+        first, second = (side[np.argsort(pair[side])] for side in sides)
+        groups = dict(
+            zip(np.flatnonzero(condition == high), units.of(condition == high, condition == low)[0], strict=True)
+        )
+        own_groups, differences = [groups[place] for place in first], scores[first] - scores[second]
+        direction = share_in_direction(differences, groups=own_groups)
+        mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
+        named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
         found[named] = shown(direction.share, direction.low, direction.high, 3)
         found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.estimate, mean.low, mean.high, 1)
-    area = auc(scores[np.isin(condition, NAKED)], explained)
-    rank = spearman_interval(scores[own], labels[own], rng())
-    error = mean_absolute_error(labels[own], scores[own])
-    hybrid = auc(scores[np.isin(condition, NAKED)], scores[np.isin(condition, HYBRID)])
+    rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
+    error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
     found |= {
-        "AUC naked against explained": shown(area.auc, area.low, area.high, 3),
-        "AUC naked against hybrid": shown(hybrid.auc, hybrid.low, hybrid.high, 3),
+        "AUC naked against explained": area(naked, explained),
+        "AUC naked against hybrid": area(naked, hybrid),
         f"Spearman with the label (n={own.sum()})": shown(rank.estimate, rank.low, rank.high, 3),
         "mean absolute error": shown(error.estimate, error.low, error.high, 1),
     }
     if judge.low is not None and judge.high is not None:
-        inside = ((judge.low <= labels) & (labels <= judge.high))[own]
-        covered = interval(inside.astype(float), bounds=(0, 1))
-        found["coverage of the 90 % interval"] = shown(covered.estimate, covered.low, covered.high, 3)
-        width = interval((judge.high - judge.low)[own], bounds=(0, 100))
+        covered = proportion(((judge.low <= labels) & (labels <= judge.high))[own], groups=together)
+        found["coverage of the 90 % interval"] = shown(covered.share, covered.low, covered.high, 3)
+        width = means.interval((judge.high - judge.low)[own], groups=together, bounds=(0, 100))
         found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
-        gap = error_interval(judge.confidence[own], right, rng())
+        gap = error_interval(judge.confidence[own], right, rng(), groups=together)
         found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)
         if chosen.sum() >= 2:
-            area = auc(scores[chosen], explained)
-            found[f"AUC attack {name} (n={chosen.sum()})"] = shown(area.auc, area.low, area.high, 3)
+            found[f"AUC attack {name} (n={chosen.sum()})"] = area(chosen, explained)
     for name, conditions in GROUPS.items():
-        members = scores[np.isin(condition, conditions)]
-        if members.size >= 2:
-            mean = interval(members, bounds=(0, 100))
-            found[f"mean score, {name} (n={members.size})"] = shown(mean.estimate, mean.low, mean.high, 1)
+        chosen = np.isin(condition, conditions)
+        (members,) = units.of(chosen)
+        if len(set(members)) >= 2:
+            mean = means.interval(scores[chosen], groups=members, bounds=(0, 100))
+            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.estimate, mean.low, mean.high, 1)
     return found
 
 
@@ -197,7 +226,8 @@ def main() -> None:
     parser.add_argument("--test", action="store_true", help="the test texts instead of the development texts")
     source: Callable[[], tuple[list[Item], list[Scored]]] = test if parser.parse_args().test else development
     items, judges = source()
-    columns = {judge.name: rows(items, judge) for judge in judges}
+    units = Units(items)
+    columns = {judge.name: rows(items, judge, units) for judge in judges}
     print(f"\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for figure in columns["probe"]:
         print(f"| {figure} | {' | '.join(column.get(figure, '') for column in columns.values())} |")
