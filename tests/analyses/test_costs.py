@@ -75,6 +75,20 @@ def test_what_the_cache_answered_counts_as_calls_and_not_as_free(rng: np.random.
     assert "costs.usd" not in result.metrics and "costs.spent_unpriced" in found
 
 
+def test_copies_of_a_text_do_not_narrow_the_trigger_rate(rng: np.random.Generator) -> None:
+    run = judged(
+        [
+            verdict(f"i{k}", 50.0, cost=cost(1), details={TRIGGERED.removeprefix("details."): float(k < 20)})
+            for k in range(40)
+        ]
+    )
+    (alone,) = CostsAnalysis()(run, rng)
+    run.frame["group"] = run.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+    (together,) = CostsAnalysis()(run, rng)
+    assert alone.metrics["costs.trigger_rate"] == together.metrics["costs.trigger_rate"] == 0.5
+    assert alone.metrics["costs.trigger_rate_low"] > 0.3 > together.metrics["costs.trigger_rate_low"] + 0.1
+
+
 def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, said: Said) -> None:
     notes: list[dict[str, Any]] = [
         {TRIGGERED: 1.0, FIRED: "overall, hallucination", UNKNOWN: "variance"},

@@ -97,6 +97,13 @@ class TestRepeats:
         same = analyse(repeats(list(np.linspace(20, 80, 30)), moved))
         assert "reliability.verdict_repeat_open_endless" in said(same)
 
+    def test_texts_that_belong_together_are_one_in_the_interval_of_exact_repeats(self) -> None:
+        alone = repeats(list(SPREAD), list(SPREAD))
+        together = repeats(list(SPREAD), list(SPREAD))
+        together.frame["group"] = together.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+        low = [analyse(each).metrics["reliability.repeat.exact_match_low"] for each in (alone, together)]
+        assert low[0] > 0.9 and low[1] < 0.7
+
     def test_cached_answers_do_not_count_among_fresh_ones(self, said: Said) -> None:
         judged = repeats(list(SPREAD), [*SPREAD[:55], *SPREAD[:5]])
         rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin([f"t{n}" for n in range(55)])

@@ -10,6 +10,7 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
+from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.runfolder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
@@ -87,7 +88,8 @@ class CostsAnalysis:
         known = rows[rows[TRIGGERED].notna()] if TRIGGERED in rows else rows.head(0)
         if known.empty:
             return None
-        called = proportion(known[TRIGGERED].astype(float) > 0, self.level)
+        groups = units(known)
+        called = proportion(known[TRIGGERED].astype(float) > 0, self.level, groups=groups)
         metrics = plots.interval("costs.trigger_rate", called.share, called.low, called.high)
         values = {"share": called.share, "interval": (called.low, called.high), "hits": called.n_true, "n": called.n}
         findings = [Finding("costs.trigger", values)]
@@ -95,7 +97,7 @@ class CostsAnalysis:
         rules = sorted({rule for names in (*listed, *unknown) for rule in names})
         if not rules:
             return AnalysisResult(self.name, metrics, {}, findings)
-        shares = [proportion(listed.map(lambda names, r=rule: r in names), self.level) for rule in rules]
+        shares = [proportion(listed.map(lambda names, r=rule: r in names), self.level, groups=groups) for rule in rules]
         table = pd.DataFrame(
             {
                 "rule": rules,

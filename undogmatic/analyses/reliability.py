@@ -104,6 +104,7 @@ class ReliabilityAnalysis:
         if last < 1:
             return AnalysisResult(self.name, {})
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
+        groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
         margin = margin_of(judged.rubric, self.margin)
         rows, found, findings = [], [], []
         fresh: list[Repeated] = []
@@ -119,7 +120,8 @@ class ReliabilityAnalysis:
                 few = {"repeat": repeat + 1, "n": len(both), "needed": FEWEST_ITEMS}
                 findings.append(Finding("reliability.repeat_too_few", few))
                 continue
-            result = back_to_back(both[0].to_numpy(), both[repeat].to_numpy(), self.tolerance, self.level)
+            first, second = both[0].to_numpy(), both[repeat].to_numpy()
+            result = back_to_back(first, second, self.tolerance, self.level, groups=groups[both.index].tolist())
             found.append((result, cached))
             rows.append(_repeat_row(repeat, result, cached))
             if cached:

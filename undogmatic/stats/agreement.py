@@ -4,7 +4,7 @@ Where a coefficient does not exist for these data (a judge gave every item the s
 says so: `estimate` is None and `note` gives the reason. It is never NaN. Too few values, or NaN, raise ValueError.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks
+from undogmatic.stats.proportion import proportion
 
 Measurement = Literal["nominal", "ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -266,7 +267,14 @@ def max_abs_difference(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.max(np.abs(first - second)))
 
 
-def exact_match(a: ArrayLike, b: ArrayLike, tolerance: float = 0.0, level: float = 0.95) -> ExactMatch:
+def exact_match(
+    a: ArrayLike,
+    b: ArrayLike,
+    tolerance: float = 0.0,
+    level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> ExactMatch:
     """Share of items whose two scores differ by no more than `tolerance`.
 
     The default is equality to the last bit. An expectation over probabilities seldom repeats to the last bit where
@@ -276,21 +284,17 @@ def exact_match(a: ArrayLike, b: ArrayLike, tolerance: float = 0.0, level: float
         a: Scores, shape (n,), in score units.
         b: Scores of the same items, shape (n,), in the same units.
         tolerance: Largest difference that still matches, in score units.
-        level: Confidence level of the interval.
+        level: Confidence level of the interval, that of `proportion`.
+        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
         ValueError: If there are no pairs, NaN, the lengths differ, or `tolerance` is negative.
-    References:
-        Wilson (1927), doi:10.1080/01621459.1927.10502953
     """
     first, second = checks.paired_vectors(a, b, _NAMES)
     checks.share(level, "level")
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` is {tolerance}; it must be 0 or more.")
-    n_match = int(np.sum(np.abs(first - second) <= tolerance))
-    interval = stats.binomtest(n_match, first.size).proportion_ci(confidence_level=level, method="wilson")
-    return ExactMatch(
-        n_match / first.size, float(interval.low), float(interval.high), n_match, first.size, tolerance, level
-    )
+    found = proportion(np.abs(first - second) <= tolerance, level, groups=groups)
+    return ExactMatch(found.share, found.low, found.high, found.n_true, found.n, tolerance, level)
 
 
 def _disagreement(

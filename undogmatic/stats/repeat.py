@@ -1,5 +1,6 @@
 """The same judge on the same items, twice: does it repeat itself."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,14 @@ class BackToBack(NamedTuple):
     exact_match: ExactMatch
 
 
-def back_to_back(first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, level: float = 0.95) -> BackToBack:
+def back_to_back(
+    first: ArrayLike,
+    second: ArrayLike,
+    tolerance: float = 0.0,
+    level: float = 0.95,
+    *,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> BackToBack:
     """Reliability of two runs over the same items, in the same order.
 
     `sd_within`, the typical error of a single score, is sqrt(mean squared difference / 2): two scores of one item by
@@ -34,6 +42,7 @@ def back_to_back(first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, le
         second: Scores of the second run, shape (n,).
         tolerance: Largest difference that counts as an exact match, in score units.
         level: Confidence level of the exact-match interval.
+        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
         ValueError: If there are fewer than three items, NaN, or the lengths differ.
     References:
@@ -49,5 +58,5 @@ def back_to_back(first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, le
         mean_abs_difference=float(np.mean(np.abs(d))),
         max_abs_difference=max_abs_difference(a, b),
         sd_within=float(np.sqrt(np.mean(d**2) / 2)),
-        exact_match=exact_match(a, b, tolerance, level),
+        exact_match=exact_match(a, b, tolerance, level, groups=groups),
     )
