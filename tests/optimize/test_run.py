@@ -105,6 +105,22 @@ def test_a_search_that_was_killed_goes_on_without_paying_twice(optimise: Optimis
     assert (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8") == first
 
 
+def test_the_report_says_what_the_search_took_over_all_attempts(optimise: Optimise, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        optimise("copro", *COPRO, dies_after=14)
+    first = optimise("copro", *COPRO)["program.search_calls"]
+    spent = sum(each.get("calls", 0) for each in lines(tmp_path / "outputs/a/b/spent.jsonl"))
+    assert 14 < first <= spent == len(REQUESTS)
+    report = (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+    assert f"The search took {first:.0f} calls to the model" in report
+    assert optimise("copro", *COPRO)["program.search_calls"] == first
+    (tmp_path / "outputs/a/b/optimisation.json").write_text('{"calls": "many"}', encoding="utf-8")
+    with pytest.raises(DataError, match=r"optimisation\.json: not what a search took"):
+        optimise("copro", *COPRO)
+    (tmp_path / "outputs/a/b/optimisation.json").unlink()  # as of an earlier version
+    assert "program.search_calls" not in optimise("copro", *COPRO)
+
+
 def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise) -> None:
     with pytest.raises(RunStopped, match=r"(?s)engine.max_calls.*after \d+ judgments.*run.resume="):
         optimise("copro", *COPRO, "engine.max_calls=9")

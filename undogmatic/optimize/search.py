@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import dspy
+from pydantic import Field, ValidationError
 
 from undogmatic import claim, files
 from undogmatic.config import Settings, build
@@ -31,23 +32,34 @@ from undogmatic.optimize.programs import Lineage, Program, load, predictors, rub
 from undogmatic.progress import doing
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, digest, items_digest
+from undogmatic.runfolder import RunFolder
+from undogmatic.scale import Record
 from undogmatic.searchpath import named
 
 PROGRAM, PARENT, SPLITS, LOG = "program.json", "baseline.json", "splits.json", "optimisation.log"
+SPENT = "optimisation.json"
 BASELINE, OPTIMISED = "baseline", "optimised"
+
+
+class Spent(Record):
+    """What a search took, over all attempts: calls to the models, without the cache's answers, and USD."""
+
+    calls: int = Field(ge=0)
+    usd: float = Field(ge=0, allow_inf_nan=False)
 
 
 class Found(NamedTuple):
     """What an optimisation came to: the two programs, and the run's parts with a judge for each.
 
     `kept` is False where nothing that was tried did better on the validation texts, so that the program stays as it
-    was.
+    was. `spent` is None of a search by an earlier version, which did not note it.
     """
 
     before: Program
     after: Program
     parts: Parts
     kept: bool
+    spent: Spent | None
 
 
 class Search:
@@ -105,12 +117,14 @@ class Search:
         else:
             with self._connected(engine, folder):
                 judge, scores = self._compile(engine, folder)
+                spent = Spent(calls=engine.budget.calls, usd=engine.budget.usd)
+            files.write(folder / SPENT, spent.model_dump_json() + "\n")
             after = self._program(judge, OPTIMISED, *scores)
             save(before, folder / PARENT)
             save(after, folder / PROGRAM)
         kept = after.predictors != before.predictors
         steps = (self._step(self.baseline, before, BASELINE), self._step(judge, after, OPTIMISED))
-        return Found(before, after, self.parts._replace(judges=steps), kept)
+        return Found(before, after, self.parts._replace(judges=steps), kept, _spent(folder))
 
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float]]:
         known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
@@ -194,6 +208,17 @@ class Search:
 
     def _language(self) -> str:
         return self.parts.prompt.language
+
+
+def _spent(folder: Path) -> Spent | None:
+    """What the search of this folder took. Raises DataError where its file is damaged."""
+    found = RunFolder(folder).json(SPENT)
+    try:
+        return Spent.model_validate(found) if found else None
+    except ValidationError:
+        raise DataError(
+            f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the report leaves it out then."
+        ) from None
 
 
 def _only_judge(parts: Parts) -> Judge:

@@ -121,6 +121,9 @@ def _change(search: Search, found: Found) -> AnalysisResult:
         "seed": lineage.seed,
     }  # fmt: skip
     said = [Finding("program.sides", values), Finding("program.found" if found.kept else "program.kept", values)]
+    spent = {} if found.spent is None else found.spent.model_dump()
+    if spent:
+        said.append(Finding("program.priced" if spent["usd"] else "program.asked", spent))
     lines = changes(found.before.predictors, found.after.predictors)
     table = pd.DataFrame(
         [each._replace(text=each.text[:LONGEST])._asdict() for each in lines],
@@ -131,4 +134,5 @@ def _change(search: Search, found: Found) -> AnalysisResult:
     tables = {"changes": table} if len(table) else {}
     metrics = {} if lineage.before is None else {"program.validation_before": lineage.before}
     metrics |= {} if lineage.after is None else {"program.validation_after": lineage.after}
+    metrics |= {f"program.search_{name}": value for name, value in spent.items()}
     return AnalysisResult("program", metrics, tables, said, texts=(Path(__file__).with_name("verdict.texts.yaml"),))

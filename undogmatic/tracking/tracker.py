@@ -24,7 +24,7 @@ from undogmatic.tracking.traces import choose, log_traces
 if TYPE_CHECKING:
     from undogmatic.outcome import FinishedRun, SweepResult
 
-PROGRAMS = ("program.json", "baseline.json", "splits.json")
+PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
