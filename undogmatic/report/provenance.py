@@ -28,10 +28,12 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     repeats = int(run.frame["repeat"].nunique())
     parts = ", ".join(run.parts.values())
     seconds = metrics.get("judging_seconds", 0.0)
+    program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
     facts = {
         "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
         "readout": run.choices.get("readout"),
         "prompt": words.text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
+        "program": program and words.text("common.prompt_field", id=program.name, hash=program.digest[:12]),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
         "dataset": words.text(
@@ -67,7 +69,8 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "git": run.versions.get("git", "unknown"),
         "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
     }
-    shown = {key: value for key, value in facts.items() if not (run.elsewhere and key in ASKING)}
+    absent = {*(ASKING if run.elsewhere else ()), *(() if run.programs else ("program",))}
+    shown = {key: value for key, value in facts.items() if key not in absent}
     yield Table((), [(words.text(f"common.field.{key}"), str(value)) for key, value in shown.items()])
 
 
