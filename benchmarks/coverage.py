@@ -33,8 +33,8 @@ from undogmatic.stats import (
     selective,
     typical,
 )
-from undogmatic.sweep import following
-from undogmatic.sweep.whole import Both, Resampled, compare_whole
+from undogmatic.sweep.following import Following
+from undogmatic.sweep.whole import Both
 
 RESULTS = Path(__file__).parent / "results" / "coverage.csv"
 UNITS = (6, 10, 20, 30, 46, 100, 300)
@@ -297,7 +297,7 @@ def of_differences() -> Iterator[Question]:
                         pd.DataFrame({"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups})
                         for n in (1, 2)
                     )
-                    found = compare_whole(Both("a", "b", one, other, None), measure, Resampled(following.WHOLE))
+                    found = Following().compare(Both("a", "b", one, other, None), measure)
                     return (np.nan, np.nan) if found is None else found.limits(1 - LEVEL)[:2]
 
                 name = f"{measure} of jobs, {shape} {first:g} {second:g}"

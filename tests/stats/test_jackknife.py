@@ -145,3 +145,59 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
             found = ranking.spearman_interval(x, y, rng, groups=groups)
             held.append(found.low <= truth <= found.high)
     assert np.mean(held) >= 0.92
+
+
+class TestDifference:
+    """Of two judges' correlations with the same labels."""
+
+    def left_out(self, label: np.ndarray, *judges: np.ndarray, groups: object = None) -> list[jackknife.LeftOut]:
+        return [
+            jackknife.LeftOut(np.column_stack([own, label]), coefficients.PEARSON, _rng(), groups)  # type: ignore[arg-type]
+            for own in judges
+        ]
+
+    def test_by_hand(self) -> None:
+        """Zou's formula on the two intervals, with the correlation of both z without each item in turn."""
+        label, a = _scores(20)
+        b = _scores(20, seed=2)[0] + label
+        one, other = self.left_out(label, a, b)
+        first, second = (jackknife.on_z(own, 0.9) for own in (one, other))
+        z = [
+            [np.arctanh(np.corrcoef(np.delete(own, k), np.delete(label, k))[0, 1]) for k in range(20)] for own in (a, b)
+        ]
+        r = np.corrcoef(z)[0, 1]
+        below, above = first.estimate - first.low, second.high - second.estimate
+        found = jackknife.difference(one, other, 0.9)
+        assert found.estimate == pytest.approx(np.corrcoef(a, label)[0, 1] - np.corrcoef(b, label)[0, 1])
+        assert found.low == pytest.approx(
+            found.estimate - np.sqrt(below**2 + above**2 - 2 * r * below * above), abs=1e-6
+        )
+        turned = jackknife.difference(other, one, 0.9)
+        assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
+
+    def test_judges_that_err_together_are_told_apart_sooner(self) -> None:
+        rng = np.random.default_rng(4)
+        label, noise, more = rng.normal(size=(3, 60))
+        alike = label + noise, label + 0.5 * noise
+        apart = label + noise, label + 0.5 * more
+        widths = [np.diff(jackknife.difference(*self.left_out(label, *pair))[1:3]).item() for pair in (alike, apart)]
+        assert widths[0] < 0.8 * widths[1]
+
+    def test_copies_of_texts_add_nothing(self) -> None:
+        label, a = _scores(15)
+        b = _scores(15, seed=3)[1]
+        alone = jackknife.difference(*self.left_out(label, a, b))
+        label, a, b = (np.repeat(own, 6) for own in (label, a, b))
+        copied = jackknife.difference(*self.left_out(label, a, b, groups=np.repeat(np.arange(15), 6)))
+        assert (copied.low, copied.high) == pytest.approx((alone.low, alone.high), abs=1e-9)
+
+    def test_it_holds_the_difference_where_most_scores_lie_at_the_floor(self) -> None:
+        """A paired bootstrap did so in 90 % of samples."""
+        rng, held = np.random.default_rng(5), 0
+        for _ in range(200):
+            common, *own = rng.normal(size=(3, 30))
+            judges = [r * common + (1 - r**2) ** 0.5 * noise for r, noise in zip((0.6, 0.6), own, strict=True)]
+            label, a, b = (np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1) for each in (common, *judges))
+            found = jackknife.difference(*self.left_out(label, a, b))
+            held += found.low <= 0 <= found.high
+        assert held >= 184

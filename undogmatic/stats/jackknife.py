@@ -132,6 +132,37 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
     )
 
 
+def difference(
+    one: LeftOut, other: LeftOut, level: float = 0.95, spreads: tuple[float, float] = (1.0, 1.0)
+) -> Coefficient:
+    """One coefficient minus another of the same units, with an interval within [-2, 2].
+
+    Each limit lies as far from the difference as the limits of the two coefficients that it concerns lie from theirs,
+    added as standard errors are; how far the two move together is seen on Fisher's z by leaving out units. A bootstrap
+    held the difference of two correlations of thirty floored scores in as few as 87 % of samples of its 95 %.
+
+    Args:
+        one, other: Coefficients from -1 to 1, made with the same groups and random numbers.
+        level: Confidence level of both ends together.
+        spreads: `interval`'s `spread` of each.
+    References:
+        Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
+    """
+    first, second = (on_z(found, level, spread) for found, spread in zip((one, other), spreads, strict=True))
+    z = [np.arctanh(np.clip(found.values, -_NEARLY_ONE, _NEARLY_ONE)) for found in (one, other)]
+    together = 0.0
+    if all(np.isfinite(own).all() and np.ptp(own) > checks.SAME for own in z):
+        together = float(np.corrcoef(z[0], z[1])[0, 1])
+
+    def reach(a: float, b: float) -> float:
+        return max(0.0, a * a + b * b - 2 * together * a * b) ** 0.5
+
+    estimate = one.estimate - other.estimate
+    low = estimate - reach(first.estimate - first.low, second.high - second.estimate)
+    high = estimate + reach(first.high - first.estimate, second.estimate - second.low)
+    return Coefficient(estimate, max(low, -2.0), min(high, 2.0), level, one.n_units)
+
+
 def nearly_mean(
     rows: ArrayLike,
     statistic: resampling.Statistic,

@@ -2,35 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.stats import jackknife
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
-from undogmatic.sweep.family import Comparison, twins
+from undogmatic.sweep.family import NOISE, UNKNOWN, Comparison, Limits, Outcome, twins
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.whole import Resampled, Whole, compare_whole, judged_both
+from undogmatic.sweep.whole import Both, judged_both
 
 HEADLINE = "labelled.spearman"
 """Jobs that this metric ranks are compared by what it says."""
 NUMBERS = ("spearman", "pearson", "mae")
-_FEWEST_GROUPS = 5  # Student's t over fewer says nothing of a correlation
-WHOLE = {
-    "spearman": Whole(["score", "label"], RANK_CORRELATION, _FEWEST_GROUPS),
-    "pearson": Whole(["score", "label"], PEARSON, _FEWEST_GROUPS),
-}
-FOLLOWING = tuple(WHOLE)
+_FEWEST_GROUPS = 5  # fewer say nothing of a correlation
+_CORRELATIONS = {"spearman": RANK_CORRELATION, "pearson": PEARSON}
+FOLLOWING = tuple(_CORRELATIONS)
+_HALVINGS = 30
+"""Of the range of a p-value, which is then known to a billionth."""
 
 
 def compare_following(finished: Mapping[str, Job]) -> list[Comparison]:
-    """Every two jobs by FOLLOWING, on the labelled texts that both judged, by a paired bootstrap over groups."""
-    resampled = Resampled(WHOLE)
-    found = []
-    for both in judged_both(_labelled(finished), finished, "label"):
-        found += [each for measure in WHOLE if (each := compare_whole(both, measure, resampled)) is not None]
-    return found
+    """Every two jobs by FOLLOWING, on the labelled texts that both judged, by leaving out groups of texts."""
+    both = Following()
+    pairs = judged_both(_labelled(finished), finished, "label")
+    return [each for pair in pairs for measure in FOLLOWING if (each := both.compare(pair, measure)) is not None]
+
+
+class Following:
+    """Differences of correlations; what is left out of a job's texts is computed once for all its comparisons."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None] = {}
+
+    def compare(self, both: Both, measure: str) -> Comparison | None:
+        """Left minus right with `jackknife.difference`; the p-value is the level at which its interval meets 0.
+
+        None where there are too few groups, or a correlation does not exist.
+        """
+        left, right, a, b, texts = both
+        n = a["unit"].nunique()
+        if n < _FEWEST_GROUPS:
+            return None
+        if a[["score", "label"]].round(NOISE).equals(b[["score", "label"]].round(NOISE)):
+            return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
+        one, other = self._left_out(left, a, texts, measure), self._left_out(right, b, texts, measure)
+        if one is None or other is None:
+            return None
+        spreads = [1 + own.estimate**2 / 2 if measure == "spearman" else 1.0 for own in (one, other)]
+
+        def limits(alpha: float) -> Limits:
+            found = jackknife.difference(one, other, 1 - alpha, (spreads[0], spreads[1]))
+            outcome: Outcome = "beyond" if found.low > 0 else "against" if found.high < 0 else "open"
+            return Limits(found.low, found.high, outcome, None)
+
+        return Comparison(left, right, measure, one.estimate - other.estimate, n, _p_value(limits), limits)
+
+    def _left_out(
+        self, job: str, items: pd.DataFrame, texts: tuple[str, ...] | None, measure: str
+    ) -> jackknife.LeftOut | None:
+        key = (job, measure, texts)
+        if key not in self._known:
+            columns, groups = items[["score", "label"]].to_numpy(dtype=np.float64).round(NOISE), items["unit"].tolist()
+            rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
+            try:
+                self._known[key] = jackknife.LeftOut(columns, _CORRELATIONS[measure], rng, groups)
+            except ValueError:  # a constant has no correlation
+                self._known[key] = None
+        return self._known[key]
+
+
+def _p_value(limits: Callable[[float], Limits]) -> float:
+    """The smallest share of errors at which the interval leaves 0 out: the wider the interval, the smaller it is."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if limits(middle).outcome == "open" else (low, middle)
+    return high
 
 
 def following_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:

@@ -88,11 +88,11 @@ PValue = Callable[[Array, Array, resampling.Index, float], float | None]
 """From the rows of both sides, their units and the difference to its p-value; None where it is mostly undefined."""
 
 
-def compare_whole(both: Both, measure: str, resampled: Resampled, exchanged: PValue | None = None) -> Comparison | None:
+def compare_whole(both: Both, measure: str, resampled: Resampled, exchanged: PValue) -> Comparison | None:
     """Difference of a measure of all texts, left minus right; None where it does not exist.
 
     The interval comes from resampling the groups of texts, the same draws for both jobs (paired bootstrap), by
-    Student's t over the number of groups. So does the p-value where `exchanged` gives none.
+    Student's t over the number of groups; the p-value from `exchanged`.
     """
     left, right, a, b, texts = both
     needs, _, fewest = resampled.wholes[measure]
@@ -107,12 +107,7 @@ def compare_whole(both: Both, measure: str, resampled: Resampled, exchanged: PVa
     if np.isnan(estimate) or several.size < 0.95 * DRAWS:
         return None
     spread = float(several.std(ddof=1))
-    if exchanged is not None:
-        p = exchanged(one, other, _codes(a), estimate)
-    elif spread > 0:
-        p = float(2 * special.stdtr(n - 1, -abs(estimate) / spread))
-    else:
-        p = None
+    p = exchanged(one, other, _codes(a), estimate)
     if p is None:
         return None
 
