@@ -19,6 +19,7 @@ import pandas as pd
 
 from undogmatic.sweep.compare import tested
 from undogmatic.sweep.family import ALPHA, Family
+from undogmatic.sweep.following import HEADLINE
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import margin_of_jobs, pairs
 
@@ -82,7 +83,7 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
             seconds=np.exp(noise()),
         )
         config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
-        facts = {"dataset_digest": "same"}
+        facts = {"dataset_digest": "same", "headline": HEADLINE}  # so that correlations with labels are compared, too
         jobs[f"judge {number}"] = Job(number, {}, config, facts, {}, scores, "finished", items=items)
     return jobs
 
