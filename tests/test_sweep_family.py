@@ -15,13 +15,11 @@ from undogmatic.analyses.margins import Margin
 from undogmatic.stats import paired
 from undogmatic.sweep.compare import OWN_TEXTS
 from undogmatic.sweep.family import ALPHA, BETTER, UNKNOWN, Comparison, corrected, of_means
-from undogmatic.sweep.following import FOLLOWING
 from undogmatic.wordings import read
 
 TEN = Margin(10.0, "rubric", 100.0)
 JOBS = "abcd"
-ALL = {*BETTER} - {*FOLLOWING}
-"""Of jobs that are not ranked by how they follow labels."""
+ALL = {*BETTER}
 TESTED = ALL - {"ece"}
 """With fewer than 30 independent texts."""
 
