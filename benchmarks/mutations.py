@@ -56,14 +56,14 @@ FAULTS = {
     ),
     "a degree of freedom too many in the corrected mean": Fault(
         "undogmatic/stats/few_labels.py",
-        "degrees = effective - 1 - (judge_weight is None)",
-        "degrees = effective - 1",
+        "means.degrees_of_freedom(share[drawn]) - fitted",
+        "means.degrees_of_freedom(share[drawn])",
         ("tests/stats/test_few_labels.py",),
     ),
     "the normal distribution for the corrected mean": Fault(
         "undogmatic/stats/few_labels.py",
-        "float(stats.t.ppf((1 + level) / 2, d)) for d in (degrees, effective - 1)",
-        "float(stats.norm.ppf((1 + level) / 2)) for d in (degrees, effective - 1)",
+        "means.studentised_limits(estimate, error, degrees, skewness, level)",
+        "means.studentised_limits(estimate, error, 1e9, skewness, level)",
         ("tests/stats/test_few_labels.py",),
     ),
     "superiority without the margin": Fault(

@@ -419,8 +419,8 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
 
 def doubting(seed: int, informed: bool) -> pd.DataFrame:
     """What analysis=calibration keeps per item: the same errors for all, and a doubt that knows them or not."""
-    frame = texts()[["item_id", "pair_id"]].rename(columns={"pair_id": "unit"})
-    error = np.abs(np.random.default_rng(0).normal(0, 8, len(frame)))
+    frame = texts()[["item_id"]].assign(unit=lambda own: own["item_id"])
+    error = np.random.default_rng(0).uniform(0, 16, len(frame))
     doubt = error if informed else np.random.default_rng(seed).uniform(size=len(frame))
     frame = frame.assign(score=50 + error, truth=50.0, error=error, right=(error < 8).astype(float), uncertainty=doubt)
     return frame.assign(confidence=0.5, inside=1.0, width=doubt, interval_score=doubt)
@@ -442,7 +442,7 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     # The same for every text: nothing to describe, and what is described has no p-value.
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]
-    assert "ece" not in tests.index  # 12 independent pairs; a run of its own gives no ECE below 30 either
+    assert "ece" not in tests.index  # 24 independent texts; a run of its own gives no ECE below 30 either
     tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.tests"]
     assert sorted(tested) == ["aurc", "interval_score", "review_gain"]
     order = result.tables["worth_order"].set_index("name")

@@ -15,8 +15,9 @@ from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Rubric
-from undogmatic.stats import few_labels, sequential
-from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, Calibration
+from undogmatic.stats import few_labels, label_budget, means, sequential
+from undogmatic.stats.few_labels import FEWEST_EFFECTIVE
+from undogmatic.stats.label_maps import FEWEST_ISOTONIC, Calibration
 
 FEWEST_LABELS = 10
 """Fewest labels for an estimate: with less, its own spread is guesswork."""
@@ -43,7 +44,8 @@ class FewLabelsAnalysis:
     Args:
         treatment, baseline: Conditions whose difference within pairs is estimated, where there are such pairs; of
             several names the first that stand together in the dataset (`pairs.contrast`).
-        calibration: The map of scores to labels by which verdict and metrics go; the table has all three.
+        calibration: The map of scores to labels by which verdict and metrics go; the table has all that the labels
+            allow.
         target_width: Wanted width (high minus low) of the interval of the mean, in score units; None is a tenth of the
             scale.
         level: Confidence level of the intervals.
@@ -98,13 +100,18 @@ class FewLabelsAnalysis:
         if effective < FEWEST_EFFECTIVE:
             few: dict[str, Any] = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
             return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", few))]
+        maps = _maps_for(effective)
+        if self.calibration not in maps:
+            few = {"n": len(labelled), "effective": effective, "needed": FEWEST_ISOTONIC, "map": self.calibration}
+            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_for_map", few))]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
+        bottom, top = judged.rubric.minimum, judged.rubric.maximum
         of_all = {
             calibration: few_labels.estimate_mean(
                 scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
-                level=self.level,
+                level=self.level, bounds=(bottom, top),
             )
-            for calibration in MAPS
+            for calibration in maps
         }  # fmt: skip
         mean = of_all[self.calibration]
         metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
@@ -114,8 +121,8 @@ class FewLabelsAnalysis:
         others = [found for name, found in of_all.items() if name != self.calibration]
         findings.append(_maps(mean, others))
         sides = contrast(self.treatment, self.baseline, rows)
-        differences = self._pairs(rows, *sides)
-        if differences:
+        differences = self._pairs(rows, *sides, top - bottom)
+        if self.calibration in differences:
             found = differences[self.calibration]
             metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
             table += [_row("difference", each) for each in differences.values()]
@@ -157,7 +164,7 @@ class FewLabelsAnalysis:
         return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict)]
 
     def _pairs(
-        self, rows: pd.DataFrame, treatment: str, baseline: str
+        self, rows: pd.DataFrame, treatment: str, baseline: str, span: float
     ) -> dict[Calibration, few_labels.FewLabelsEstimate]:
         """The difference within pairs by each map; none without pairs, or with too few labelled on both sides."""
         sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline)]
@@ -169,15 +176,16 @@ class FewLabelsAnalysis:
         if f"{INCLUSION}_a" in both:
             # A pair is labelled as one: its two texts carry the same probability.
             joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known]
-        if few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]) < FEWEST_EFFECTIVE:
+        effective = few_labels.effective_labels(joint, both["group_a"].to_numpy()[known])
+        if effective < FEWEST_EFFECTIVE:
             return {}
         return {
             calibration: few_labels.estimate_difference(
                 both["score_a"], both["score_b"], known, both["label_a"].to_numpy()[known],
                 both["label_b"].to_numpy()[known], inclusion=joint, calibration=calibration, groups=both["group_a"],
-                level=self.level,
+                level=self.level, bounds=(-span, span),
             )
-            for calibration in MAPS
+            for calibration in _maps_for(effective)
         }  # fmt: skip
 
     def _budget(
@@ -190,15 +198,24 @@ class FewLabelsAnalysis:
         metrics: dict[str, float],
     ) -> list[Finding]:
         """How many labels the wanted width takes; adds its metrics."""
-        span = judged.rubric.maximum - judged.rubric.minimum
-        width = span / 10 if self.target_width is None else self.target_width
-        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level, groups=groups)
+        bottom, top = bounds = judged.rubric.minimum, judged.rubric.maximum
+        width = (top - bottom) / 10 if self.target_width is None else self.target_width
+        found = label_budget.label_budget(
+            scores, labelled, labels, width, level=self.level, groups=groups, bounds=bounds
+        )
+        if found is None:
+            return [Finding("few_labels.budget_unknown", {"labels": len(labelled), "few": means.FEW})]
         if found.with_judge is None:
             values: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
             return [Finding("few_labels.budget_beyond", values)]
         metrics["few_labels.needed"] = found.with_judge
         values = {"width": width, "with_judge": found.with_judge, "only": found.labels_only, "n": found.n_items}
         return [Finding("few_labels.budget", values)]
+
+
+def _maps_for(effective: float) -> list[Calibration]:
+    """The maps that so many effective labelled groups allow."""
+    return [own for own in MAPS if own != "isotonic" or effective >= FEWEST_ISOTONIC]
 
 
 def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.float64] | None:
@@ -215,9 +232,11 @@ def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
 def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
     """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
     values: dict[str, Any] = {"used": mean.calibration}
-    for place, other in zip(("first", "second"), others, strict=True):
+    for place, other in zip(("first", "second"), others, strict=False):
         values |= {place: other.calibration, f"{place}_estimate": other.estimate}
         values[f"{place}_interval"] = (other.low, other.high)
+    if len(others) == 1:
+        return Finding("few_labels.maps_but_isotonic", values | {"needed": FEWEST_ISOTONIC})
     return Finding("few_labels.maps", values)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from undogmatic.stats import checks, jackknife, resampling
+from undogmatic.stats import checks, jackknife, means, resampling
 from undogmatic.stats.proportion import proportion
 
 Groups = Sequence[object] | ArrayLike
@@ -126,17 +126,55 @@ def error_interval(
             or the lengths differ.
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
-    codes = checks.groups(groups, c.size)
-    columns = np.column_stack([c, right])
-    left_out = jackknife.nearly_mean(columns, calibration_error(n_bins), rng, level, groups=codes, bounds=(0.0, 1.0))
-    perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=codes)
-    seen = _noise(c, right, codes, n_bins, n_draws, rng)
-    beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (perfect, seen))
-    accuracy = proportion(right, level, groups=codes)
+    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
+    if found.n_units < 2:
+        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
+    return error_limits(found, Noise(found, rng, n_bins, n_draws), level)
+
+
+class Noise:
+    """Calibration errors that chance alone gives: of a perfectly calibrated judge, and of the gaps between units.
+
+    Args:
+        found: The error of items, and without each unit.
+        rng: The source of randomness.
+        n_bins: Number of bins of the error.
+        n_draws: Number of draws of each.
+    """
+
+    def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
+        c, right = found.data.T
+        self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
+        self.seen = _noise(c, right, found.codes, n_bins, n_draws, rng)
+
+
+def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
+    """`error_interval` of what was left out."""
+    left_out = jackknife.of_pseudo_values(found, level, (0.0, 1.0))
+    beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
+    accuracy = proportion(found.data[:, 1], level, groups=found.codes)
     off = max(accuracy.share - accuracy.low, accuracy.high - accuracy.share)
     estimate = left_out.estimate
     low, high = max(0.0, estimate - beyond), min(1.0, max(left_out.high, estimate + off))
-    return CalibrationError(estimate, low, high, level, float(perfect.mean()), beyond)
+    return CalibrationError(estimate, low, high, level, float(noise.perfect.mean()), beyond)
+
+
+def error_difference(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, noises: tuple[Noise, Noise], level: float
+) -> means.Bounds:
+    """Limits of one calibration error minus another of the same units, from those of both.
+
+    What is observed of each is too large by another amount, so a bootstrap held their difference in as few as 75 % of
+    samples of its 95 %. That the two errors move together does not narrow the limits: what noise adds to each has no
+    sign.
+
+    Args:
+        one, other: The two errors, made with the same groups.
+        noises: Of each.
+        level: Confidence level of both ends together.
+    """
+    first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
+    return jackknife.apart(first, second, min(0.0, jackknife.together(one, other)), 1.0)
 
 
 def error_if_perfect(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,22 @@ class Coefficient(NamedTuple):
     high: float
     level: float
     n_units: int
+
+
+class Interval(Protocol):
+    """A number with its limits."""
+
+    @property
+    def estimate(self) -> float:
+        """The number."""
+
+    @property
+    def low(self) -> float:
+        """Its lower limit."""
+
+    @property
+    def high(self) -> float:
+        """Its upper limit."""
 
 
 class LeftOut:
@@ -149,18 +165,29 @@ def difference(
         Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
     """
     first, second = (on_z(found, level, spread) for found, spread in zip((one, other), spreads, strict=True))
+    low, high = apart(first, second, together(one, other), 2.0)
+    return Coefficient(one.estimate - other.estimate, low, high, level, one.n_units)
+
+
+def together(one: LeftOut, other: LeftOut) -> float:
+    """How far two statistics from -1 to 1 of the same units move together on Fisher's z as units are left out; 0 where
+    one does not move."""
     z = [np.arctanh(np.clip(found.values, -_NEARLY_ONE, _NEARLY_ONE)) for found in (one, other)]
-    together = 0.0
     if all(np.isfinite(own).all() and np.ptp(own) > checks.SAME for own in z):
-        together = float(np.corrcoef(z[0], z[1])[0, 1])
+        return float(np.corrcoef(z[0], z[1])[0, 1])
+    return 0.0
+
+
+def apart(one: Interval, other: Interval, together: float, most: float) -> means.Bounds:
+    """Limits of the difference of two numbers from the limits of both, as `difference` says; at most `most` from 0."""
 
     def reach(a: float, b: float) -> float:
         return max(0.0, a * a + b * b - 2 * together * a * b) ** 0.5
 
     estimate = one.estimate - other.estimate
-    low = estimate - reach(first.estimate - first.low, second.high - second.estimate)
-    high = estimate + reach(first.high - first.estimate, second.estimate - second.low)
-    return Coefficient(estimate, max(low, -2.0), min(high, 2.0), level, one.n_units)
+    low = estimate - reach(one.estimate - one.low, other.high - other.estimate)
+    high = estimate + reach(one.high - one.estimate, other.estimate - other.low)
+    return max(low, -most), min(high, most)
 
 
 def nearly_mean(
@@ -195,18 +222,54 @@ def nearly_mean(
 
 def of_pseudo_values(found: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)) -> means.Mean:
     """`nearly_mean` of what was left out."""
-    estimate, n, left = found.estimate, found.n_units, found.left
-    if n < 2:
-        raise ValueError(f"`groups` gives {n} units; at least 2 are needed.")
-    if not np.isfinite(found.values).all():
-        return means.Mean(estimate, *bounds, level, "unlimited", n, 0.0, 0.0)
-    share = np.bincount(left) / left.size
-    own = (estimate - found.values) * (1 - share) / share
-    values = (estimate + own - share @ own)[left]
+    if found.n_units < 2:
+        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
+    mean = of_left_out(found.estimate, found.values, found.left, level, bounds)
+    return mean._replace(n_units=found.n_units)
+
+
+def difference_of_means(
+    one: LeftOut, other: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)
+) -> means.Mean:
+    """One statistic minus another of the same units, each nearly a mean: of the differences of their pseudo-values.
+
+    A bootstrap held the difference of two jobs' review gains in as few as 88 % of samples of its 95 %.
+
+    Args:
+        one, other: Made with the same groups and random numbers.
+        level: Confidence level of both ends together.
+        bounds: Lowest and highest difference there can be; infinite where there is none.
+    """
+    mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
+    return mean._replace(n_units=one.n_units)
+
+
+def of_left_out(
+    estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp], level: float, bounds: means.Bounds
+) -> means.Mean:
+    """`nearly_mean` of an estimate from its values without each unit.
+
+    Args:
+        estimate: Of all rows.
+        left_out: Without each unit, shape (n_units,).
+        left: The unit of each row, shape (n,), from 0.
+        level: Confidence level of both ends together.
+        bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
+    """
+    if not np.isfinite(left_out).all():
+        return means.Mean(estimate, *bounds, level, "unlimited", left_out.size, 0.0, 0.0)
+    values = pseudo_values(estimate, left_out, left)
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
     mean = means.interval(values, level, groups=left, bounds=widened)
     low, high = (float(np.clip(end, *bounds)) for end in (mean.low, mean.high))
-    return mean._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate), n_units=n)
+    return mean._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate))
+
+
+def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Per row, shape (n,), what the mean of its unit would have to be; arguments as of `of_left_out`."""
+    share = np.bincount(left) / left.size
+    own = (estimate - left_out) * (1 - share) / share
+    return np.asarray((estimate + own - share @ own)[left])
 
 
 def _mostly_equal(data: NDArray[np.float64]) -> bool:

@@ -88,20 +88,22 @@ def interval(
     """
     v = checks.vector(values, "values")
     checks.share(level, "level")
-    units = sums(v, groups)
-    n = units.total.size
-    if n < 2:
-        raise ValueError(f"`{'values' if groups is None else 'groups'}` gives {n} units; at least 2 are needed.")
     if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
         raise ValueError(f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}.")
+    return of_sums(sums(v, groups), level, bounds, "values" if groups is None else "groups")
+
+
+def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str = "units") -> Mean:
+    """`interval` of values that are summed by unit already, and may be weighted: `size` is then the sum of weights."""
+    n = units.total.size
+    if n < 2:
+        raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
     estimate = float(units.total.sum() / units.size.sum())
-    se, df, skewness = _spread(units, estimate)
+    se, df, skewness = spread(units, estimate)
     own = units.total / units.size
-    tolerance = checks.SAME * float(np.max(np.abs(v)))
-    if bounds is not None and np.isfinite(bounds).all():
-        tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
-    low, high = studentised_limits(estimate, se, df, skewness, level)
+    low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
     bottom, top = bounds or (-np.inf, np.inf)
+    tolerance = same_within(own, bounds)
     method: Method = "studentised"
     if mostly_same(own, tolerance):
         others = _others(own, tolerance)
@@ -116,6 +118,14 @@ def interval(
             method = "unlimited"
     low, high = max(low, bottom), min(high, top)
     return Mean(estimate, low, high, level, method, n, se, df)
+
+
+def same_within(own: Array, bounds: Bounds | None) -> float:
+    """How close values of units, shape (n_units,), are to be taken for one: a share of the bounds, else rounding."""
+    tolerance = checks.SAME * float(np.max(np.abs(own)))
+    if bounds is not None and np.isfinite(bounds).all():
+        tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
+    return tolerance
 
 
 def mostly_same(own: Array, tolerance: float) -> bool:
@@ -211,9 +221,8 @@ def sums(values: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
     return Sums(np.bincount(codes, values).astype(np.float64), np.bincount(codes).astype(np.float64))
 
 
-def _spread(units: Sums, estimate: float) -> tuple[float, float, float]:
+def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the estimate."""
-    n = units.total.size
     share = units.size / units.size.sum()
     rest = (units.total - estimate * units.size) / units.size.sum()
     square = float(np.sum(rest**2))
@@ -221,8 +230,13 @@ def _spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
-    skewness = float(np.sum(rest**3)) / square**1.5 * (1 + _CAUTION / n)
+    skewness = float(np.sum(rest**3)) / square**1.5
     return se, degrees_of_freedom(share), skewness
+
+
+def caution(n: float) -> float:
+    """By what the skewness of n values is multiplied, as it is too small on average."""
+    return 1 + _CAUTION / n
 
 
 def degrees_of_freedom(share: Array) -> float:

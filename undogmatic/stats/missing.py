@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, means
 
 Array = NDArray[np.float64]
 
@@ -108,12 +108,8 @@ def robust_difference(
     of_a = _pseudo_values(first, np.column_stack([surface, _known(second)]), fold)
     of_b = _pseudo_values(second, np.column_stack([surface, _known(first)]), fold)
     d = of_a - of_b
-    estimate = float(d.mean())
-    # The variance of a mean over pairs whose groups are independent: sums of deviations by group.
-    sums = np.bincount(codes, d - estimate, minlength=n_units)
-    error = float(np.sqrt(np.sum(sums**2) * n_units / (n_units - 1)) / d.size)
-    reach = float(stats.t.ppf((1 + level) / 2, n_units - 1)) * error
-    return RobustDifference(estimate, estimate - reach, estimate + reach, n_units, level)
+    found = means.interval(d, level, groups=codes)
+    return RobustDifference(found.estimate, found.low, found.high, n_units, level)
 
 
 def _pseudo_values(scores: Array, known: Array, fold: NDArray[np.intp]) -> Array:

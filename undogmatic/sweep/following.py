@@ -12,7 +12,7 @@ from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 from undogmatic.sweep.family import NOISE, UNKNOWN, Comparison, Limits, Outcome, twins
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.whole import Both, judged_both
+from undogmatic.sweep.whole import Both, LeftOuts, judged_both
 
 HEADLINE = "labelled.spearman"
 """Jobs that this metric ranks are compared by what it says."""
@@ -32,10 +32,10 @@ def compare_following(finished: Mapping[str, Job]) -> list[Comparison]:
 
 
 class Following:
-    """Differences of correlations; what is left out of a job's texts is computed once for all its comparisons."""
+    """Differences of correlations."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None] = {}
+        self._known = LeftOuts()
 
     def compare(self, both: Both, measure: str) -> Comparison | None:
         """Left minus right with `jackknife.difference`; the p-value is the level at which its interval meets 0.
@@ -48,7 +48,10 @@ class Following:
             return None
         if a[["score", "label"]].round(NOISE).equals(b[["score", "label"]].round(NOISE)):
             return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-        one, other = self._left_out(left, a, texts, measure), self._left_out(right, b, texts, measure)
+        one, other = (
+            self._known.of(job, items, texts, measure, ["score", "label"], _CORRELATIONS[measure])
+            for job, items in ((left, a), (right, b))
+        )
         if one is None or other is None:
             return None
         spreads = [1 + own.estimate**2 / 2 if measure == "spearman" else 1.0 for own in (one, other)]
@@ -59,19 +62,6 @@ class Following:
             return Limits(found.low, found.high, outcome, None)
 
         return Comparison(left, right, measure, one.estimate - other.estimate, n, _p_value(limits), limits)
-
-    def _left_out(
-        self, job: str, items: pd.DataFrame, texts: tuple[str, ...] | None, measure: str
-    ) -> jackknife.LeftOut | None:
-        key = (job, measure, texts)
-        if key not in self._known:
-            columns, groups = items[["score", "label"]].to_numpy(dtype=np.float64).round(NOISE), items["unit"].tolist()
-            rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
-            try:
-                self._known[key] = jackknife.LeftOut(columns, _CORRELATIONS[measure], rng, groups)
-            except ValueError:  # a constant has no correlation
-                self._known[key] = None
-        return self._known[key]
 
 
 def _p_value(limits: Callable[[float], Limits]) -> float:

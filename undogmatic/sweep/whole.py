@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.stats import resampling
+from undogmatic.stats import jackknife, means, resampling
 from undogmatic.sweep.family import NOISE, UNKNOWN, Array, Comparison, Limits
 from undogmatic.sweep.jobs import Job
 
@@ -21,10 +21,15 @@ COUNTED = 20
 
 
 class Whole(NamedTuple):
-    """A measure of all texts: the columns it reads, the statistic, and the fewest independent units it is tested on."""
+    """A measure of all texts: the columns it reads, the statistic, its interval, and the fewest independent units it is
+    tested on.
+
+    `apart` gives the limits of left minus right at a level, from what is left out of each.
+    """
 
     columns: list[str]
     statistic: resampling.Prepared
+    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float], means.Bounds]
     fewest: int = 2
 
 
@@ -60,27 +65,30 @@ def judged_both(judged: Mapping[str, pd.DataFrame], finished: Mapping[str, Job],
             yield Both(left, right, a, b, texts)
 
 
-class Resampled:
-    """Standard errors need resampled texts (groups together); jobs on the same texts get the same resamples.
+class LeftOuts:
+    """Statistics of jobs without each unit of their texts; made once for all comparisons of a job."""
 
-    Args:
-        wholes: The measures by name.
-    """
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None] = {}
 
-    def __init__(self, wholes: Mapping[str, Whole]) -> None:
-        self.wholes = wholes
-        self._known: dict[tuple[str, str, tuple[str, ...] | None], Array] = {}
-
-    def of(self, job: str, items: pd.DataFrame, texts: tuple[str, ...] | None, measure: str) -> Array:
-        """The measure of a job on these texts and on DRAWS resamples of them; shape (1 + DRAWS,)."""
+    def of(
+        self,
+        job: str,
+        items: pd.DataFrame,
+        texts: tuple[str, ...] | None,
+        measure: str,
+        columns: list[str],
+        statistic: resampling.Statistic,
+    ) -> jackknife.LeftOut | None:
+        """Of the columns of a job on these texts; None where it does not exist."""
         key = (job, measure, texts)
         if key not in self._known:
-            needs, statistic, _ = self.wholes[measure]
-            of_draws = statistic.on(items[needs].to_numpy(dtype=np.float64))
-            # The same seed gives the same resamples to every job and measure; kept, they would fill the memory.
-            draws = resampling.Units(_codes(items)).draws(np.random.default_rng(0), DRAWS)
-            known = of_draws(np.arange(len(items))[None, :]), resampling.distribution(of_draws, draws)
-            self._known[key] = np.concatenate(known)
+            rows, groups = items[columns].to_numpy(dtype=np.float64).round(NOISE), items["unit"].tolist()
+            rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
+            try:
+                self._known[key] = jackknife.LeftOut(rows, statistic, rng, groups)
+            except ValueError:
+                self._known[key] = None
         return self._known[key]
 
 
@@ -88,39 +96,31 @@ PValue = Callable[[Array, Array, resampling.Index, float], float | None]
 """From the rows of both sides, their units and the difference to its p-value; None where it is mostly undefined."""
 
 
-def compare_whole(both: Both, measure: str, resampled: Resampled, exchanged: PValue) -> Comparison | None:
-    """Difference of a measure of all texts, left minus right; None where it does not exist.
-
-    The interval comes from resampling the groups of texts, the same draws for both jobs (paired bootstrap), by
-    Student's t over the number of groups; the p-value from `exchanged`.
-    """
+def compare_whole(both: Both, measure: str, whole: Whole, known: LeftOuts, exchanged: PValue) -> Comparison | None:
+    """Difference of a measure of all texts, left minus right, with the measure's own interval and the p-value of
+    `exchanged`; None where it does not exist."""
     left, right, a, b, texts = both
-    needs, _, fewest = resampled.wholes[measure]
     n = a["unit"].nunique()
-    one, other = (side[needs].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
-    if np.isnan(one).any() or np.isnan(other).any() or n < fewest:
+    one, other = (side[whole.columns].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
+    if np.isnan(one).any() or np.isnan(other).any() or n < whole.fewest:
         return None
     if np.array_equal(one, other):
         return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-    differences = resampled.of(left, a, texts, measure) - resampled.of(right, b, texts, measure)
-    estimate, several = float(differences[0]), differences[1:][~np.isnan(differences[1:])]
-    if np.isnan(estimate) or several.size < 0.95 * DRAWS:
+    first, second = (
+        known.of(job, items, texts, measure, whole.columns, whole.statistic) for job, items in ((left, a), (right, b))
+    )
+    if first is None or second is None:
         return None
-    spread = float(several.std(ddof=1))
-    p = exchanged(one, other, _codes(a), estimate)
+    estimate = first.estimate - second.estimate
+    p = exchanged(one, other, np.unique(a["unit"].to_numpy(), return_inverse=True)[1], estimate)
     if p is None:
         return None
 
     def limits(alpha: float) -> Limits:
-        reach = spread * float(special.stdtrit(n - 1, 1 - alpha / 2))
-        low, high = estimate - reach, estimate + reach
+        low, high = whole.apart(first, second, 1 - alpha)
         return Limits(low, high, "beyond" if low > 0 else "against" if high < 0 else "open", None)
 
     return Comparison(left, right, measure, estimate, n, p, limits)
-
-
-def _codes(items: pd.DataFrame) -> resampling.Index:
-    return np.unique(items["unit"].to_numpy(), return_inverse=True)[1]
 
 
 def exchange_p(

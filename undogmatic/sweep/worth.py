@@ -11,12 +11,12 @@ import pandas as pd
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.progress import doing
-from undogmatic.stats import calibration_error, review, selective
+from undogmatic.stats import calibration_error, jackknife, means, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, NOISE, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 from undogmatic.sweep.pairwise import mean_interval
-from undogmatic.sweep.whole import DRAWS, Both, Resampled, Whole, compare_whole, exchange_p, judged_both
+from undogmatic.sweep.whole import DRAWS, Both, LeftOuts, Whole, compare_whole, exchange_p, judged_both
 
 SECTION = "calibration"
 ORDER = ("review_gain", "aurc", "excess_aurc", "spearman_error")
@@ -79,15 +79,17 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
     answers, group by group, which is exact where it makes no difference whose they are. The interval score is a mean.
     The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
     """
-    resampled = Resampled(_WHOLE)
+    known = LeftOuts()
+    wholes = whole_measures()
     n_pairs = len(finished) * (len(finished) - 1) // 2
     draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
     found = []
     with doing("testing the uncertainty of every two jobs"):
         for both in _both(finished):
-            for measure, whole in _WHOLE.items():
+            for measure, whole in wholes.items():
                 exchanged = functools.partial(exchange_p, whole.statistic, draws=draws)
-                found += [each] if (each := compare_whole(both, measure, resampled, exchanged)) is not None else []
+                compared = compare_whole(both, measure, whole, known, exchanged)
+                found += [compared] if compared is not None else []
             difference = (both.a["interval_score"] - both.b["interval_score"]).to_numpy()
             if not np.isnan(difference).any():
                 units = both.a["unit"].to_numpy()
@@ -98,7 +100,7 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
 def worth_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:
     """Per measure of MERITS each job's first twin."""
     items = {name: job.items for name, job in finished.items() if not job.items.empty}
-    needs = {name: whole.columns for name, whole in _WHOLE.items()} | {"interval_score": ["interval_score"]}
+    needs = {name: whole.columns for name, whole in whole_measures().items()} | {"interval_score": ["interval_score"]}
     return {measure: twins({name: own[columns] for name, own in items.items()}) for measure, columns in needs.items()}
 
 
@@ -135,13 +137,29 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
     return curve.budget / len(items), curve.guided
 
 
-_WHOLE = {
-    "review_gain": Whole(["uncertainty", "error"], review.GAIN),
-    "aurc": Whole(["uncertainty", "error"], selective.AURC),
-    "ece": Whole(["confidence", "right"], calibration_error.calibration_error(BINS), FEWEST_CONFIDENCES),
-}
-WHOLE = tuple(_WHOLE)
-"""Measures of a whole set of texts, the one that ranks first."""
+def whole_measures() -> dict[str, Whole]:
+    """Measures of a whole set of texts by name. The noise of a job's calibration error is drawn once."""
+    noises: dict[jackknife.LeftOut, calibration_error.Noise] = {}
+
+    def noise(found: jackknife.LeftOut) -> calibration_error.Noise:
+        if found not in noises:
+            noises[found] = calibration_error.Noise(found, np.random.default_rng(0), BINS)
+        return noises[found]
+
+    def of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, most: float) -> means.Bounds:
+        found = jackknife.difference_of_means(one, other, level, (-most, most))
+        return found.low, found.high
+
+    def of_errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float) -> means.Bounds:
+        return calibration_error.error_difference(one, other, (noise(one), noise(other)), level)
+
+    error = calibration_error.calibration_error(BINS)
+    return {
+        "review_gain": Whole(["uncertainty", "error"], review.GAIN, functools.partial(of_means, most=2.0)),
+        "aurc": Whole(["uncertainty", "error"], selective.AURC, functools.partial(of_means, most=np.inf)),
+        "ece": Whole(["confidence", "right"], error, of_errors, FEWEST_CONFIDENCES),
+    }
+
 
 _EACH = {"coverage": "inside", "width": "width", "seconds": "seconds"}
 _ANY = Margin(0.0, "rubric", np.inf)

@@ -1,0 +1,1 @@
+"""How often stated intervals hold the truth."""

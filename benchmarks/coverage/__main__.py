@@ -1,0 +1,111 @@
+"""How often stated intervals hold the truth: distribution x number of units x grouping x method.
+
+    python -m benchmarks.coverage         # everything, an hour or more; writes benchmarks/results/coverage.csv
+    python -m benchmarks.coverage --samples 200 --only mean --units 10 30 --out part.csv
+
+A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
+and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, which hold all there is.
+The rules that were not chosen stand beside those that were (`student`, `bca`, `bootstrap`, `pseudo-values`). Rows in
+the results that are not measured again stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.coverage import doubts, jobs, labels, numbers
+from benchmarks.coverage.samples import Question, Sample, sizes
+
+RESULTS = Path(__file__).parents[1] / "results" / "coverage.csv"
+UNITS = (6, 10, 20, 30, 46, 100, 300)
+GROUPINGS = ("alone", "2-4", "unequal")
+KEY = ("of", "distribution", "units", "groups", "method")
+_MOST_DRAWN = 30
+"""Units up to which the bootstrap is tried: beyond, it takes longer than all else together."""
+
+QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
+    "mean": numbers.of_means,
+    "share": numbers.of_shares,
+    "area": numbers.of_areas,
+    "coefficient": numbers.of_coefficients,
+    "middle": numbers.of_middles,
+    "doubt": doubts.of_doubts,
+    "promise": doubts.of_promises,
+    "difference": jobs.of_differences,
+    "whole": jobs.of_wholes,
+    "labels": labels.of_labels,
+    "variance": labels.of_components,
+    "missing": labels.of_missing,
+}
+
+
+def row(question: Question, n_units: int, grouping: str, method: str, samples: int) -> dict[str, object] | None:
+    """Coverage of one method; the seed follows from the question, so that every row can be had by itself. None where it
+    gives no interval."""
+    seed = zlib.crc32(f"{question.kind} {question.name} {n_units} {grouping}".encode())
+    rng, own = np.random.default_rng(seed), np.random.default_rng(seed + 1)
+    ends = []
+    for _ in range(samples):
+        groups = np.repeat(np.arange(n_units), sizes(rng, n_units, grouping))
+        ends.append(question.methods[method](Sample(question.draw(rng, groups), groups), own))
+    low, high = np.array(ends).T
+    known = ~np.isnan(low)
+    if not known.any():
+        return None
+    low, high = low[known], high[known]
+    limited = np.isfinite(low) & np.isfinite(high)
+    # A share or an area of exactly the truth may differ from it by rounding.
+    above, below = low > question.truth + 1e-9, high < question.truth - 1e-9
+    return {
+        "of": question.kind,
+        "distribution": question.name,
+        "units": n_units,
+        "groups": grouping,
+        "method": method,
+        "samples": int(known.sum()),
+        "coverage": round(1 - float(np.mean(above | below)), 4),
+        "truth_below": round(float(np.mean(above)), 4),
+        "truth_above": round(float(np.mean(below)), 4),
+        "median_width": round(float(np.median((high - low)[limited])), 3) if limited.any() else np.inf,
+        "unlimited": round(1 - float(np.mean(limited)), 4),
+    }
+
+
+def main() -> None:
+    """Print the table row by row, and store it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
+    parser.add_argument("--of", nargs="*", help="kinds of numbers, such as alpha; all without it")
+    parser.add_argument("--units", nargs="*", type=int, default=list(UNITS))
+    parser.add_argument("--groups", nargs="*", default=list(GROUPINGS), choices=list(GROUPINGS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    rows = {tuple(row[name] for name in KEY): row for row in old}
+    for kind in given.only:
+        for question in (each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of):
+            for n_units in given.units:
+                for grouping in given.groups:
+                    for method in question.methods:
+                        if method == "bca" and (n_units > _MOST_DRAWN or grouping != "alone"):
+                            continue
+                        if method == "bootstrap" and n_units > _MOST_DRAWN:
+                            continue
+                        made = row(question, n_units, grouping, method, given.samples)
+                        if made is None:
+                            continue
+                        rows[tuple(made[name] for name in KEY)] = made
+                        print("  ".join(str(value) for value in made.values()), flush=True)
+    given.out.parent.mkdir(exist_ok=True)
+    pd.DataFrame(rows.values()).to_csv(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What the coverage of intervals is measured on: samples in groups, and questions with a known answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
+MANY = 400_000
+"""Texts of which the true values are taken where no formula gives them."""
+
+Array = np.ndarray
+Rng = np.random.Generator
+Ends = tuple[float, float]
+
+
+class Sample(NamedTuple):
+    """One sample: columns of numbers, shape (n,) or (n, k), and the group of each row."""
+
+    values: Array
+    groups: Array
+
+
+class Question(NamedTuple):
+    """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to its two limits."""
+
+    kind: str
+    name: str
+    draw: Callable[[Rng, Array], Array]
+    truth: float
+    methods: dict[str, Callable[[Sample, Rng], Ends]]
+
+
+SHAPES: dict[str, Callable[[Array], Array]] = {
+    "normal": lambda u: 50 + 15 * stats.norm.ppf(u),
+    "t3": lambda u: 50 + 8 * stats.t.ppf(u, 3),
+    "exponential": lambda u: -10 * np.log1p(-u),
+    "exponential mirrored": lambda u: 100 + 10 * np.log(u),
+    "lognormal": lambda u: 10 * np.exp(stats.norm.ppf(u)),
+    "floor 70 %": lambda u: np.clip((u - 0.7) / 0.3, 0, 1) * 100,
+    "floor 80 %": lambda u: np.clip((u - 0.8) / 0.2, 0, 1) * 100,
+    "floor 90 %": lambda u: np.clip((u - 0.9) / 0.1, 0, 1) * 100,
+    "bimodal 50 %": lambda u: 100.0 * (u > 0.5),
+    "bimodal 80 %": lambda u: 100.0 * (u > 0.2),
+    "uniform": lambda u: 100 * u,
+    "fives": lambda u: np.clip(5 * np.round((40 + 15 * stats.norm.ppf(u)) / 5), 0, 100),
+}
+"""Quantile functions of the scores."""
+UNBOUNDED = ("normal", "t3", "exponential", "exponential mirrored", "lognormal")
+
+
+def sizes(rng: Rng, n_units: int, grouping: str) -> Array:
+    """Members per unit: one, two to four, or from one to twenty with few large ones."""
+    if grouping == "alone":
+        return np.ones(n_units, dtype=np.intp)
+    if grouping == "2-4":
+        return rng.integers(2, 5, n_units)
+    return np.clip(np.round(2 * rng.pareto(1.2, n_units) + 1), 1, 20).astype(np.intp)
+
+
+def related(rng: Rng, groups: Array, columns: int = 1) -> Array:
+    """Standard normal numbers, shape (n, columns), of which those of one group correlate with 0.6."""
+    common, own = rng.normal(size=(groups.max() + 1, columns)), rng.normal(size=(groups.size, columns))
+    alone = groups.max() + 1 == groups.size
+    return np.asarray(own if alone else 0.6**0.5 * common[groups] + 0.4**0.5 * own)
+
+
+def levels(values: Array) -> Array:
+    """Values taken to the nearest of five levels from 0 to 100."""
+    return np.asarray(25 * np.clip(np.round(values / 25), 0, 4))
+
+
+def ends_of(found: object) -> Ends:
+    """Limits of whatever interval: by name, or the second and third of a tuple."""
+    if isinstance(found, tuple) and not hasattr(found, "low"):
+        return found[1], found[2]
+    return found.low, found.high  # type: ignore[attr-defined]
