@@ -42,6 +42,7 @@ QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
     "labels": labels.of_labels,
     "variance": labels.of_components,
     "missing": labels.of_missing,
+    "controlled": labels.of_controlled,
 }
 
 

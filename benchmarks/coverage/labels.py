@@ -1,4 +1,4 @@
-"""Few labels, variance components, and failed judgments."""
+"""Few labels, variance components, differences at equal controls, and failed judgments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, levels, related
-from undogmatic.stats import few_labels, label_maps, missing, variance
+from undogmatic.stats import confound, few_labels, label_maps, missing, variance
 
 UNLABELLED = 300
 """Texts that are judged, but not labelled."""
@@ -110,6 +110,36 @@ def of_components() -> Iterator[Question]:
                 truth,
                 {"chosen": ends},
             )
+
+
+NOISE: dict[str, Callable[[Array], Array]] = {
+    "normal": lambda z: 10 * z,
+    "exponential": lambda z: -10 * np.log(stats.norm.sf(z)) - 10,
+    "exponential mirrored": lambda z: 10 + 10 * np.log(stats.norm.sf(z)),
+    "lognormal": lambda z: 10 * np.exp(z) - 10 * np.exp(0.5),
+    "70 % at the floor": lambda z: 50 * np.clip((stats.norm.cdf(z) - 0.7) / 0.3, 0, 1) - 7.5,
+}
+"""What differences within pairs hold besides the truth and what a control says of them; its mean is 0."""
+
+
+def of_controlled() -> Iterator[Question]:
+    """Differences within pairs where a control is held equal, which is so on average or differs by its spread."""
+    for name, noise in NOISE.items():
+        for apart in (0, 1):
+
+            def draw(rng: Rng, g: Array, noise: Callable[[Array], Array] = noise, apart: int = apart) -> Array:
+                z = related(rng, g, 2)
+                return np.column_stack([20 + 5 * (z[:, 1] + apart) + noise(z[:, 0]), z[:, 1] + apart])
+
+            def ends(s: Sample, rng: Rng) -> Ends:
+                try:
+                    found = confound.at_equal(*s.values.T, 10.0, groups=s.groups, bounds=(-200.0, 200.0)).difference
+                except ValueError:  # one group alone fixes the slope
+                    return np.nan, np.nan
+                return found.low, found.high
+
+            where = "the control apart" if apart else "the control alike"
+            yield Question("at equal control", f"{name}, {where}", draw, 20.0, {"chosen": ends})
 
 
 def of_missing() -> Iterator[Question]:

@@ -455,7 +455,7 @@ class TestVerdicts:
         assert result.verdict.values["difference"] == pytest.approx(-result.metrics["ab.mean_difference"])
 
     def test_failures_that_cannot_turn_it_leave_a_verdict(self) -> None:
-        given = sides(30)
+        given = sides(40)
         given[T][0] = "refusal"
         assert case("supported", sides=given).standing == "supported"
         given = sides(-30)

@@ -5,8 +5,10 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from undogmatic.stats import confound
+from undogmatic.stats import confound, means
+from undogmatic.stats.claims import Claim
 
 
 def _pairs(rng: np.random.Generator, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...]:  # type: ignore[no-untyped-def]
@@ -28,9 +30,11 @@ def _nothing(length: np.ndarray) -> np.ndarray:
 
 class TestAtEqual:
     def test_it_is_ordinary_least_squares_with_hc3(self) -> None:
+        """Every residual is there with both signs, so that nothing is skewed."""
         rng = np.random.default_rng(1)
-        z = rng.normal(0.3, 1, (30, 2))
-        d = 12 + z @ [3, -5] + rng.normal(0, 4, 30)
+        z, off = rng.normal(0.3, 1, (15, 2)), rng.normal(0, 4, 15)
+        z, off = np.concatenate([z, z]), np.concatenate([off, -off])
+        d = 12 + z @ [3, -5] + off
         found = confound.at_equal(d, z, 10)
         fit = sm.OLS(d, sm.add_constant(z)).fit(cov_type="HC3", use_t=True)
         assert found.difference.estimate == pytest.approx(fit.params[0])
@@ -43,15 +47,18 @@ class TestAtEqual:
         rng = np.random.default_rng(2)
         groups = np.repeat(np.arange(12), [1, 2, 3] * 4)
         z = rng.normal(0.2, 1, groups.size)
-        d = 8 + 2 * z + rng.normal(0, 5, 12)[groups] + rng.normal(0, 2, groups.size)
+        off = rng.normal(0, 5, 12)[groups] + rng.normal(0, 2, groups.size)
+        groups, z = np.concatenate([groups, groups + 12]), np.concatenate([z, z])
+        d = 8 + 2 * z + np.concatenate([off, -off])
         found = confound.at_equal(d, z, 10, groups=groups)
         full = sm.OLS(d, sm.add_constant(z)).fit().params[0]
-        without = [sm.OLS(d[groups != g], sm.add_constant(z[groups != g])).fit().params[0] for g in range(12)]
+        without = [sm.OLS(d[groups != g], sm.add_constant(z[groups != g])).fit().params[0] for g in range(24)]
         error = np.sqrt(np.sum((np.array(without) - full) ** 2))
-        from scipy import stats
-
-        assert found.difference.high - full == pytest.approx(stats.t.isf(0.025, 10) * error)
-        assert found.difference.n_units == 12
+        # One degree of freedom fewer than a mean over these groups has, for the slope.
+        freedom = means.degrees_of_freedom(np.bincount(groups) / groups.size) - 1
+        assert freedom < 22
+        assert found.difference.high - full == pytest.approx(stats.t.isf(0.025, freedom) * error)
+        assert found.difference.n_units == 24
 
     def test_swapping_the_conditions_mirrors_everything(self) -> None:
         rng = np.random.default_rng(3)
@@ -96,6 +103,29 @@ class TestAtEqual:
                 held.append(found.low <= 12 <= found.high)
             assert np.mean(held) == pytest.approx(0.95, abs=off + 0.015)
 
+    @pytest.mark.parametrize("rare", [0.05, 0.1])
+    def test_a_rare_large_difference_is_not_missed(self, rare: float) -> None:
+        """Nine in ten pairs differ by 26, the tenth by -34: ten pairs at equal controls often look all alike."""
+        rng = np.random.default_rng(7)
+        held = {"bounds": 0, "none": 0}
+        for _ in range(200):
+            z = rng.normal(0, 1, 10)
+            d = np.where(rng.random(10) < rare, -40.0, 20) + 5 * z
+            truth = 20 - 60 * rare
+            for name, bounds in (("bounds", (-100.0, 100.0)), ("none", None)):
+                found = confound.at_equal(d, z, 10, bounds=bounds).difference
+                held[name] += found.low <= truth <= found.high
+        assert min(held.values()) / 200 >= 0.93
+
+    def test_coverage_with_skewed_noise(self) -> None:
+        rng = np.random.default_rng(8)
+        held = 0
+        for _ in range(400):
+            z = rng.normal(0.4, 1, 30)
+            found = confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference
+            held += found.low <= 12 <= found.high
+        assert held / 400 >= 0.925
+
     def test_refusals(self) -> None:
         with pytest.raises(ValueError, match="2 groups are too few"):
             confound.at_equal([1, 2, 3, 4], [1, -2, 3, 0], 10, groups=[0, 0, 1, 1])
@@ -111,15 +141,22 @@ class TestClaims:
         [(20, 1, "beyond"), (-20, 1, "against"), (0, 2, "within"), (9, 1, "open"), (20, 8, "open")],
     )
     def test_outcomes(self, estimate: float, error: float, outcome: str) -> None:
-        assert confound.against(estimate, error, 30, 10, 31, sign=1, alpha=0.05).outcome == outcome
+        assert _against(estimate, error, 31).outcome == outcome
 
     def test_what_is_open_names_the_units_that_would_settle_it(self) -> None:
-        found = confound.against(15, 4, 39, 10, 40, sign=1, alpha=0.05)
+        found = _against(15, 4, 40)
         assert found.outcome == "open"
         assert found.n_needed is not None
-        more = confound.against(15, 4 * np.sqrt(40 / found.n_needed), found.n_needed, 10, 40, sign=1, alpha=0.05)
+        more = _against(15, 4 * np.sqrt(40 / found.n_needed), found.n_needed)
         assert more.low > 10
-        assert confound.against(10, 4, 39, 10, 40, sign=1, alpha=0.05).n_needed is None
+        assert _against(10, 4, 40).n_needed is None
+
+
+def _against(estimate: float, error: float, n: int) -> Claim:
+    def limits(level: float) -> tuple[float, float]:
+        return means.studentised_limits(estimate, error, n - 1, 0.0, level)
+
+    return confound.against(estimate, limits, error, 10, n, sign=1, alpha=0.05)
 
 
 class TestLength:

@@ -67,7 +67,9 @@ def examine(
     ids = pairs.complete(treatment, baseline)
     lengths, rival, third, rival_of_hybrid = None, None, None, None
     sign, margin = settings.sign, settings.margin.value
+    span = settings.margin.span
     shared: dict[str, Any] = {"sign": sign, "margin": margin, "level": 1 - settings.alpha, "rng": rng}
+    shared["bounds"] = -span, span
     if main is not None and main.claim is not None and (for_report or main.claim.outcome == "beyond"):
         checks = [length.check_length(pairs, treatment, baseline, ids, unit=unit, **shared) for unit in length.UNITS]
         matched = length.check_matched(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.stats import agreement, checks, confound, paired, ranking
+from undogmatic.stats import agreement, checks, confound, means, paired, ranking
 from undogmatic.stats.claims import Claim, claim
 
 UNITS = ("characters", "words")
@@ -63,14 +63,18 @@ def check_length(
     margin: float,
     level: float,
     rng: np.random.Generator,
+    bounds: means.Bounds | None = None,
 ) -> LengthCheck:
-    """Length and score of the complete pairs `ids`, in one unit, against the margin. Needs at least two pairs."""
+    """Length and score of the complete pairs `ids`, in one unit, against the margin. Needs at least two pairs.
+
+    `bounds` are the lowest and highest difference that scores could have.
+    """
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     size_a, size_b = pairs.column(treatment, unit, ids), pairs.column(baseline, unit, ids)
     groups = pairs.sides[treatment].loc[ids, "group"].tolist()
     try:
         at_equal = confound.at_equal_length(
-            a, b, size_a, size_b, margin, rng, sign=sign, alpha=1 - level, groups=groups
+            a, b, size_a, size_b, margin, rng, sign=sign, alpha=1 - level, groups=groups, bounds=bounds
         )
     except ValueError:
         # Too few pairs, one length ratio throughout, or one pair that fixes the slope: no regression exists.

@@ -19,9 +19,9 @@ from undogmatic.analyses.base import Finding
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.models import patterns
-from undogmatic.stats import confound, crossfit, surface
-from undogmatic.stats.claims import Claim
-from undogmatic.stats.confound import AtEqual, against
+from undogmatic.stats import confound, crossfit, means, surface
+from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.confound import AtEqual
 
 Array = NDArray[np.float64]
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
@@ -75,6 +75,7 @@ def paired_rival(
     margin: float,
     level: float = 0.95,
     rng: np.random.Generator,
+    bounds: means.Bounds | None = None,
 ) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
@@ -85,6 +86,7 @@ def paired_rival(
         sign: +1 if the treatment is expected to score higher, else -1.
         margin: Relevance margin, in score units.
         level: Confidence level.
+        bounds: Lowest and highest difference that scores could have.
         rng: Draws the groups where there are more than MOST_TEXTS texts, and deals them to folds.
     """
     first, second = pairs.sides[treatment].loc[ids], pairs.sides[baseline].loc[ids]
@@ -101,13 +103,14 @@ def paired_rival(
     a, b = first["score"].to_numpy(dtype=np.float64), second["score"].to_numpy(dtype=np.float64)
     own, rival = _points(sign * (a - b)), _points(guess)
     alpha = 1 - level
-    share = _padded(2 * rival - 1, codes, alpha)
+    ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
+    share = claim(2 * rival - 1, 0.0, **ends)
     against_coin = np.mean(rival) < 0.5
-    increment = _padded(own - (0.5 if against_coin else rival), codes, alpha)
+    increment = claim(own - (0.5 if against_coin else rival), 0.0, **ends)
     said = confound.outcome_difference(similar, a, b, codes, rng)
     try:
         at_equal = confound.at_equal(
-            a - b, np.column_stack([said, guess]), margin, sign=sign, alpha=alpha, groups=codes
+            a - b, np.column_stack([said, guess]), margin, sign=sign, alpha=alpha, groups=codes, bounds=bounds
         )
     except ValueError:
         at_equal = None
@@ -204,23 +207,6 @@ def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[
 
 def _points(values: Array) -> Array:
     return np.asarray((1 + np.sign(values)) / 2)
-
-
-def _padded(values: Array, codes: NDArray[np.intp], alpha: float) -> Claim:
-    """The mean of values between -1 and 1 with an interval that does not collapse where all are equal.
-
-    One group of +1 and one of -1 are added (Bonett and Price 2012, doi:10.3102/1076998611411915, do so for two paired
-    shares); the estimate is the plain mean.
-    """
-    sizes = np.bincount(codes)
-    usual = float(sizes.mean())
-    sums = np.concatenate([np.bincount(codes, values), [usual, -usual]])
-    weights = np.concatenate([sizes, [usual, usual]])
-    n = sums.size
-    mean = float(sums.sum() / weights.sum())
-    error = float(np.sqrt(np.sum((sums - mean * weights) ** 2) * n / (n - 1))) / float(weights.sum())
-    found = against(mean, error, n - 1, 0.0, int(sizes.size), sign=1, alpha=alpha)
-    return found._replace(estimate=float(values.mean()), low=max(found.low, -1.0), high=min(found.high, 1.0))
 
 
 def _telling(first: Array, second: Array, more_first: Array, more_second: Array) -> tuple[Telling, ...]:

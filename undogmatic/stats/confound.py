@@ -5,14 +5,14 @@ data cannot tell them apart, and the results here say so instead of extrapolatin
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
-from undogmatic.stats import checks, crossfit, surface
+from undogmatic.stats import checks, crossfit, means, surface
 from undogmatic.stats.claims import Claim, Outcome
 from undogmatic.stats.ranking import Auc, auc
 
@@ -66,6 +66,7 @@ def at_equal_length(
     sign: int = 1,
     alpha: float = 0.05,
     groups: Sequence[object] | ArrayLike | None = None,
+    bounds: means.Bounds | None = None,
 ) -> AtEqual:
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
@@ -79,6 +80,7 @@ def at_equal_length(
         margin, sign, alpha: As in `claims.claim`.
         rng: Deals the groups to folds.
         groups: What belongs together, shape (n_pairs,).
+        bounds: Lowest and highest difference that scores could have.
     Raises:
         ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or there are
             too few groups.
@@ -97,7 +99,8 @@ def at_equal_length(
         said = parts[: a.size] - parts[a.size :]
     else:
         said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
-    return at_equal(a - b, np.column_stack([ratio, said]), margin, sign=sign, alpha=alpha, groups=codes)
+    controls = np.column_stack([ratio, said])
+    return at_equal(a - b, controls, margin, sign=sign, alpha=alpha, groups=codes, bounds=bounds)
 
 
 def outcome_difference(
@@ -126,18 +129,21 @@ def at_equal(
     alpha: float = 0.05,
     power: float = 0.8,
     groups: Sequence[object] | ArrayLike | None = None,
+    bounds: means.Bounds | None = None,
 ) -> AtEqual:
     """Least squares of paired differences on differences of controls; the intercept is what remains where these are 0.
 
-    Errors are those of leaving out one group at a time (HC3 where each pair is its own group), with the t distribution
-    on groups minus parameters degrees of freedom. Controls that add nothing to the
-    others, or are 0 in all groups but one, are left out.
+    Errors are those of leaving out one group at a time (HC3 where each pair is its own group), and the limits those of
+    a mean of what the groups contribute (`means.studentised_limits`), with a degree of freedom fewer for each control.
+    Where most differences are the same once the controls are taken off, the bounds of the scale say how far others may
+    lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out.
 
     Args:
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         margin, sign, alpha, power: As in `claims.claim`.
         groups: What belongs together, shape (n_pairs,).
+        bounds: Lowest and highest difference that scores could have.
     Raises:
         ValueError: If NaN, sizes differ, or there are too few groups for an error.
     References:
@@ -145,6 +151,7 @@ def at_equal(
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples,
         Survey Methodology 28(2), for its form with groups.
+        Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, for skewed differences.
     """
     d = checks.vector(differences, "differences")
     z = checks.rows(controls, "controls")
@@ -155,31 +162,71 @@ def at_equal(
     z = _telling_columns(z, codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
-    freedom = n_groups - design.shape[1]
-    if freedom < 1:
+    if n_groups - design.shape[1] < 1:
         raise ValueError(f"The difference at equal controls has no standard error: {n_groups} groups are too few.")
+    freedom = max(1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1])
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
     pulls = _pulls(design, d - design @ coefficients, codes)
     raw, intercept = float(d.mean()), float(coefficients[0])
     of_mean = _pulls(np.ones((d.size, 1)), d - raw, codes)[:, 0]
-    moved = raw - intercept
+    taken = z @ coefficients[1:]
+    bottom, top = bounds or (-np.inf, np.inf)
 
-    def held(estimate: float, pull: Array) -> Claim:
+    def held(estimate: float, pull: Array, plain: Array, ends: means.Bounds) -> Claim:
+        """`plain` are values with the mean `estimate` or its spread, and `ends` their bounds."""
         error = math.sqrt(float(np.sum(pull**2)))
-        return against(estimate, error, freedom, margin, n_groups, sign=sign, alpha=alpha, power=power)
+        skewness = float(np.sum(pull**3)) / error**3 * means.caution(n_groups) if error > 0 else 0.0
+        units = means.sums(plain, codes)
+        own = units.total / units.size
+        same = means.mostly_same(own, means.same_within(own, None))
+
+        def limits(level: float) -> means.Bounds:
+            low, high = means.studentised_limits(estimate, error, freedom, skewness, level)
+            if not same:
+                return low, high
+            mean = means.interval(plain, level, groups=codes, bounds=ends)
+            more = math.sqrt(max(0.0, error**2 - mean.se**2)) * float(special.stdtrit(freedom, (1 + level) / 2))
+            below, above = math.hypot(mean.estimate - mean.low, more), math.hypot(mean.high - mean.estimate, more)
+            return min(low, estimate - below), max(high, estimate + above)
+
+        return against(estimate, limits, error, margin, n_groups, sign=sign, alpha=alpha, power=power)
 
     spread = float(np.sum((d - raw) ** 2))
     foreseen = 1 - float(np.sum((d - design @ coefficients) ** 2)) / spread if spread > 0 else 0.0
-    return AtEqual(raw, held(intercept, pulls[:, 0]), held(moved, of_mean - pulls[:, 0]), foreseen, not _meet(z))
+    # Rounding may put a difference a little beyond what the scale allows.
+    rest, room = d - taken, 1e-9 * (1 + float(np.abs(d).max()))
+    within = bottom - float(taken.max()) - room, top - float(taken.min()) + room
+    return AtEqual(
+        raw,
+        held(intercept, pulls[:, 0], rest, within),
+        held(raw - intercept, of_mean - pulls[:, 0], d, (bottom - room, top + room)),
+        foreseen,
+        not _meet(z),
+    )
 
 
 def against(
-    estimate: float, error: float, freedom: float, margin: float, n: int, *, sign: int, alpha: float, power: float = 0.8
+    estimate: float,
+    limits: Callable[[float], means.Bounds],
+    error: float,
+    margin: float,
+    n: int,
+    *,
+    sign: int,
+    alpha: float,
+    power: float = 0.8,
 ) -> Claim:
-    """An estimate with its standard error against a margin, by the rules of `claims.claim`, on the t distribution."""
-    reach, inner_reach = (float(stats.t.isf(tail, freedom)) * error for tail in (alpha / 2, alpha))
-    low, high = estimate - reach, estimate + reach
-    inner = estimate - inner_reach, estimate + inner_reach
+    """An estimate against a margin, by the rules of `claims.claim`.
+
+    Args:
+        estimate: In score units.
+        limits: Its lower and upper limit by the level of both together.
+        error: Its standard error.
+        margin, sign, alpha, power: As in `claims.claim`.
+        n: Independent units.
+    """
+    low, high = limits(1 - alpha)
+    inner = limits(1 - 2 * alpha)
     near, far = (low, high) if sign > 0 else (-high, -low)
     outcome: Outcome = "open"
     if near > margin:
