@@ -92,9 +92,11 @@ def of_wholes() -> Iterator[Question]:
             return whole.apart(found[0], found[1], LEVEL)
 
         def boot(s: Sample, rng: Rng, whole: Whole = whole) -> Ends:
-            draws = resampling.Units(s.groups).draws(rng, 300)
+            seed, units = int(rng.integers(2**32)), resampling.Units(s.groups)
             of = [whole.statistic.on(own) for own in (s.values[:, :2], s.values[:, 2:])]
-            drawn = np.subtract(*(resampling.distribution(each, draws) for each in of))
+            drawn = np.subtract(
+                *(resampling.distribution(each, units.draws(np.random.default_rng(seed), 300)) for each in of)
+            )
             estimate = float(np.subtract(*(each(np.arange(len(s.values))[None, :])[0] for each in of)))
             reach = float(np.nanstd(drawn, ddof=1) * stats.t.ppf((1 + LEVEL) / 2, s.groups.max()))
             return estimate - reach, estimate + reach
