@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage         # everything, an hour or more; writes benchmarks/results/coverage.csv
     python -m benchmarks.coverage --samples 200 --only mean --units 10 30 --out part.csv
+    python -m benchmarks.coverage --worst # of what is stored, the worst of each kind, of 10 and of 30 groups
 
 A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
 and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, which hold all there is.
@@ -78,6 +79,28 @@ def row(question: Question, n_units: int, grouping: str, method: str, samples: i
     }
 
 
+def worst(rows: pd.DataFrame) -> str:
+    """Of the chosen rules the setting of each kind with the lowest coverage, of 10 and of 30 groups, in Markdown."""
+    own = rows[rows["method"].str.startswith("chosen") & rows["units"].isin((10, 30))].copy()
+    corrected = (own["of"] == "few labels") & (own["method"] != "chosen, labels alone")
+    own.loc[corrected, "of"] = "few labels and a judge"
+    own["kind"] = own["of"].where(own["of"] != "variance", "variance: " + own["distribution"].str.split(": ").str[-1])
+    lines = [f"{len(own)} settings", "| interval of | 10 groups | 30 groups |", "|---|---|---|"]
+    for kind, of_kind in own.groupby("kind", sort=False):
+        cells = []
+        for units in (10, 30):
+            there = of_kind[of_kind["units"] == units].sort_values("coverage")
+            if there.empty:
+                cells.append("")
+                continue
+            row = there.iloc[0]
+            way = row["method"].removeprefix("chosen").removeprefix(", ")
+            named = ", ".join(part for part in (row["distribution"], way, row["groups"]) if part)
+            cells.append(f"{100 * row['coverage']:.1f} % ({named})")
+        lines.append(f"| {kind} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the table row by row, and store it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -87,7 +110,11 @@ def main() -> None:
     parser.add_argument("--units", nargs="*", type=int, default=list(UNITS))
     parser.add_argument("--groups", nargs="*", default=list(GROUPINGS), choices=list(GROUPINGS))
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--worst", action="store_true", help="measure nothing; print the worst of each kind")
     given = parser.parse_args()
+    if given.worst:
+        print(worst(pd.read_csv(given.out)))
+        return
     old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
     rows = {tuple(row[name] for name in KEY): row for row in old}
     for kind in given.only:

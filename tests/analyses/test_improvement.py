@@ -87,6 +87,17 @@ def test_the_same_answers_are_no_evidence() -> None:
     assert key(improvement(found, np.random.default_rng(0))) == "identical"
 
 
+@pytest.mark.parametrize(("after", "expected"), [(0.0, "identical"), (1.0, "better")])
+def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, expected: str) -> None:
+    """A search that leaves the program as it was is the usual end of one that found nothing."""
+    rows = pd.DataFrame({"group": np.arange(46).astype(str), BEFORE: 0.0, AFTER: after})
+    result = improvement(Measured("pair_order", rows, False, False, (0.0, 1.0), NONE, COSTS), np.random.default_rng(0))
+    assert key(result) == expected
+    assert result.verdict is not None
+    low, high = (result.metrics[f"improvement.gain_{end}"] for end in ("low", "high"))
+    assert low <= after <= high and high - low > 0.05
+
+
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
     draw = np.random.default_rng(3)
     label = draw.uniform(0, 100, 80)

@@ -169,8 +169,11 @@ def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
         margin: In shares.
         sd, mean: Of the groups' differences; their mean square, sd^2 + mean^2, is what stays.
     Returns:
-        The gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd.
+        The gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd; where all groups differ alike, so that
+        the distance comes from the ends of the scale, margin + distance.
     """
+    if sd == 0:
+        return margin + distance
     k, square = (distance / sd) ** 2, sd**2 + mean**2
     inside = k * (square * (1 + k) - margin**2)
     return (margin + float(inside**0.5)) / (1 + k) if inside > 0 else margin + distance

@@ -2,7 +2,7 @@
 
 The bootstrap's BCa interval of ten values covers 92 % of normal and 87 % of exponential means where it says 95 %; that
 of Student covers 89 % of the latter. The one here (`interval`) covered 95 to 98 % of the means of ten and of thirty
-normal, t, exponential, lognormal, uniform and rounded values (6,000 samples each). `benchmarks/coverage.py` has more
+normal, t, exponential, lognormal, uniform and rounded values (6,000 samples each). `benchmarks/coverage` has more
 shapes, groups, and values at the floor of the scale.
 """
 
@@ -20,7 +20,7 @@ Method = Literal["studentised", "bounded", "unlimited"]
 Bounds = tuple[float, float]
 
 FEW = 30
-"""Of values that mostly agree, so many others are enough for the studentised interval (`benchmarks/coverage.py`)."""
+"""Of values that mostly agree, so many others are enough for the studentised interval (`benchmarks/coverage`)."""
 SAME_SHARE = 0.01
 """Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
 _CAUTION = 10.0

@@ -127,7 +127,7 @@ def review_gain_interval(
     """`review_gain` with an interval over items, or over groups of items.
 
     Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that know much, and of the
-    pseudo-values, which errs below where errors are few (`benchmarks/coverage.py`).
+    pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
 
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
