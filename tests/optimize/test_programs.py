@@ -106,11 +106,12 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
         prompt.check(other)
 
 
-def test_the_shipped_program_was_made_on_development_texts_of_the_rubric_as_it_is() -> None:
-    config = compose_config(["prompt=found_pt"])
+@pytest.mark.parametrize("language", ["pt", "en"])
+def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it_is(language: str) -> None:
+    config = compose_config([f"prompt=found_{language}"])
     prompt, rubric = build(config["prompt"], "prompt"), build(config["rubric"], "rubric")
     prompt.check(rubric)
-    assert prompt.program.model.startswith("gemma-3-270m")
+    assert prompt.program.model.startswith("gemma-3-270m") and prompt.language == language
     (asked,) = prompt.program.predictors.values()
     assert len(asked.demonstrations) == 6
     seen = [Item(id=f"shown-{n}", text=demo["text"]) for n, demo in enumerate(asked.demonstrations)]
