@@ -47,7 +47,7 @@ def of_differences() -> Iterator[Question]:
 
 def of_wholes() -> Iterator[Question]:
     """Differences between two jobs of a sweep in review gain, AURC and calibration error."""
-    wholes = whole_measures()
+    wholes = whole_measures(100.0)
 
     def doubts(z: Array, knowing: Ends, few: bool) -> list[Array]:
         found = []

@@ -15,7 +15,7 @@ from undogmatic.stats import calibration_error, jackknife, means, review, select
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, NOISE, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import mean_interval
+from undogmatic.sweep.pairwise import margin_of_jobs, mean_interval
 from undogmatic.sweep.whole import DRAWS, Both, LeftOuts, Whole, compare_whole, exchange_p, judged_both
 
 SECTION = "calibration"
@@ -80,7 +80,7 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
     The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
     """
     known = LeftOuts()
-    wholes = whole_measures()
+    wholes = whole_measures(margin_of_jobs(finished).span) if finished else {}
     n_pairs = len(finished) * (len(finished) - 1) // 2
     draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
     found = []
@@ -100,7 +100,9 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
 def worth_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:
     """Per measure of MERITS each job's first twin."""
     items = {name: job.items for name, job in finished.items() if not job.items.empty}
-    needs = {name: whole.columns for name, whole in whole_measures().items()} | {"interval_score": ["interval_score"]}
+    needs = {name: whole.columns for name, whole in whole_measures(np.inf).items()} | {
+        "interval_score": ["interval_score"]
+    }
     return {measure: twins({name: own[columns] for name, own in items.items()}) for measure, columns in needs.items()}
 
 
@@ -137,8 +139,12 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
     return curve.budget / len(items), curve.guided
 
 
-def whole_measures() -> dict[str, Whole]:
-    """Measures of a whole set of texts by name. The noise of a job's calibration error is drawn once."""
+def whole_measures(span: float) -> dict[str, Whole]:
+    """Measures of a whole set of texts by name. The noise of a job's calibration error is drawn once.
+
+    Args:
+        span: The largest error there can be: the width of the scale.
+    """
     noises: dict[jackknife.LeftOut, calibration_error.Noise] = {}
 
     def noise(found: jackknife.LeftOut) -> calibration_error.Noise:
@@ -156,7 +162,7 @@ def whole_measures() -> dict[str, Whole]:
     error = calibration_error.calibration_error(BINS)
     return {
         "review_gain": Whole(["uncertainty", "error"], review.GAIN, functools.partial(of_means, most=2.0)),
-        "aurc": Whole(["uncertainty", "error"], selective.AURC, functools.partial(of_means, most=np.inf)),
+        "aurc": Whole(["uncertainty", "error"], selective.AURC, functools.partial(of_means, most=span)),
         "ece": Whole(["confidence", "right"], error, of_errors, FEWEST_CONFIDENCES),
     }
 
