@@ -201,3 +201,26 @@ class TestDifference:
             found = jackknife.difference(*self.left_out(label, a, b))
             held += found.low <= 0 <= found.high
         assert held >= 184
+
+
+class TestDifferenceOfMeans:
+    def left_out(self, columns: np.ndarray, groups: object = None) -> jackknife.LeftOut:
+        return jackknife.LeftOut(columns, lambda rows: float(rows.mean()), _rng(), groups)  # type: ignore[arg-type]
+
+    def test_of_means_it_is_the_interval_of_the_mean_difference(self) -> None:
+        rng = np.random.default_rng(6)
+        a, b = rng.exponential(10, (2, 24))
+        groups = np.repeat(np.arange(8), 3)
+        found = jackknife.difference_of_means(self.left_out(a[:, None], groups), self.left_out(b[:, None], groups), 0.9)
+        expected = means.interval(a - b, 0.9, groups=groups)
+        assert (found.estimate, found.low, found.high) == pytest.approx(expected[:3])
+        assert found.n_units == 8
+
+    def test_what_does_not_exist_without_a_unit_is_left_open(self) -> None:
+        def share(rows: np.ndarray) -> float:
+            return float(rows[:, 0].sum() / total) if (total := rows[:, 1].sum()) else float("nan")
+
+        rows = np.array([[1.0, 2], [0, 0], [0, 0], [0, 0]])
+        one, other = (jackknife.LeftOut(own, share, _rng(), None) for own in (rows, rows * [0, 1]))
+        found = jackknife.difference_of_means(one, other, 0.95, (-1.0, 1.0))
+        assert (found.estimate, found.low, found.high) == (0.5, -1, 1)
