@@ -13,7 +13,7 @@ from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng,
 from undogmatic.stats import jackknife, resampling
 from undogmatic.sweep.following import Following
 from undogmatic.sweep.whole import Both, Whole
-from undogmatic.sweep.worth import whole_measures
+from undogmatic.sweep.worth import WHOLES
 
 
 def of_differences() -> Iterator[Question]:
@@ -47,7 +47,6 @@ def of_differences() -> Iterator[Question]:
 
 def of_wholes() -> Iterator[Question]:
     """Differences between two jobs of a sweep in review gain, AURC and calibration error."""
-    wholes = whole_measures(100.0)
 
     def doubts(z: Array, knowing: Ends, few: bool) -> list[Array]:
         found = []
@@ -77,7 +76,7 @@ def of_wholes() -> Iterator[Question]:
         cases.append(("ece", name, partial(promises, off=off), off[0] - off[1]))
     many = np.random.default_rng(0).normal(size=(MANY // 2, 6))
     for measure, name, made, known in cases:
-        whole = wholes[measure]
+        whole = WHOLES[measure]
         truth = 0.0 if known is None else known
         if known is None:
             one, other = (whole.statistic.on(own)(np.arange(len(own))[None, :])[0] for own in made(many))
@@ -87,9 +86,9 @@ def of_wholes() -> Iterator[Question]:
             two = s.values[:, :2], s.values[:, 2:]
             try:
                 found = [jackknife.LeftOut(own, whole.statistic, np.random.default_rng(0), s.groups) for own in two]
-            except ValueError:  # all errors are equal
+            except jackknife.Undefined:  # all errors are equal
                 return np.nan, np.nan
-            return whole.apart(found[0], found[1], LEVEL)
+            return whole.apart(found[0], found[1], LEVEL, 100.0)
 
         def boot(s: Sample, rng: Rng, whole: Whole = whole) -> Ends:
             seed, units = int(rng.integers(2**32)), resampling.Units(s.groups)

@@ -232,7 +232,7 @@ def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
 def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
     """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
     values: dict[str, Any] = {"used": mean.calibration}
-    for place, other in zip(("first", "second"), others, strict=False):
+    for place, other in zip(("first", "second")[: len(others)], others, strict=True):
         values |= {place: other.calibration, f"{place}_estimate": other.estimate}
         values[f"{place}_interval"] = (other.low, other.high)
     if len(others) == 1:

@@ -41,6 +41,10 @@ class Interval(Protocol):
         """Its upper limit."""
 
 
+class Undefined(ValueError):
+    """The statistic of all rows does not exist."""
+
+
 class LeftOut:
     """A statistic of all rows, and without each unit in turn: made once for whatever is said of it.
 
@@ -55,7 +59,7 @@ class LeftOut:
         codes: Unit of each row, shape (n,), of `n_units`.
         left: What is left out at a time: the unit of each row, or one of LEFT_OUT_GROUPS random groups of units.
     Raises:
-        ValueError: If the statistic of all rows is not finite.
+        Undefined: If the statistic of all rows is not finite.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class LeftOut:
         self._of_draws = resampling.ready(statistic, self.data)
         (self.estimate,) = self._of_draws(units.everything()).tolist()
         if not np.isfinite(self.estimate):
-            raise ValueError("`statistic` of `rows` is not finite.")
+            raise Undefined("`statistic` of `rows` is not finite.")
         prepared = isinstance(statistic, resampling.Prepared)
         if units.n > (resampling.MOST_LEFT_OUT if prepared else resampling.LEFT_OUT_GROUPS):
             self.left = (rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[self.codes]

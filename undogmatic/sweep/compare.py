@@ -115,7 +115,7 @@ def tested(finished: Mapping[str, Job], found: Sequence[Pair], margin: Margin | 
     values = measured(finished)
     same = {measure: twins(of_job) for measure, of_job in values.items()} | worth_twins(finished)
     of_whole = [*compare_worth(finished), *compare_following(finished)]
-    return corrected([*compare_scores(found, finished, values, margin), *of_whole], same | following_twins(finished))
+    return corrected([*compare_scores(found, finished, values), *of_whole], same | following_twins(finished))
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

@@ -76,20 +76,23 @@ def measured(jobs: Mapping[str, Job]) -> dict[str, dict[str, pd.Series | None]]:
 
 
 def compare_scores(
-    found: Sequence[Pair], jobs: Mapping[str, Job], values: Mapping[str, Mapping[str, pd.Series | None]], margin: Margin
+    found: Sequence[Pair], jobs: Mapping[str, Job], values: Mapping[str, Mapping[str, pd.Series | None]]
 ) -> list[Comparison]:
-    """Every pair of jobs by every measure of WITH_MARGIN.
+    """Every pair of jobs by every measure of WITH_MARGIN, against what matters between the jobs of its criterion.
 
     Args:
         found: The pairs.
         jobs: The jobs by name.
         values: What was `measured` of them.
-        margin: What matters between them.
     """
     comparisons: list[Comparison] = []
+    # Rubrics of one sweep may have different scales and margins.
+    margins = {
+        criterion: margin_of_jobs({name: job for name, job in jobs.items() if job.criterion == criterion})
+        for criterion in {job.criterion for job in jobs.values()}
+    }
     for measure, of_job in values.items():
         groups = {name: _groups(job, measure) for name, job in jobs.items()}
-        reach = margin.span * (2 if measure == "pair_difference" else 1)
         with doing(f"testing {measure} of every two jobs"):
             for left, right, *_ in found:
                 a, b = of_job[left], of_job[right]
@@ -98,6 +101,8 @@ def compare_scores(
                 difference = a.to_numpy(dtype=np.float64) - b.reindex(a.index).to_numpy(dtype=np.float64)
                 there = ~np.isnan(difference)
                 if there.any():
+                    margin = margins[jobs[left].criterion]
+                    reach = margin.span * (2 if measure == "pair_difference" else 1)
                     own = groups[left].reindex(a.index).to_numpy()[there]
                     comparisons.append(of_means(left, right, measure, difference[there], own, margin, reach))
     return comparisons

@@ -24,12 +24,12 @@ class Whole(NamedTuple):
     """A measure of all texts: the columns it reads, the statistic, its interval, and the fewest independent units it is
     tested on.
 
-    `apart` gives the limits of left minus right at a level, from what is left out of each.
+    `apart` gives the limits of left minus right at a level, from what is left out of each and the width of the scale.
     """
 
     columns: list[str]
     statistic: resampling.Prepared
-    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float], means.Bounds]
+    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
     fewest: int = 2
 
 
@@ -87,7 +87,7 @@ class LeftOuts:
             rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
             try:
                 self._known[key] = jackknife.LeftOut(rows, statistic, rng, groups)
-            except ValueError:
+            except jackknife.Undefined:  # a constant has no correlation, equal errors no order
                 self._known[key] = None
         return self._known[key]
 
@@ -96,9 +96,11 @@ PValue = Callable[[Array, Array, resampling.Index, float], float | None]
 """From the rows of both sides, their units and the difference to its p-value; None where it is mostly undefined."""
 
 
-def compare_whole(both: Both, measure: str, whole: Whole, known: LeftOuts, exchanged: PValue) -> Comparison | None:
-    """Difference of a measure of all texts, left minus right, with the measure's own interval and the p-value of
-    `exchanged`; None where it does not exist."""
+def compare_whole(
+    both: Both, measure: str, whole: Whole, known: LeftOuts, exchanged: PValue, span: float
+) -> Comparison | None:
+    """Difference of a measure of all texts, left minus right, with the measure's own interval (`span` is the width of
+    the two jobs' scale) and the p-value of `exchanged`; None where it does not exist."""
     left, right, a, b, texts = both
     n = a["unit"].nunique()
     one, other = (side[whole.columns].to_numpy(dtype=np.float64).round(NOISE) for side in (a, b))
@@ -117,7 +119,7 @@ def compare_whole(both: Both, measure: str, whole: Whole, known: LeftOuts, excha
         return None
 
     def limits(alpha: float) -> Limits:
-        low, high = whole.apart(first, second, 1 - alpha)
+        low, high = whole.apart(first, second, 1 - alpha, span)
         return Limits(low, high, "beyond" if low > 0 else "against" if high < 0 else "open", None)
 
     return Comparison(left, right, measure, estimate, n, p, limits)

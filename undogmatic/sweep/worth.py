@@ -80,15 +80,16 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
     The errors themselves are compared with all scores, see `pairwise`. A measure that one of the two lacks is left out.
     """
     known = LeftOuts()
-    wholes = whole_measures(margin_of_jobs(finished).span) if finished else {}
     n_pairs = len(finished) * (len(finished) - 1) // 2
     draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
     found = []
     with doing("testing the uncertainty of every two jobs"):
         for both in _both(finished):
-            for measure, whole in wholes.items():
+            # A sweep may hold jobs of several scales; that of the first says nothing of the others.
+            span = max(margin_of_jobs({name: finished[name]}).span for name in (both.left, both.right))
+            for measure, whole in WHOLES.items():
                 exchanged = functools.partial(exchange_p, whole.statistic, draws=draws)
-                compared = compare_whole(both, measure, whole, known, exchanged)
+                compared = compare_whole(both, measure, whole, known, exchanged, span)
                 found += [compared] if compared is not None else []
             difference = (both.a["interval_score"] - both.b["interval_score"]).to_numpy()
             if not np.isnan(difference).any():
@@ -100,9 +101,7 @@ def compare_worth(finished: Mapping[str, Job]) -> list[Comparison]:
 def worth_twins(finished: Mapping[str, Job]) -> dict[str, dict[str, str]]:
     """Per measure of MERITS each job's first twin."""
     items = {name: job.items for name, job in finished.items() if not job.items.empty}
-    needs = {name: whole.columns for name, whole in whole_measures(np.inf).items()} | {
-        "interval_score": ["interval_score"]
-    }
+    needs = {name: whole.columns for name, whole in WHOLES.items()} | {"interval_score": ["interval_score"]}
     return {measure: twins({name: own[columns] for name, own in items.items()}) for measure, columns in needs.items()}
 
 
@@ -139,33 +138,32 @@ def caught(items: pd.DataFrame) -> tuple[Array, Array]:
     return curve.budget / len(items), curve.guided
 
 
-def whole_measures(span: float) -> dict[str, Whole]:
-    """Measures of a whole set of texts by name. The noise of a job's calibration error is drawn once.
+def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    found = jackknife.difference_of_means(one, other, level, (-2.0, 2.0))
+    return found.low, found.high
 
-    Args:
-        span: The largest error there can be: the width of the scale.
-    """
-    noises: dict[jackknife.LeftOut, calibration_error.Noise] = {}
 
-    def noise(found: jackknife.LeftOut) -> calibration_error.Noise:
-        if found not in noises:
-            noises[found] = calibration_error.Noise(found, np.random.default_rng(0), BINS)
-        return noises[found]
+def _areas(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    found = jackknife.difference_of_means(one, other, level, (-span, span))
+    return found.low, found.high
 
-    def of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, most: float) -> means.Bounds:
-        found = jackknife.difference_of_means(one, other, level, (-most, most))
-        return found.low, found.high
 
-    def of_errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float) -> means.Bounds:
-        return calibration_error.error_difference(one, other, (noise(one), noise(other)), level)
+def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
 
-    error = calibration_error.calibration_error(BINS)
-    return {
-        "review_gain": Whole(["uncertainty", "error"], review.GAIN, functools.partial(of_means, most=2.0)),
-        "aurc": Whole(["uncertainty", "error"], selective.AURC, functools.partial(of_means, most=span)),
-        "ece": Whole(["confidence", "right"], error, of_errors, FEWEST_CONFIDENCES),
-    }
 
+@functools.lru_cache(maxsize=64)
+def _noise(found: jackknife.LeftOut) -> calibration_error.Noise:
+    """Drawn once for all comparisons of a job."""
+    return calibration_error.Noise(found, np.random.default_rng(0), BINS)
+
+
+WHOLES = {
+    "review_gain": Whole(["uncertainty", "error"], review.GAIN, _gains),
+    "aurc": Whole(["uncertainty", "error"], selective.AURC, _areas),
+    "ece": Whole(["confidence", "right"], calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
+}
+"""Measures of a whole set of texts."""
 
 _EACH = {"coverage": "inside", "width": "width", "seconds": "seconds"}
 _ANY = Margin(0.0, "rubric", np.inf)
