@@ -21,7 +21,7 @@ from undogmatic.sweep.compare import tested
 from undogmatic.sweep.family import ALPHA, Family
 from undogmatic.sweep.following import HEADLINE
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import margin_of_jobs, pairs
+from undogmatic.sweep.pairwise import margins_of, pairs
 
 RESULTS = Path(__file__).with_name("results") / "family.csv"
 RUBRIC = {
@@ -90,7 +90,7 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
 
 def family(jobs: dict[str, Job]) -> Family:
     """All that a sweep tests between these jobs."""
-    return tested(jobs, list(pairs(jobs)), margin_of_jobs(jobs))
+    return tested(jobs, list(pairs(jobs)), margins_of(jobs))
 
 
 def wrong(found: Family) -> tuple[bool, bool, bool]:

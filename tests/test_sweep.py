@@ -130,8 +130,13 @@ class TestLeaderboard:
             gain = {"calibration.review_gain": 0.5, "calibration.judged": 24.0}
             write_job(tmp_path / str(n), [f"rubric=mine{n}"], frame, metrics=metrics(1.0) | gain, rubric="mine")
             doubting(n, informed=n == 1).to_csv(tmp_path / str(n) / "items_calibration.csv", index=False)
-        tests = result_of(tmp_path).comparisons.set_index("measure")
+        result = result_of(tmp_path)
+        tests = result.comparisons.set_index("measure")
         assert tests.loc["score", "shown"] == "equal"  # beyond .1, and within the 10 points that matter
+        named = {finding.values["margin"] for finding in result.findings if "margin" in finding.values}
+        assert named == {10}  # by the sentences too
+        assert "sweep.tests_margin_of" in keys(result)
+        assert result.rubric is None  # no unit and no axis in common
         area = tests.loc["aurc"]
         assert area["low"] < area["difference"] < -1  # not cut at the end of the other scale
 

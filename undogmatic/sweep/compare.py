@@ -22,7 +22,7 @@ from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
 from undogmatic.sweep.following import compare_following, following_table, following_twins
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margin_of_jobs, measured, overall_alpha, pairs
+from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margins_of, measured, overall_alpha, pairs
 from undogmatic.sweep.searched import OWN_TEXTS as SEARCHED_TEXTS
 from undogmatic.sweep.searched import of_search
 from undogmatic.sweep.sources import variance_of
@@ -57,8 +57,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
     headline = _headline(list(finished.values()))
     found = list(pairs(finished))
-    margin = margin_of_jobs(finished) if finished else None
-    family = tested(finished, found, margin)
+    margins = margins_of(finished)
+    family = tested(finished, found, margins)
     worth = worth_tables(finished, family.table)
     table = _leaderboard(by_name, choices, headline, further=not worth)
     best = set(table["name"].head(MOST_AGREED))
@@ -70,7 +70,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     }
     sources = variance_of(finished, choices)
     further["variance"] = sources.table
-    sweep = Sweep(finished, headline, family, found, margin)
+    sweep = Sweep(finished, headline, family, found, margins)
     searched = of_search(folder, finished)
     said = verdicts(table, sweep)
     if searched is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
@@ -91,7 +91,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             *(searched.findings if searched is not None else ()),
             *_of_the_best(table, sweep),
             *_findings(finished, choices, found),
-            *_tests(family, margin),
+            *_tests(sweep),
             *_worth_findings(finished),
             *sources.findings,
         ],
@@ -108,14 +108,12 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     )
 
 
-def tested(finished: Mapping[str, Job], found: Sequence[Pair], margin: Margin | None) -> Family:
+def tested(finished: Mapping[str, Job], found: Sequence[Pair], margins: Mapping[str, Margin]) -> Family:
     """All that is tested between the jobs, corrected once."""
-    if margin is None:
-        return corrected([], {})
     values = measured(finished)
     same = {measure: twins(of_job) for measure, of_job in values.items()} | worth_twins(finished)
     of_whole = [*compare_worth(finished), *compare_following(finished)]
-    return corrected([*compare_scores(found, finished, values), *of_whole], same | following_twins(finished))
+    return corrected([*compare_scores(found, finished, values, margins), *of_whole], same | following_twins(finished))
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -153,8 +151,10 @@ def _headline(jobs: Sequence[Job]) -> str | None:
 
 
 def _rubric(jobs: Sequence[Job]) -> Rubric | None:
-    """That of the first job with a result; another's may be what it failed on."""
-    return next((job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config), None)
+    """That of the first job with a result (another's may be what it failed on); None where jobs judged by several, as
+    their scores have neither scale nor unit in common."""
+    finished = [job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config]
+    return finished[0] if len({rubric.name for rubric in finished}) == 1 else None
 
 
 def _leaderboard(
@@ -219,25 +219,34 @@ def _of_the_best(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     return found
 
 
-def _tests(family: Family, margin: Margin | None) -> list[Finding]:
-    """What all the tests show, measure by measure, and how they were corrected."""
+def _tests(sweep: Sweep) -> list[Finding]:
+    """What all the tests show, measure by measure (and criterion by criterion, as each has its margin), and how they
+    were corrected."""
+    family = sweep.family
     table = family.table[family.table["p"].notna()]
+    several = "_of" if len(sweep.margins) > 1 else ""
     found = []
     for measure in table["measure"].unique():
         own = table[table["measure"] == measure]
-        differing = int((own["p_holm"].astype(float) < ALPHA).sum())
-        values: dict[str, Any] = {"measure": measure, "n": differing, "total": len(own)}
-        if measure in WITH_MARGIN and margin is not None:
-            shown = own["shown"].value_counts()
-            values |= {key: int(shown.get(key, 0)) for key in ("equal", "open")} | {"margin": margin.value}
-            values |= {"apart": len(own) - values["equal"] - values["open"]}
-            found.append(Finding("sweep.tests_margin", values))
-        else:
-            found.append(Finding("sweep.tests", values))
+        if measure not in WITH_MARGIN:
+            found.append(Finding("sweep.tests", _counted(own)))
+            continue
+        for criterion, rows in own.groupby(own["left"].map(lambda name: sweep.jobs[name].criterion), sort=False):
+            shown = rows["shown"].value_counts()
+            values = _counted(rows) | {key: int(shown.get(key, 0)) for key in ("equal", "open")}
+            values |= {"margin": sweep.margins[str(criterion)].value, "criterion": criterion}
+            values |= {"apart": len(rows) - values["equal"] - values["open"]}
+            found.append(Finding(f"sweep.tests_margin{several}", values))
     if family.size:
         values = {"n": family.size, "measures": list(table["measure"].unique()), "level": 1 - family.alpha}
         found.append(Finding("sweep.family", values | {"alpha": ALPHA}))
     return found
+
+
+def _counted(rows: pd.DataFrame) -> dict[str, Any]:
+    """Of the tested pairs of jobs by one measure, how many there are and how many differ by more than chance."""
+    differing = int((rows["p_holm"].astype(float) < ALPHA).sum())
+    return {"measure": rows["measure"].iloc[0], "n": differing, "total": len(rows)}
 
 
 def _worth_findings(finished: Mapping[str, Job]) -> list[Finding]:

@@ -76,7 +76,10 @@ def measured(jobs: Mapping[str, Job]) -> dict[str, dict[str, pd.Series | None]]:
 
 
 def compare_scores(
-    found: Sequence[Pair], jobs: Mapping[str, Job], values: Mapping[str, Mapping[str, pd.Series | None]]
+    found: Sequence[Pair],
+    jobs: Mapping[str, Job],
+    values: Mapping[str, Mapping[str, pd.Series | None]],
+    margins: Mapping[str, Margin],
 ) -> list[Comparison]:
     """Every pair of jobs by every measure of WITH_MARGIN, against what matters between the jobs of its criterion.
 
@@ -84,13 +87,9 @@ def compare_scores(
         found: The pairs.
         jobs: The jobs by name.
         values: What was `measured` of them.
+        margins: By criterion (`margins_of`).
     """
     comparisons: list[Comparison] = []
-    # Rubrics of one sweep may have different scales and margins.
-    margins = {
-        criterion: margin_of_jobs({name: job for name, job in jobs.items() if job.criterion == criterion})
-        for criterion in {job.criterion for job in jobs.values()}
-    }
     for measure, of_job in values.items():
         groups = {name: _groups(job, measure) for name, job in jobs.items()}
         with doing(f"testing {measure} of every two jobs"):
@@ -106,6 +105,15 @@ def compare_scores(
                     own = groups[left].reindex(a.index).to_numpy()[there]
                     comparisons.append(of_means(left, right, measure, difference[there], own, margin, reach))
     return comparisons
+
+
+def margins_of(jobs: Mapping[str, Job]) -> dict[str, Margin]:
+    """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
+    criteria = dict.fromkeys(job.criterion for job in jobs.values())
+    return {
+        criterion: margin_of_jobs({name: job for name, job in jobs.items() if job.criterion == criterion})
+        for criterion in criteria
+    }
 
 
 def margin_of_jobs(jobs: Mapping[str, Job]) -> Margin:

@@ -39,13 +39,13 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
 
 class Sweep(NamedTuple):
     """What a verdict is reached from: the finished jobs by name, the metric that ranks them, what was tested between
-    them, the pairs of jobs on the same items, and what matters between them (None without any)."""
+    them, the pairs of jobs on the same items, and what matters between them, by criterion."""
 
     jobs: Mapping[str, Job]
     headline: str | None
     family: Family
     found: Sequence[Pair]
-    margin: Margin | None
+    margins: Mapping[str, Margin]
 
 
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
@@ -111,7 +111,7 @@ def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep)
     untested = [name for name in others if name not in against]
     if untested:
         return Finding("sweep.verdict_untested", values | {"names": named(untested)})
-    margin = sweep.margin.value if sweep.margin is not None and measure in WITH_MARGIN else None
+    margin = sweep.margins[sweep.jobs[str(values["best"])].criterion].value if measure in WITH_MARGIN else None
     values |= {"measure": measure, "size": sweep.family.size} | ({} if margin is None else {"margin": margin})
     return _shown(against, values, "" if margin is None else "_margin")
 
