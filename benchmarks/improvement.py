@@ -1,25 +1,33 @@
 """How often an optimised program is called better or worse where nothing changed, and where something did.
 
     python -m benchmarks.improvement --seeds 200 --write
+    python -m benchmarks.improvement --looks 20 --seeds 1000 --write
 
 Simulated judges on groups of test texts: both programs earn the same on average (announced power 0), or the optimised
 one earns as much more as the reports of programs without effect say would be found with a power of 0.5 or 0.8. One row
 per metric, number of groups and power lies in results/improvement.csv, with the shares of the verdicts.
+
+With `--looks`, so many programs without effect are judged one after the other on the same test groups; the share of
+trials in which any was called better by then lies in results/looks.csv, with what the same level at every look would
+have come to.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
 from undogmatic.analyses.margins import Margin
 
-RESULTS = Path(__file__).parent / "results" / "improvement.csv"
+RESULTS = Path(__file__).parent / "results"
 SPAN = 100.0
+Array = NDArray[np.float64]
 SPREADS = {"pair_margin": 14.0, "error": 9.0}
 TURNED = 0.4
 """Share of the pairs whose order the optimised program turns, to either side."""
@@ -74,11 +82,42 @@ def run(seeds: int) -> pd.DataFrame:
     return pd.DataFrame(rows).round(4)
 
 
+def another(metric: str, before: Array, draw: np.random.Generator) -> Array:
+    """What a further program without effect earns on the texts on which the baseline earned `before`."""
+    if metric == "pair_order":
+        return np.where(draw.random(len(before)) < TURNED, 1 - before, before)
+    return before + draw.normal(0, SPREADS[metric], len(before))
+
+
+def look(seeds: int, looks: int) -> pd.DataFrame:
+    """How often any of several programs without effect has been called better on the same test groups."""
+    rows = []
+    for metric in ("pair_order", "pair_margin", "error"):
+        for n in (46, 68):
+            better = np.zeros((2, seeds, looks), dtype=bool)
+            for seed in range(seeds):
+                draw = np.random.default_rng([seed, n, 11])
+                first = earned(metric, n, 0.0, draw)
+                before = first.values[BEFORE].to_numpy()
+                for k in range(looks):
+                    tried = replace(first, values=first.values.assign(**{AFTER: another(metric, before, draw)}))
+                    for way, number in enumerate((k + 1, 1)):
+                        found = improvement(tried, draw, looks=number).verdict
+                        better[way, seed, k] = found is not None and found.key == "improvement.verdict_better"
+            by_then = np.maximum.accumulate(better, axis=2).mean(axis=1)
+            for k in sorted({1, 2, 5, 10, looks} & set(range(1, looks + 1))):
+                row = {"metric": metric, "groups": n, "looks": k, "seeds": seeds}
+                rows.append(row | {"any_better": by_then[0, k - 1], "at_one_level": by_then[1, k - 1]})
+                print(rows[-1], flush=True)
+    return pd.DataFrame(rows).round(4)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--looks", type=int, default=0)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    table = run(arguments.seeds)
+    table = look(arguments.seeds, arguments.looks) if arguments.looks else run(arguments.seeds)
     if arguments.write:
-        table.to_csv(RESULTS, index=False)
+        table.to_csv(RESULTS / ("looks.csv" if arguments.looks else "improvement.csv"), index=False)

@@ -134,6 +134,8 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert "on texts that no trial has seen" in report
     assert "Selection effect" in report
     assert "searched through" in report
+    assert kept["looks"] == 1
+    assert "look number" not in report
     times = {n: (tmp_path / "s" / n / "run.json").stat().st_mtime_ns for n in ("0", "1", "final")}
     # Killed before the second had ended: only that one is run again.
     kept["trials"][1] |= {"state": "waiting", "values": []}
@@ -142,6 +144,10 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert again.returncode == 0, again.stderr
     changed = {n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t}
     assert changed == {"1"}
+    assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1  # the same winner on the same texts
+    other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
+    assert other.returncode == 0, other.stderr
+    assert "look number 2 at its test texts" in (tmp_path / "t" / "report.md").read_text()
 
 
 def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:

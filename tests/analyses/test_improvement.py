@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from undogmatic.analyses.base import AnalysisResult
-from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
+from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement, level_of
 from undogmatic.analyses.margins import Margin
 from undogmatic.report.words import Words
 
@@ -59,6 +59,40 @@ def test_a_gain_below_the_margin_is_none_and_a_small_one_is_shown_to_be_small() 
     assert key(verdict(0, n=200, margin=margin)) == "within"
     assert key(verdict(15, margin=margin)) == "better"
     assert key(verdict(0, n=200, margin=Margin(10.0, "default", 100.0))) == "open"  # nobody set it
+
+
+def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
+    """Twenty programs that are no better, on the same 40 test groups, in 200 trials: any of them is called better in
+    at most 5 % (10 trials; more than 16 happen by chance in 3 % of such tests if it were so often)."""
+    fooled = 0
+    for seed in range(200):
+        draw = np.random.default_rng(seed)
+        before = draw.normal(0, 10, 40)
+        for look in range(1, 21):
+            after = before + draw.normal(0, 10, 40)
+            rows = pd.DataFrame({"group": np.arange(40).astype(str), BEFORE: before, AFTER: after})
+            found = Measured("pair_margin", rows, False, False, (-100.0, 100.0), NONE, COSTS)
+            if key(improvement(found, draw, looks=look)) == "better":
+                fooled += 1
+                break
+    assert fooled <= 16
+
+
+def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:
+    draw = np.random.default_rng(0)
+    label = draw.uniform(0, 100, 60)
+    rows = pd.DataFrame(
+        {"group": np.arange(60).astype(str), BEFORE: draw.normal(size=60), AFTER: label, "label": label}
+    )
+    found = Measured("rank_correlation", rows, True, False, (0.0, 100.0), NONE, COSTS)
+    assert key(improvement(found, draw, looks=12)) == "better"
+    assert level_of(0.05, 12) < 1 / 2001
+
+
+def test_the_levels_of_all_looks_sum_to_twice_the_first() -> None:
+    levels = [level_of(0.05, k) for k in range(1, 10_001)]
+    assert levels[:3] == [0.05, 0.025, pytest.approx(0.05 / 6)]
+    assert 0.0999 < sum(levels) < 0.1
 
 
 def test_further_looks_share_the_level() -> None:

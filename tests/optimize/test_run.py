@@ -17,6 +17,7 @@ from undogmatic.errors import ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.looks import looked
 from undogmatic.optimize.programs import load
+from undogmatic.records import Item, items_digest
 
 Optimise = Callable[..., dict[str, Any]]
 SEARCH = ["optimizer.candidates=2", "optimizer.train=12", "optimizer.validation=8", "optimizer.labeled=3"]
@@ -129,18 +130,32 @@ def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise
 
 
 def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(optimise: Optimise, tmp_path: Path) -> None:
-    folder = tmp_path / "outputs/a/x"
-    assert [looked(folder, "data", program) for program in ("p", "p", "q", "p")] == [1, 1, 2, 1]
-    assert looked(folder, "other data", "p") == 1
     assert optimise("copro", *COPRO)["improvement.looks"] == 1
     again = optimise("copro", *COPRO, folder="outputs/a/d", kind=1, writes=MAGIC + " Be brief.")
     assert again["improvement.looks"] == 2
     report = (tmp_path / "outputs/a/d/report.md").read_text(encoding="utf-8")
     assert "Look number 2" in report
     assert "97.5% interval" in report
-    (tmp_path / "outputs/looks.jsonl").write_text("what?\n", encoding="utf-8")
+
+
+def test_what_is_a_further_look(tmp_path: Path) -> None:
+    """Another program, another metric, some of the texts left out; not the same again, other texts, another rubric."""
+    folder, file = tmp_path / "outputs/a/x", tmp_path / "outputs/looks.jsonl"
+    one, other = [[Item(id=f"{n}", text=f"{name} {n}") for n in range(4)] for name in ("one", "other")]
+    tried = [("p", "auc"), ("p", "auc"), ("q", "auc"), ("p", "error"), ("p", "auc")]
+    assert [looked(folder, one, "r.overall", claim) for claim in tried] == [1, 1, 2, 3, 1]
+    assert looked(folder, other, "r.overall", ("p", "auc")) == 1
+    assert looked(folder, one, "s.overall", ("p", "auc")) == 1
+    assert looked(folder, one[:3], "r.overall", ("p", "auc")) == 4
+    assert looked(folder, one, "r.overall", None) == 4
+    renamed = [item.model_copy(update={"id": f"new {item.id}", "pair": "a"}) for item in one]
+    assert looked(folder, renamed, "r.overall", ("p", "auc")) == 1
+    with file.open("a", encoding="utf-8") as log:  # as an earlier version noted it
+        log.write(json.dumps({"data": items_digest(other), "program": "p"}) + "\n")
+    assert looked(folder, other, "r.overall", ("q", "auc")) == 3
+    file.write_text("what?\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"looks.jsonl:1: no look"):
-        looked(folder, "data", "p")
+        looked(folder, one, "r.overall", ("p", "auc"))
 
 
 def test_an_optimiser_that_finds_nothing_leaves_the_program_and_looks_at_nothing(

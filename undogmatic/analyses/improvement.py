@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from undogmatic.stats.claims import claim
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
 EXCHANGES = 2000
+"""At least; more where the level is so low that so many could not reach it."""
 Array = NDArray[np.float64]
 Key = Literal["identical", "better", "worse", "within", "open", "too_few", "missing"]
 STANDING: Mapping[Key, Standing] = {
@@ -85,8 +87,8 @@ def improvement(
 
     Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups'
     means against it (of a metric that ranks: exchanging the two programs' scores group by group) has p below the level;
-    the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is `alpha` shared equally
-    among all looks at this test split so far. A failed judgment leaves its text or pair out; a verdict that does not
+    the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is that of the look
+    (`level_of`). A failed judgment leaves its text or pair out; a verdict that does not
     stand with every failed judgment set to what speaks against it is withheld.
 
     Args:
@@ -94,10 +96,10 @@ def improvement(
         rng: Of the exchanges.
         alpha: Level of the first look.
         target: Power at which the detectable gain is given.
-        looks: How many programs were judged on this test split, this one included; one that is the baseline itself is
-            no look.
+        looks: How many programs were judged on these test texts, this one included; one that is the baseline itself
+            is no look.
     """
-    own = alpha / max(1, looks)
+    own = level_of(alpha, looks)
     complete = found.values.dropna(subset=[BEFORE, AFTER])
     key, gain = _decide(found, complete, rng, own, target)
     if key in ("better", "worse") and len(complete) < len(found.values):
@@ -106,7 +108,7 @@ def improvement(
             key = "missing"
     values: dict[str, Any] = {
         "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
-        "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks,
+        "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
     }  # fmt: skip
     if gain is not None:
         values |= gain._asdict() | {"interval": (gain.low, gain.high), "detectable": gain.detectable}
@@ -121,6 +123,16 @@ def improvement(
         "improvement.gain" if gain is not None else None,
         texts=(Path(__file__).with_name("improvement.texts.yaml"),),
     )
+
+
+def level_of(alpha: float, looks: int) -> float:
+    """The level of the look of this number at the same test texts: alpha at the first, alpha / (k (k - 1)) at the k-th.
+
+    These sum to 2 alpha, however many looks follow. A verdict of this level errs to either side with half of it, so
+    that among all looks some program that is no better is called better with a probability of alpha at most
+    (Bonferroni's inequality).
+    """
+    return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
 
 def _decide(
@@ -196,13 +208,13 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     elif said.high < -margin:
         outcome = "against"
     before, after = (quality.concordance(data[:, side], data[:, 2]).concordance for side in (0, 1))
-    beyond = np.empty(EXCHANGES)
-    for draw in range(EXCHANGES):
+    beyond = np.empty(max(EXCHANGES, math.ceil(2 / alpha)))
+    for draw in range(len(beyond)):
         turned = rng.integers(2, size=codes.max() + 1).astype(bool)[codes]
         mixed = data.copy()
         mixed[turned, 0], mixed[turned, 1] = data[turned, 1], data[turned, 0]
         beyond[draw] = abs(difference(mixed)) >= abs(said.estimate) - checks.SAME
-    p = float((1 + beyond.sum()) / (1 + EXCHANGES))
+    p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (said.high - said.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))
     detectable = margin + reach * (1 + float(special.ndtri(target)) / quantile) if reach > 0 else None

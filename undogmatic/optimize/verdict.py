@@ -17,7 +17,7 @@ from undogmatic.optimize.looks import looked
 from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes
 from undogmatic.optimize.search import Found, Search
-from undogmatic.records import Item, Judgment, Verdict, digest, items_digest
+from undogmatic.records import Item, Judgment, Verdict
 
 LONGEST = 400
 """Characters of a line of what changed; the program's file has all of it."""
@@ -36,9 +36,14 @@ def verdict(
         rng: The source of randomness.
     """
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
-    said = digest({name: each.model_dump(mode="json") for name, each in found.after.predictors.items()})
-    looks = looked(folder, items_digest(search.data.splits.test), said if found.kept else None)
     optimizer = search.optimizer
+    programs = [
+        {name: each.model_dump(mode="json") for name, each in program.predictors.items()}
+        for program in (found.before, found.after)
+    ]
+    claim = [*programs, search.data.metric.name] if found.kept else None
+    construct = f"{search.terms.rubric.name}.{search.criterion}"
+    looks = looked(folder, search.data.splits.test, construct, claim)
     result = improvement(measured(search, first), rng, optimizer.alpha, optimizer.power, looks)
     return [result, _change(search, found)]
 

@@ -295,7 +295,7 @@ class OptunaSweeper(Sweeper):
     def _conclude(self, state: Search, space: Space) -> None:
         """The winner judges the texts that no trial has seen."""
         from undogmatic.sweep.space import typed
-        from undogmatic.sweep.trials import FINAL, outcome, write_search
+        from undogmatic.sweep.trials import FINAL, outcome, winners_look, write_search
 
         ranked = state.ranked()
         if any(trial.state == "failed" for trial in state.trials):
@@ -307,15 +307,19 @@ class OptunaSweeper(Sweeper):
         folder = FINAL if state.winner in (None, best.number) else f"{FINAL}-{best.number}"
         state.winner = best.number
         write_search(self.folder, state)
-        if not state.final or done:
+        if not state.final:
             return
         words = [*space.fixed, *typed(best.params), *state.final, f"hydra.sweep.subdir={folder}", "run.limit=null"]
         try:
-            self.launcher.launch([words], initial_job_idx=len(state.trials))[0].return_value  # noqa: B018
+            if not done:
+                self.launcher.launch([words], initial_job_idx=len(state.trials))[0].return_value  # noqa: B018
         except Exception as error:
             message, status = tell(error)
             say(f"error: the winner's run on {' '.join(state.final)}: {message}")
             note_status(status)
+            return
+        state.looks = winners_look(self.folder, folder, self._items(space, state.final))
+        write_search(self.folder, state)
 
 
 def _add(study: optuna.Study, trial: Trial, space: Space) -> None:

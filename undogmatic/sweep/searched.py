@@ -49,7 +49,8 @@ def of_search(folder: Path, finished: Mapping[str, Job]) -> Searched | None:
     values: dict[str, Any] = {"best": name, "n": len(ranked), "metric": own["metric"], "value": own["value"]}
     values["interval"] = own["interval"]
     verdict, more = _test(folder, best, values, own)
-    findings = [*more, *_flattered(finished, len(ranked))]
+    again = [Finding("search.looks_again", {"looks": search.looks})] if (search.looks or 0) > 1 else []
+    findings = [*more, *again, *_flattered(finished, len(ranked))]
     given_up = sum(trial.state == "pruned" for trial in search.trials)
     counts = {"n": len(search.trials), "complete": len(ranked), "pruned": given_up}
     counts["failed"] = sum(trial.state == "failed" for trial in search.trials)

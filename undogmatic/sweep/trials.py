@@ -6,13 +6,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic import files
 from undogmatic.errors import DataError
-from undogmatic.runfolder import RunFolder
+from undogmatic.runfolder import COMPOSED, RunFolder
+
+if TYPE_CHECKING:
+    from undogmatic.records import Item
 
 SEARCH = "search.json"
 FINAL = "final"
@@ -44,7 +47,10 @@ class Trial(BaseModel):
 
 
 class Search(BaseModel):
-    """`search.json`: what is searched, and how far it has come."""
+    """`search.json`: what is searched, and how far it has come.
+
+    `looks` is the number of the winner's look at its test texts (`optimize.looks`).
+    """
 
     model_config = ConfigDict(extra="forbid")
     space: dict[str, str]
@@ -54,6 +60,7 @@ class Search(BaseModel):
     seed: int
     trials: list[Trial] = []
     winner: int | None = None
+    looks: int | None = None
     stopped_by: str | None = None
 
     def ranked(self) -> list[Trial]:
@@ -89,6 +96,18 @@ def read_search(folder: Path) -> Search | None:
 def write_search(folder: Path, search: Search) -> None:
     """Keep how far a search has come; the file is whole at any moment."""
     files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
+    """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
+    from undogmatic.optimize.looks import looked
+    from undogmatic.records import OVERALL
+
+    run = RunFolder(folder / name)
+    if outcome(folder / name).quality is None:
+        return None
+    rubric = str(run.noted(COMPOSED, "rubric", "name"))
+    return looked(folder, test, f"{rubric}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
 
 
 class Outcome(NamedTuple):
