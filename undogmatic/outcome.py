@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,7 @@ class FinishedRun:
     elsewhere: bool = False
     programs: Sequence[Program] = ()
 
-    @property
+    @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
         """What each judge and criterion is called in the report; "" if there is no other."""
         return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
