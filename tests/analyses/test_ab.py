@@ -387,6 +387,20 @@ def case(key: Key, **changes: Any) -> AnalysisResult:
     return result
 
 
+@pytest.mark.parametrize(
+    ("seen", "pairs"),
+    [
+        ("beyond", sides(15, spread=30)),
+        ("within", sides(6, spread=45)),
+        ("reversed", {T: [0, 0, 0, 80, 90, 10, 10, 70], B: [100, 100, 90, 20, 10, 70, 90, 30]}),
+    ],
+)
+def test_an_open_verdict_says_which_way_more_pairs_would_decide(seen: str, pairs: dict[str, list[Any]]) -> None:
+    result = analyse(np.random.default_rng(0), pairs, margin=10)
+    assert result.verdict is not None
+    assert (result.verdict.key, result.verdict.values["seen"]) == ("ab.verdict_open", f"seen_{seen}")
+
+
 LED = ("confounded", "inseparable", "length_open", "inconsistent")
 """Reasons that a graver one comes with on these judgments: the surface judge counts words, too."""
 

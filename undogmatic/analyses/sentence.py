@@ -59,7 +59,9 @@ def _not_beyond(key: Key, found: Examined, settings: Settings) -> Values:
         return size
     size |= {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
     if key == "open":
-        size |= {"groups": e.n_groups, "needed": claim.n_needed}
+        beyond = abs(claim.estimate) > settings.margin.value
+        seen = "within" if not beyond else "beyond" if claim.estimate > 0 else "reversed"
+        size |= {"groups": e.n_groups, "needed": claim.n_needed, "seen": f"seen_{seen}"}
     elif key == "reversed":
         size |= {"difference": -claim.estimate, "interval": (-claim.high, -claim.low), "n": e.n_pairs}
         size["opposite"] = directions(settings.sign)[1]
