@@ -50,7 +50,7 @@ def of_search(folder: Path, finished: Mapping[str, Job]) -> Searched | None:
     values["interval"] = own["interval"]
     verdict, more = _test(folder, best, values, own)
     again = [Finding("search.looks_again", {"looks": search.looks})] if (search.looks or 0) > 1 else []
-    findings = [*more, *again, *_flattered(finished, len(ranked))]
+    findings = [*more, *_flattered(finished, len(ranked))]
     given_up = sum(trial.state == "pruned" for trial in search.trials)
     counts = {"n": len(search.trials), "complete": len(ranked), "pruned": given_up}
     counts["failed"] = sum(trial.state == "failed" for trial in search.trials)
@@ -62,7 +62,7 @@ def of_search(folder: Path, finished: Mapping[str, Job]) -> Searched | None:
         findings.append(
             Finding("search.front", {"names": "; ".join(shown), "n": len(shown), "cost": search.objectives[1]})
         )
-    return Searched([verdict], findings, _table(search))
+    return Searched([verdict, *again], findings, _table(search))
 
 
 def _test(folder: Path, best: Trial, values: dict[str, Any], own: Mapping[str, Any]) -> tuple[Finding, list[Finding]]:
