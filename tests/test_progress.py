@@ -37,6 +37,11 @@ def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(
             wait_for("  its figures: 0 s\n")
         said = ""
         wait_for("  the report: ")
+    answers = [0]
+    with doing(lambda: f"a search, {answers[0]} judgments"):
+        wait_for("  a search, 0 judgments: ")
+        answers[0] = 7
+        wait_for("  a search, 7 judgments: ")
     time.sleep(0.1)
     capfd.readouterr()
     time.sleep(0.1)

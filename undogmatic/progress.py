@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 LINE_EVERY = 10.0  # seconds between plain lines
 
-_steps: list[str] = []  # what is being done, the innermost last
+_steps: list[str | Callable[[], str]] = []  # what is being done, the innermost last
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
+def doing(what: str | Callable[[], str]) -> Iterator[None]:
     """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line every LINE_EVERY
     seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown.
 
     Args:
-        what: For the user, e.g. "analysis=calibration".
+        what: For the user, e.g. "analysis=calibration"; a function where it says how far it has come.
     """
     _steps.append(what)
     try:
@@ -37,6 +37,11 @@ def doing(what: str) -> Iterator[None]:
                 yield
     finally:
         _steps.pop()
+
+
+def _innermost() -> str:
+    step = _steps[-1]
+    return step if isinstance(step, str) else step()
 
 
 @contextmanager
@@ -51,12 +56,12 @@ def _shown() -> Iterator[None]:
 
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         live = Bar(*columns, console=Console(stderr=True), transient=True)
-        live.add_task(_steps[-1], total=None)
+        live.add_task(_innermost(), total=None)
         live.start()
 
     def show() -> None:
         while not over.wait(LINE_EVERY if live is None else 0.2):
-            step = _steps[-1]
+            step = _innermost()
             if live is not None:
                 live.update(live.task_ids[0], description=step)
             else:

@@ -146,7 +146,7 @@ class Search:
             evaluate = dspy.Evaluate(devset=validation, metric=measure, num_threads=threads)
             return float(evaluate(program).score) / 100
 
-        told = doing(f"optimizer={self.optimizer.name}")
+        told = doing(lambda: f"optimizer={self.optimizer.name}, {known.judged} judgments")
         # A wrong answer is no error here (`Task`), so the first one ends the search.
         with self.parts.asking(), dspy.context(max_errors=1), _stops(known, folder), told, _quiet(folder):
             compiled = self.optimizer.compile(work)

@@ -16,7 +16,8 @@ from undogmatic.report.words import Words, missing, named_spec, spec_for
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
-_TELLING = ("margin",)
+_TELLING = ("margin", "before", "after")
+"""Metrics without an interval that are shown beside the headline."""
 
 
 class KeyFigure(NamedTuple):
