@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from undogmatic.analyses.base import AnalysisResult, Finding
+from undogmatic.analyses.units import withheld
 from undogmatic.api import compose_config, score_text, score_texts
+from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.records import text_mark
+from undogmatic.records import Item, text_mark
 from undogmatic.resume import output_folder
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
@@ -126,6 +130,29 @@ def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "left out" in report
     assert "description of the scores" in report
+
+
+def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
+    """What was fitted to these texts follows their labels well, and would be believed."""
+    words = ["model=tfidf", "dataset=labelled", "analysis=labelled", "tracking=none"]
+    for name, split in (("seen", "development"), ("new", "test")):
+        run(tmp_path / name, *words, f"dataset.split={split}")
+    seen, new = (json.loads((tmp_path / name / "run.json").read_text())["standing"] for name in ("seen", "new"))
+    assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
+    assert "used to fit what judged them" in (tmp_path / "seen" / "report.md").read_text().split("## ")[1]
+    result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
+    refuted = replace(result, standing="refuted")
+    assert withheld([result, refuted], 0, 9) == [result, refuted]
+    taken, kept = withheld([result, refuted], 1, 9)
+    assert (taken.standing, kept) == ("undecided", refuted)
+
+
+def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
+    prompt = compose_config(["prompt=demos_pt"])["prompt"]
+    shown = prompt["demonstrations"][0]["text"]
+    recipe = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"]))
+    items = [Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]
+    assert recipe.build().fitted(items) == 1
 
 
 def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, 
 from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
-from undogmatic.analyses.units import units
+from undogmatic.analyses.units import units, withheld
 from undogmatic.claim import held
 from undogmatic.config import Settings, build, settings
 from undogmatic.datasets import base as datasets
@@ -105,8 +105,10 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         results[-1:-1] = analyse(analysis, table, np.random.default_rng(chosen.seed))
         if plan is not None:
             results.insert(0, of_plan(plan, results, float(chosen.analysis.get("level") or LEVEL), str(locked)))
+        fitted = parts.fitted(judged.items)
+        results = withheld(results, fitted, len(judged.items))
         with doing("comparing with earlier runs"):
-            finished = _finished(config, said, parts, manifest, judged, results, started)
+            finished = _finished(config, said, parts, manifest, judged, results, fitted, started)
         programs = (found.before, found.after) if found is not None else ()
         finished = replace(finished, programs=programs, **_words(dataset, analysis, parts, results))
         _report(finished, tracker)
@@ -235,6 +237,7 @@ def _finished(
     manifest: Manifest,
     judged: _Judgments,
     results: Sequence[AnalysisResult],
+    fitted: int,
     started: float,
 ) -> FinishedRun:
     progress = judged.progress
@@ -258,7 +261,7 @@ def _finished(
             for step in parts.judges
             for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
         ],
-        fitted=parts.fitted(judged.items),
+        fitted=fitted,
         model_name=parts.model.name,
         dataset_digest=manifest.dataset_digest,
         versions=versions(),

@@ -13,11 +13,12 @@ from tests.optimize.conftest import CHOICES, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from undogmatic.api import compose_config
 from undogmatic.config import build
+from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.looks import looked
 from undogmatic.optimize.programs import load
-from undogmatic.records import Item, items_digest
+from undogmatic.records import Item, items_digest, text_mark
 
 Optimise = Callable[..., dict[str, Any]]
 SEARCH = ["optimizer.candidates=2", "optimizer.train=12", "optimizer.validation=8", "optimizer.labeled=3"]
@@ -199,3 +200,24 @@ def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: p
     config = compose_config(["optimizer=random_search", "model=patterns", "tracking=none"])
     with pytest.raises(ConfigError, match="reads no prompt, so there is nothing to optimise"):
         run_experiment(config, CHOICES, tmp_path / "out")
+
+
+def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, tmp_path: Path) -> None:
+    optimise("copro", *COPRO)
+    sides = json.loads((tmp_path / "outputs/a/b/splits.json").read_text(encoding="utf-8"))
+    marks = set(load(tmp_path / "outputs/a/b/program.json").lineage.texts)
+    of_side = {
+        side: {text_mark(row["text"]) for row in texts(60) if f'"{row["id"]}"' in json.dumps(sides[side])}
+        for side in ("train", "validation", "test")
+    }
+    assert marks
+    assert marks <= of_side["train"] | of_side["validation"]
+    assert not marks & of_side["test"]
+    assert load(tmp_path / "outputs/a/b/baseline.json").lineage.texts == ()
+    recipe = Recipe(compose_config(["prompt=found_pt", "readout=logprobs"])).build()
+    theses = {
+        split: build(compose_config(["dataset=theses", f"dataset.split={split}"])["dataset"], "dataset").load()
+        for split in ("development", "test")
+    }
+    assert recipe.fitted(theses["development"]) == 72
+    assert recipe.fitted(theses["test"]) == 0

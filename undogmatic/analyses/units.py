@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -34,6 +35,21 @@ def units(items: Sequence[Item]) -> AnalysisResult:
     return AnalysisResult(
         NAME, metrics, _largest(found), findings, texts=(Path(__file__).with_name(f"{NAME}.texts.yaml"),)
     )
+
+
+def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
+    """The results, none of which supports a judge by texts that it has seen.
+
+    Args:
+        results: Of all analyses of a run.
+        seen: How many of the judged texts were used to fit what judged them, or are shown to it as examples.
+        texts: How many were judged.
+    """
+    said = Finding("units.verdict_seen", {"seen": seen, "texts": texts})
+    return [
+        replace(each, verdict=said, standing="undecided") if seen and each.standing == "supported" else each
+        for each in results
+    ]
 
 
 def _largest(found: Sequence[Group]) -> dict[str, pd.DataFrame]:

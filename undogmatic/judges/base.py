@@ -11,7 +11,7 @@ import dspy
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.readouts.base import Reading, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest
+from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest, text_mark
 from undogmatic.scale import NumericScale
 
 if TYPE_CHECKING:
@@ -127,9 +127,13 @@ class Judge(Unit):
         raise NotImplementedError
 
     def fitted_on(self) -> frozenset[str]:
-        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on."""
+        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
         judges = [judge.weighed_on for _, judge in self.named_sub_modules(Judge)]
-        return frozenset().union(*judges, *(source.fitted_on() for source in self.readouts()))
+        shown = {self._mark(demo) for _, predictor in self.named_predictors() for demo in predictor.demos}
+        return frozenset().union(shown, *judges, *(source.fitted_on() for source in self.readouts()))
+
+    def _mark(self, demo: Mapping[str, Any]) -> str:
+        return text_mark("\n\n".join(str(demo[name]) for name in self.rubric.inputs if name in demo))
 
     def program_hash(self) -> str:
         """SHA-256 of what determines its answers: settings of every module, and instructions, fields, settings and

@@ -34,7 +34,8 @@ class Predictor(Record):
 
 class Lineage(Record):
     """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
-    reached on validation texts beside what it was made from."""
+    reached on validation texts beside what it was made from. `texts` marks (`records.text_mark`) those it was optimised
+    on; a program of an earlier version does not name them."""
 
     parent: str
     optimizer: str
@@ -43,6 +44,7 @@ class Lineage(Record):
     data: str
     before: float | None = None
     after: float | None = None
+    texts: tuple[str, ...] = ()
 
 
 class Program(Record):
@@ -63,12 +65,18 @@ class Program(Record):
     @property
     def digest(self) -> str:
         """SHA-256 of all of it."""
-        return digest(self.model_dump(mode="json"))
+        return digest(self._form())
 
     def text(self) -> str:
         """The file's content."""
-        whole = self.model_dump(mode="json") | {"digest": self.digest}
+        whole = self._form() | {"digest": self.digest}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+    def _form(self) -> dict[str, Any]:
+        whole = self.model_dump(mode="json")
+        if not self.lineage.texts:  # as an earlier version wrote it
+            del whole["lineage"]["texts"]
+        return whole
 
     def put_into(self, judge: Judge, key: str) -> None:
         """Give a judge these instructions and demonstrations.
@@ -92,6 +100,7 @@ class Program(Record):
             found = self.predictors[name]
             predictor.signature = predictor.signature.with_instructions(found.instructions or " ")
             predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in found.demonstrations]
+        judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
 
 def rubric_digest(rubric: Rubric) -> str:

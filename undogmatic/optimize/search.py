@@ -31,7 +31,7 @@ from undogmatic.optimize.program import Known, Measure, Task, example
 from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
 from undogmatic.progress import doing
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Item, digest, items_digest
+from undogmatic.records import Item, digest, items_digest, text_mark
 from undogmatic.runfolder import RunFolder
 from undogmatic.scale import Record
 from undogmatic.searchpath import named
@@ -185,6 +185,9 @@ class Search:
 
     def _program(self, judge: Judge, name: str, before: float | None, after: float | None) -> Program:
         parts = self.parts
+        seen = {
+            text_mark(item.text) for side in (self.data.train, self.data.validation) for row in side for item in row
+        }
         lineage = Lineage(
             parent=parts.provenance.prompt,
             optimizer=self.optimizer.name if name == OPTIMISED else "none",
@@ -193,6 +196,7 @@ class Search:
             data=digest([items_digest(side) for side in self.data.splits[:2]]),
             before=before,
             after=after,
+            texts=tuple(sorted(seen)) if name == OPTIMISED else (),
         )
         return Program(
             name=f"{parts.rubric.name}-{self.baseline.name}-{name}",
