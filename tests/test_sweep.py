@@ -191,6 +191,16 @@ class TestVerdict:
         assert keys(result)[0] == "sweep.verdict_identical"
         assert "2 of 3 jobs" in said(result)
 
+    @pytest.mark.parametrize(("seen", "verdict"), [((0, 12), "seen"), ((12, 0), "clear_margin")])
+    def test_a_lead_on_texts_that_the_leader_was_fitted_to_is_none(
+        self, tmp_path: Path, seen: tuple[int, int], verdict: str
+    ) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7), seen=seen[0])
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0), seen=seen[1])
+        result = result_of(tmp_path)
+        assert keys(result)[0] == f"sweep.verdict_{verdict}"
+        assert said(result)
+
     def test_a_lead_that_the_paired_test_bears_out(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
         write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))

@@ -197,11 +197,11 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
 
 SAID = (
     "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin open_needed "
-    "best_refuted best_undecided alone_supported alone_refuted alone_undecided"
+    "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen"
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical other_criteria other_items tests "
-    "tests_margin family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
+    "tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
 ).split()
 
 

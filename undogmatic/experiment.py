@@ -297,6 +297,7 @@ def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
         "stopped" if missing else "finished",
         headline=headline,
         standing={r.full(r.name): r.standing for r in finished.results if r.standing is not None},
+        seen=finished.fitted,
         choices=dict(finished.choices),
         uses_prompt=finished.uses_prompt,
         model=finished.model_name,

@@ -113,7 +113,11 @@ def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep)
         return Finding("sweep.verdict_untested", values | {"names": named(untested)})
     margin = sweep.margins[sweep.jobs[str(values["best"])].criterion].value if measure in WITH_MARGIN else None
     values |= {"measure": measure, "size": sweep.family.size} | ({} if margin is None else {"margin": margin})
-    return _shown(against, values, "" if margin is None else "_margin")
+    said = _shown(against, values, "" if margin is None else "_margin")
+    seen = sweep.jobs[str(values["best"])].facts.get("seen")
+    if seen and said.key.startswith("sweep.verdict_clear"):
+        return Finding("sweep.verdict_seen", values | {"seen": seen})
+    return said
 
 
 def _shown(against: Mapping[str, Against], values: dict[str, Any], ending: str) -> Finding:
