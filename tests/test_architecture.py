@@ -98,7 +98,6 @@ PAST_THE_DOORS = {
     "readouts.adapter": "tells whether a text is JSON at all",
     "readouts.probe_file": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
-    "report.figures": "draws into memory",
     "review.labels": "looks at the last byte of a file",
     "runfolder": "hands a text that was read to pandas",
     "tracking.store": "makes the database's file its owner's, and reads files of MLflow's",

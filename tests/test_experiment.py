@@ -139,7 +139,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
         run(tmp_path / name, *words, f"dataset.split={split}")
     seen, new = (json.loads((tmp_path / name / "run.json").read_text())["standing"] for name in ("seen", "new"))
     assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
-    assert "used to fit what judged them" in (tmp_path / "seen" / "report.md").read_text().split("## ")[1]
+    assert "the judge has seen 1030 of the 1030" in (tmp_path / "seen" / "report.md").read_text().split("## ")[1]
     result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
