@@ -151,13 +151,29 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
 
 
 def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:
+    same = "Nega-se provimento ao recurso, porque o prazo de quinze dias já tinha corrido quando foi protocolado"
+    files = {
+        "dev": ["Outro texto, sobre outra coisa.", f"{same}."],
+        "test": [f"{same}!", "Mais um texto alheio a tudo."],
+    }
+    for name, texts in files.items():  # without ids: both files number alike
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     for words, said in (
         (["seed=1,2", "dataset.split=test"], "a search takes development texts"),
         (
             ["seed=1,2", "hydra.sweeper.rungs=[20]", "hydra.sweeper.objectives=[quality,calls]"],
             "gives trials up by one",
         ),
-        (["seed=1,2", "hydra.sweeper.search={dataset.split:test}"], "that test would be flattered"),
+        (["seed=1,2", "hydra.sweeper.search={dataset.split:test}"], "on both sides of the split"),
+        (
+            [
+                "seed=1,2",
+                "dataset=texts",
+                "hydra.sweeper.search={dataset.path:dev.jsonl}",
+                "hydra.sweeper.final={dataset.path:test.jsonl}",
+            ],
+            "test text '1' and development text '2' (copies)",
+        ),
     ):
         ended = run(tmp_path, *words)
         assert ended.returncode == 2

@@ -191,6 +191,21 @@ def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) 
     assert not [each for each in REQUESTS if "writes" in each]
 
 
+def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tmp_path: Path) -> None:
+    """The very file that is judged as development texts or as examples, with its own ids or without any."""
+    for rows in (texts(60), [{"text": row["text"], "label": row["label"]} for row in texts(60)]):
+        for key in ("development", "examples"):
+            other = tmp_path / "other.jsonl"
+            other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            named = f"optimizer.{key}={{dataset: texts, path: {other}}}"
+            with pytest.raises(DataError, match="on both sides of the split"):
+                optimise("labeled_fewshot", named, rows=rows)
+    unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]  # numbered as the test texts
+    other.write_text("".join(json.dumps(row) + "\n" for row in unknown), encoding="utf-8")
+    optimise("labeled_fewshot", f"optimizer.development={{dataset: texts, path: {other}}}", "optimizer.k=3")
+    assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
+
+
 def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
     config = compose_config(["optimizer=random_search", "dataset.split=development", "tracking=none"])

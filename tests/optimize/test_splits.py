@@ -66,6 +66,23 @@ def test_what_is_on_both_sides_is_named(other: Item) -> None:
     assert apart([other], test) == []
 
 
+def test_ids_say_nothing_of_texts_in_two_files_that_number_alike() -> None:
+    own = items(8)
+    for leaked in (
+        own,
+        [Item(id=item.id, text=own[7 - k].text) for k, item in enumerate(own)],
+    ):
+        with pytest.raises(DataError, match=r"\d groups of texts lie on both sides"):
+            check_leaks(leaked, own)
+        assert apart(leaked, own) == []
+    words = "apples boats candles drums engines feathers gloves hammers".split()
+    others = [Item(id=item.id, text=f"{word} {word[::-1]}") for item, word in zip(own, words, strict=True)]
+    check_leaks(others, own)
+    assert apart(others, own) == others
+    with pytest.raises(DataError, match=r"test text 'i[23]' and development text 'i0' .*copies"):
+        check_leaks([*others[1:], Item(id="i0", text=own[3].text)], own)
+
+
 def test_the_shipped_split_has_no_leaks() -> None:
     parts = ["pairs", "theses", "labelled"]
     test = CuratedDataset(parts).load()  # type: ignore[arg-type]

@@ -52,17 +52,19 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         test, pool = list(items), development
     found = metric(optimizer.metric, test, terms)
     shown = _examples(optimizer, chosen, terms, pool)
-    check_leaks([*pool, *(item for item in shown if item.id not in {own.id for own in pool})], test)
+    own = {item.id: item.inputs for item in pool}
+    # Another text may have an id of the pool's.
+    labels = {item.id: item for item in shown if own.get(item.id) == item.inputs}
+    check_leaks([*pool, *(item for item in shown if item.id not in labels)], test)
     on_train = METRICS["error"] if shown else found
     most = (2 if found.of == "pair" else 1) * optimizer.validation
-    if shown and not {item.id for item in shown} <= {item.id for item in pool}:
+    if len(labels) < len(shown):
         validation = some(_measurable(pool, found, terms), most, rng)
         train = apart(shown, validation)
     else:
         sides = deal(pool, SHARES, rng)
         validation = some(_measurable(sides["validation"], found, terms), most, rng)
-        labelled = {item.id: item for item in shown}
-        train = [labelled.get(item.id, item) for item in sides["train"] if item.id in labelled or not shown]
+        train = [labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown]
         train = _measurable(train, on_train, terms)
     train = some(train, (2 if on_train.of == "pair" else 1) * optimizer.train, rng)
     data = Data(

@@ -97,7 +97,8 @@ def _text(measure: Callable[[Said, float, Terms], float]) -> Any:
 
 
 def _ranked(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
-    known = [(one.score, terms.label(item)) for item, one in zip(items, said, strict=True) if one and one.score]
+    pairs = zip(items, said, strict=True)
+    known = [(one.score, terms.label(item)) for item, one in pairs if one is not None and one.score is not None]
     if len(known) < 2:
         return 0.0
     found = quality.concordance([score for score, _ in known], [label for _, label in known])

@@ -77,31 +77,39 @@ def blocks(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[l
 
 def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
     """Those of the items that belong together with none of `kept`."""
-    taken = {item.id for item in kept}
-    everything = {item.id: item for item in (*kept, *items)}
-    tied = {id_ for group in groups(list(everything.values())) if taken & {*group.ids} for id_ in group.ids}
-    return [item for item in items if item.id not in tied]
+    taken, named = {item.id for item in kept}, _told_apart(items, kept)
+    tied = {id_ for group in groups([*named.values(), *kept]) if taken & {*group.ids} for id_ in group.ids}
+    return [item for item, name in zip(items, named, strict=True) if name not in tied]
 
 
 def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
-    """Raise DataError where texts of the test side belong together with texts that an optimiser may see: the same
-    pair, precedent or source, a copy, or a near-copy."""
-    tested = {item.id for item in test}
-    by_id = {item.id: item for item in (*development, *test)}
-    found = [group for group in groups(list(by_id.values())) if sum(id_ in tested for id_ in group.ids) > 0]
-    leaks = [group for group in found if any(id_ not in tested for id_ in group.ids)]
+    """Raise DataError where texts that are tested belong together with texts that were seen before: the same pair,
+    precedent or source, a copy, or a near-copy."""
+    tested, named = {item.id for item in test}, _told_apart(development, test)
+    found = groups([*named.values(), *test])
+    leaks = [group for group in found if tested & {*group.ids} and named.keys() & {*group.ids}]
     if leaks:
+        one = next(id_ for id_ in leaks[0].ids if id_ in tested)
+        other = development[next(n for n, name in enumerate(named) if name in leaks[0].ids)].id
         raise DataError(
             f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on both sides of the "
-            f"split, so the test would be of what the optimiser has seen: {_example(leaks[0], tested)}. Take these out "
-            "of one side, or give one file without a split of its own: it is then split by groups."
+            f"split, so the test would be of what was seen before: test text {brief(one)} and development text "
+            f"{brief(other)} ({', '.join(leaks[0].ties)}). Take these out of one side. An optimisation of one file "
+            "without a split of its own splits it by groups."
         )
 
 
-def _example(group: Group, tested: set[str]) -> str:
-    one = next(id_ for id_ in group.ids if id_ in tested)
-    other = next(id_ for id_ in group.ids if id_ not in tested)
-    return f"test text {brief(one)} and development text {brief(other)} ({', '.join(group.ties)})"
+def _told_apart(items: Sequence[Item], others: Sequence[Item]) -> dict[str, Item]:
+    """The items by names that neither another of them nor one of the others has: two files may number alike, and then
+    the same id says nothing of the texts."""
+    taken, named = {item.id for item in others}, dict[str, Item]()
+    for n, item in enumerate(items):
+        name = item.id
+        while name in taken:
+            name = f"{n}, {name}"
+        taken.add(name)
+        named[name] = item if name == item.id else item.model_copy(update={"id": name})
+    return named
 
 
 def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:

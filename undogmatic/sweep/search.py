@@ -185,16 +185,15 @@ class OptunaSweeper(Sweeper):
         return [f"dataset.split={development}"], ["dataset.split=test"]
 
     def _apart(self, space: Space, search: Sequence[str], final: Sequence[str]) -> None:
-        """Raise DataError where a text, or a group of texts, would be in the search and in its test."""
-        tried, kept = self._items(space, search), self._items(space, final)
-        shared = {_text(item) for item in tried} & {_text(item) for item in kept}
-        pairs = {str(item.pair) for item in tried if item.pair} & {str(item.pair) for item in kept if item.pair}
-        if shared or pairs:
-            what = f"{len(shared)} texts" if shared else f"the pair {min(pairs)!r}"
+        """Raise DataError where texts of the search belong together with texts of its test."""
+        from undogmatic.optimize.splits import check_leaks
+
+        try:
+            check_leaks(self._items(space, search), self._items(space, final))
+        except DataError as error:
             raise DataError(
-                f"{what} would be judged by the trials of this search and by the test of its winner "
-                f"({' '.join(search)}; {' '.join(final)}): that test would be flattered. Keep them apart."
-            )
+                f"the trials of this search judge {' '.join(search)}, its winner {' '.join(final)}: {error}"
+            ) from None
 
     def _items(self, space: Space, more: Sequence[str]) -> list[Item]:
         from undogmatic.config import build
@@ -372,12 +371,6 @@ def _plain(value: Any) -> str | int | float:
 def _example(distribution: Any) -> Any:
     choices = getattr(distribution, "choices", None)
     return choices[0] if choices else distribution.low
-
-
-def _text(item: Item) -> str:
-    from undogmatic.records import text_mark
-
-    return text_mark(item.text)
 
 
 NAME = f"{OptunaSweeper.__module__}.{OptunaSweeper.__qualname__}"
