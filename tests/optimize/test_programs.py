@@ -10,6 +10,7 @@ import dspy
 import pytest
 
 from tests.judges.conftest import WORDINGS
+from tests.optimize.scripted import MAGIC
 from tests.rubrics import FIVE, TEN, FormFiller
 from undogmatic.api import compose_config
 from undogmatic.config import build
@@ -161,3 +162,27 @@ def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimis
         ProgramPrompt(registry=name, alias="gold", uri=uri)
     with pytest.raises(ConfigError, match=rf"not in the prompt registry.*There are: {name}"):
         ProgramPrompt(registry="nope", uri=uri)
+
+
+def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
+    tmp_path: Path, optimise: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri, name = f"sqlite:///{tmp_path}/mlflow.db", "shame-score-program"
+    small = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
+    tracking = f"tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
+
+    def best(folder: str, **model: Any) -> dict[str, Any]:
+        optimise("copro", *small, "engine.cache=false", tracking, folder=f"outputs/a/{folder}", **model)
+        return dict(ProgramPrompt(registry=name, uri=uri).program.predictors)
+
+    def found(folder: str) -> dict[str, Any]:
+        return dict(load(tmp_path / "outputs/a" / folder / "program.json").predictors)
+
+    assert best("1", writes="Judge as you please.") == load(tmp_path / "outputs/a/1/baseline.json").predictors
+    assert best("2") == found("2") != found("1")  # better than the best, which was what it began with
+    assert "`best` stays" not in capsys.readouterr().err
+    assert best("3", writes=MAGIC + " Be brief.") == found("2") != found("3")
+    assert "`best` stays at version 2, with which it was not compared" in capsys.readouterr().err
+    assert best("4", kind=1) == found("2")  # the same program, found for another model
+    assert "`best` stays" in capsys.readouterr().err
+    assert ProgramPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"

@@ -229,6 +229,18 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, 
     assert marks <= of_side["train"] | of_side["validation"]
     assert not marks & of_side["test"]
     assert load(tmp_path / "outputs/a/b/baseline.json").lineage.texts == ()
+    # What is made from it has seen them as well, and so has what that began with: no copy forgets.
+    file = tmp_path / "others.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in texts(60, seed=1)), encoding="utf-8")
+    program = {
+        "_target_": "undogmatic.optimize.prompt.ProgramPrompt",
+        "path": str(tmp_path / "outputs/a/b/program.json"),
+    }
+    again = [f"prompt={json.dumps(program)}", "optimizer.k=3", "optimizer.train=12"]
+    optimise("labeled_fewshot", *again, folder="outputs/a/c", rows=texts(60, seed=1))
+    began, ended = (load(tmp_path / "outputs/a/c" / name).lineage.texts for name in ("baseline.json", "program.json"))
+    assert set(began) == marks
+    assert marks < set(ended)
     recipe = Recipe(compose_config(["prompt=found_pt", "readout=logprobs"])).build()
     theses = {
         split: build(compose_config(["dataset=theses", f"dataset.split={split}"])["dataset"], "dataset").load()

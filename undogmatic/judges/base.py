@@ -128,9 +128,12 @@ class Judge(Unit):
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
-        judges = [judge.weighed_on for _, judge in self.named_sub_modules(Judge)]
         shown = {self._mark(demo) for _, predictor in self.named_predictors() for demo in predictor.demos}
-        return frozenset().union(shown, *judges, *(source.fitted_on() for source in self.readouts()))
+        return self.all_weighed_on().union(shown, *(source.fitted_on() for source in self.readouts()))
+
+    def all_weighed_on(self) -> frozenset[str]:
+        """`weighed_on` of this judge and of all judges inside it."""
+        return frozenset().union(*(judge.weighed_on for _, judge in self.named_sub_modules(Judge)))
 
     def _mark(self, demo: Mapping[str, Any]) -> str:
         return text_mark("\n\n".join(str(demo[name]) for name in self.rubric.inputs if name in demo))

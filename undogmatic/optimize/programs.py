@@ -35,7 +35,7 @@ class Predictor(Record):
 class Lineage(Record):
     """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
     reached on validation texts beside what it was made from. `texts` marks (`records.text_mark`) those it was optimised
-    on; a program of an earlier version does not name them."""
+    on, and what it was made from before it; a program of an earlier version does not name them."""
 
     parent: str
     optimizer: str

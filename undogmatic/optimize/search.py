@@ -185,9 +185,10 @@ class Search:
 
     def _program(self, judge: Judge, name: str, before: float | None, after: float | None) -> Program:
         parts = self.parts
-        seen = {
-            text_mark(item.text) for side in (self.data.train, self.data.validation) for row in side for item in row
-        }
+        seen = set(self.baseline.all_weighed_on())
+        if name == OPTIMISED:
+            sides = (self.data.train, self.data.validation)
+            seen |= {text_mark(item.text) for side in sides for row in side for item in row}
         lineage = Lineage(
             parent=parts.provenance.prompt,
             optimizer=self.optimizer.name if name == OPTIMISED else "none",
@@ -196,7 +197,7 @@ class Search:
             data=digest([items_digest(side) for side in self.data.splits[:2]]),
             before=before,
             after=after,
-            texts=tuple(sorted(seen)) if name == OPTIMISED else (),
+            texts=tuple(sorted(seen)),
         )
         return Program(
             name=f"{parts.rubric.name}-{self.baseline.name}-{name}",

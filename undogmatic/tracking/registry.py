@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.command import say
 from undogmatic.errors import ConfigError
+from undogmatic.outside import json_value
 from undogmatic.tracking.entries import plain_name
 from undogmatic.tracking.store import Store, opened
 
@@ -20,8 +22,9 @@ CONTENT = "content_hash"
 def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     """Register what an optimisation began with and what it came to, under one name.
 
-    `baseline` is what it began with. `best` moves to what it came to only where the verdict is that this is better;
-    where there is no best yet, it is the baseline. `newest` is what was found last, whatever it is worth.
+    `baseline` is what it began with; `newest` what was found last, whatever it is worth. `best` moves to what it came
+    to only where the verdict is that this is better and it began with the best so far, or there is none yet: what is
+    better than something else is not shown to be better than the best. Where `best` stays for that, the user is told.
     """
     if not run.programs:
         return
@@ -33,11 +36,25 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     tags = {"parent": f"version {first}", "verdict": str(standing)}
     second = first if after.predictors == before.predictors else _registered(store, name, after, run, tags)
     store.client.set_prompt_alias(name, "newest", second)
-    if standing == "supported":
+    best = _version(store, name, "best")
+    if best is None:
+        store.client.set_prompt_alias(name, "best", second if standing == "supported" else first)
+    elif standing == "supported" and _is(best, before):
         store.client.set_prompt_alias(name, "best", second)
-    elif "best" not in _aliases(store, name):
-        store.client.set_prompt_alias(name, "best", first)
+    elif standing == "supported" and not _is(best, after):
+        say(
+            f"The program is registered as version {second} of {name} (prompt.alias=newest). `best` stays at version "
+            f"{best.version}, with which it was not compared. To compare them, begin an optimisation with that one "
+            f"(prompt=program prompt.registry={name} prompt.alias=best), or judge other texts by both: -m "
+            f"prompt=program prompt.registry={name} prompt.alias=best,newest."
+        )
     store.client.set_tag(run_id, "undogmatic.program", f"{name}, version {second}")
+
+
+def _is(version: Any, program: Program) -> bool:
+    """Whether a registered program is this one: the same instructions and demonstrations for the same model."""
+    registered, own = json_value(version.template), program.model_dump(mode="json")
+    return all(registered.get(name) == own[name] for name in ("predictors", "model", "readout"))
 
 
 def name_of(program: Program) -> str:
