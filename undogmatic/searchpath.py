@@ -150,6 +150,20 @@ def plain(group: str, name: str, key: str) -> dict[str, Any]:
     return {str(k): v for k, v in node.items()}
 
 
+def language_of_prompt(*, _parent_: Any) -> str:
+    """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
+    themselves, such as an optimised program, so that other keys can refer to `prompt.language`."""
+    from undogmatic.config import build
+
+    own = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
+    node = OmegaConf.to_container(own, resolve=True)
+    assert isinstance(node, dict)
+    return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+
+
+OmegaConf.register_new_resolver("language_of_prompt", language_of_prompt, replace=True)
+
+
 def search(users: Sequence[str]) -> None:
     """Search these folders of the user's from now on; a process that did not compose the config is told so."""
     _latest[:] = users

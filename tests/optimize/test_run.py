@@ -11,6 +11,7 @@ import pytest
 
 from tests.optimize.conftest import CHOICES, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
+from tests.optimize.test_writers import SMALL
 from undogmatic.api import compose_config
 from undogmatic.config import build
 from undogmatic.engine.recipe import Recipe
@@ -34,10 +35,11 @@ def sent_for(requests: list[str], text: str) -> set[str]:
     return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
 
 
+@pytest.mark.parametrize("name", [*SMALL, "labeled_fewshot", "bootstrap", "random_search"])
 def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
-    optimise: Optimise, tmp_path: Path
+    name: str, optimise: Optimise, tmp_path: Path
 ) -> None:
-    optimise("random_search", *SEARCH)
+    optimise(name, *SMALL.get(name, SEARCH if name == "random_search" else ["optimizer.train=12"]))
     folder = tmp_path / "outputs/a/b"
     scored, splits = list(REQUESTS), json.loads((folder / "splits.json").read_text())
     assert len({*splits["train"]["ids"], *splits["validation"]["ids"], *splits["test"]["ids"]}) == sum(
@@ -58,9 +60,11 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     for row in rows:
         (asked,) = sent_for(REQUESTS, row["text"])
         assert asked in sent_for(scored, row["text"])
-    shown = len(load(folder / "program.json").predictors["readout.predict"].demonstrations)
-    assert shown > 1
+    found = load(folder / "program.json").predictors["readout.predict"]
+    shown = len(found.demonstrations)
+    assert (MAGIC in found.instructions) if name in SMALL else (shown > 1)
     assert {len(json.loads(each)["messages"]) for each in REQUESTS} == {2 * shown + 1}
+    assert all(found.instructions in json.loads(each)["system"] for each in REQUESTS)
 
 
 @pytest.mark.parametrize("name", ["labeled_fewshot", "bootstrap"])
