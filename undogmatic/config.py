@@ -370,7 +370,8 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             close = difflib.get_close_matches(path[-1], choices, 1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
-            lines[key] = f"`{key}` is not a known key.{hint} Known: {', '.join(choices)}."
+            known = f"Known: {', '.join(choices)}." if choices else f"`{key.rpartition('.')[0] or key}` has no keys."
+            lines[key] = f"`{key}` is not a known key.{hint} {known}"
         elif problem["type"] in ("missing", "missing_argument"):
             lines[key] = f"`{key}` is required. Set it with `{key}=...`."
         else:

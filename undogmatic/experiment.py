@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic import files
-from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, read_by, tabulate
+from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, headline_of, read_by, tabulate
 from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
@@ -291,12 +291,12 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
 
 def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
-    headline = next((r.full(r.headline) for r in finished.results if r.headline is not None), None)
+    headline = headline_of(finished.results)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
     manifest.close(
         "stopped" if missing else "finished",
         headline=headline,
-        standing={r.full(r.name): r.standing for r in finished.results if r.standing is not None},
+        standing={r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative},
         seen=finished.fitted,
         choices=dict(finished.choices),
         uses_prompt=finished.uses_prompt,

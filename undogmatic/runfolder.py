@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", "Judgment", "Made")
 MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
-JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+JOURNAL, SCORES, LABELS, METRICS, PROGRAM = (
+    "judgments.jsonl",
+    "scores.csv",
+    "labels.csv",
+    "metrics.json",
+    "program.json",
+)
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped

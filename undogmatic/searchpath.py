@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic import composed
 from undogmatic.configfiles import GroupFiles, given
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.paths import conf_folder
 from undogmatic.project import folders, how_to_allow, permits
 
@@ -152,13 +152,17 @@ def plain(group: str, name: str, key: str) -> dict[str, Any]:
 
 def language_of_prompt(*, _parent_: Any) -> str:
     """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
-    themselves, such as an optimised program, so that other keys can refer to `prompt.language`."""
+    themselves, such as an optimised program, so that other keys can refer to `prompt.language`. Empty where there is no
+    such prompt: it says why when it is built."""
     from undogmatic.config import build
 
     own = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
     node = OmegaConf.to_container(own, resolve=True)
     assert isinstance(node, dict)
-    return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+    try:
+        return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+    except UndogmaticError:
+        return ""
 
 
 OmegaConf.register_new_resolver("language_of_prompt", language_of_prompt, replace=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.optimize.conftest import CHOICES, texts
+from tests.optimize.conftest import CHOICES, composed, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from tests.optimize.test_writers import SMALL
 from undogmatic.api import compose_config
@@ -20,6 +21,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.optimize.looks import looked
 from undogmatic.optimize.programs import load
 from undogmatic.records import Item, items_digest, text_mark
+from undogmatic.sweep.compare import compare
 
 Optimise = Callable[..., dict[str, Any]]
 SEARCH = ["optimizer.candidates=2", "optimizer.train=12", "optimizer.validation=8", "optimizer.labeled=3"]
@@ -193,6 +195,34 @@ def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) 
     with pytest.raises(ConfigError, match=r"gives a score alone"):
         optimise("random_search", *SEARCH, "optimizer.metric=log_score", rows=texts(60))
     assert not [each for each in REQUESTS if "writes" in each]
+
+
+def test_a_sweep_ranks_what_was_found_by_how_it_judges_and_not_by_its_gain(optimise: Optimise, tmp_path: Path) -> None:
+    """A great gain from a bad beginning is no better judge, and the beginning is none of the sweep's judges."""
+    analysis = ["analysis={_target_: undogmatic.analyses.labelled.LabelledAnalysis}"]
+    found = [
+        optimise("copro", *COPRO, *analysis, folder="outputs/s/0"),
+        optimise("labeled_fewshot", "optimizer.k=3", *analysis, folder="outputs/s/1", writes="Nothing."),
+        optimise("copro", *COPRO, *analysis, folder="outputs/s/2", kind=1, writes="Judge as you please."),
+    ]
+    for n, optimizer in enumerate(("copro", "labeled_fewshot", "copro")):
+        (tmp_path / f"outputs/s/{n}/.hydra").mkdir()
+        config = {"rubric": composed(optimizer)["rubric"]}
+        (tmp_path / f"outputs/s/{n}/.hydra/config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        words = [f"optimizer={optimizer}", f"seed={n}"]
+        (tmp_path / f"outputs/s/{n}/.hydra/overrides.yaml").write_text(yaml.safe_dump(words), encoding="utf-8")
+    assert found[0]["improvement.gain_low"] > 10 and found[2]["improvement.gain"] == 0
+    result = compare(tmp_path / "outputs/s", "s", "en")
+    assert result.headline == "labelled.spearman"
+    assert len(result.jobs) == 3 and "judge" not in result.jobs
+    assert set(result.jobs["judged"]) == {30}
+    told = result.jobs.set_index("number")
+    assert told.loc[0, "headline"] == pytest.approx(found[0]["labelled.spearman"])
+    assert told.loc[2, "headline"] == pytest.approx(found[2]["labelled.spearman"])
+    assert told.loc[2, "headline"] < told.loc[0, "headline"]
+    noted = [json.loads((tmp_path / f"outputs/s/{n}/run.json").read_text())["standing"] for n in (0, 2)]
+    assert [{*each} for each in noted] == [{"labelled"}, {"labelled"}]
+    assert told.loc[[0, 2], "standing"].tolist() == [each["labelled"] for each in noted]
 
 
 def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ STYLES = (
 
 
 class Knowing(stub_server.StubServer):
-    """Judges by `WORD` where MAGIC is an instruction, and else by the text's hash; asked to write, it proposes MAGIC."""
+    """Judges by `WORD` where MAGIC is an instruction, and else by the text's hash; asked to write, it proposes it."""
 
     knows = False
 

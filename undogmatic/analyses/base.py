@@ -240,9 +240,19 @@ class AnalysisResult:
     part: str = ""
     """Judge, or judge and criterion, that it is about, where the run has several."""
 
+    relative: bool = False
+    """Whether it compares the judge with what it was made from: that says nothing of the judge by itself, so sweeps
+    rank by another headline where there is one, and do not count the verdict as the judge's own."""
+
     def full(self, name: str) -> str:
         """The name of a metric or file of its own among those of the whole run."""
         return f"{self.part}.{name}" if self.part else name
+
+
+def headline_of(results: Sequence[AnalysisResult]) -> str | None:
+    """The metric that sums a run up: the headline of the first analysis of the judge by itself, else of the first."""
+    told = sorted((each for each in results if each.headline is not None), key=lambda each: each.relative)
+    return told[0].full(str(told[0].headline)) if told else None
 
 
 class Analysis(Protocol):

@@ -121,6 +121,7 @@ def improvement(
         Finding(f"improvement.verdict_{key}", values),
         STANDING[key],
         "improvement.gain" if gain is not None else None,
+        relative=True,
         texts=(Path(__file__).with_name("improvement.texts.yaml"),),
     )
 

@@ -14,6 +14,8 @@ import dspy
 from pydantic import Field, ValidationError
 
 from undogmatic import claim, files
+from undogmatic.analyses.improvement import AFTER as OPTIMISED
+from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config import Settings, build
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.ledger import LEDGER, Ledger
@@ -32,13 +34,12 @@ from undogmatic.optimize.programs import Lineage, Program, load, predictors, rub
 from undogmatic.progress import doing
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records import Item, digest, items_digest, text_mark
-from undogmatic.runfolder import RunFolder
+from undogmatic.runfolder import PROGRAM, RunFolder
 from undogmatic.scale import Record
 from undogmatic.searchpath import named
 
-PROGRAM, PARENT, SPLITS, LOG = "program.json", "baseline.json", "splits.json", "optimisation.log"
+PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"
 SPENT = "optimisation.json"
-BASELINE, OPTIMISED = "baseline", "optimised"
 
 
 class Spent(Record):

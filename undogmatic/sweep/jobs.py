@@ -1,6 +1,7 @@
 """The folders of a sweep's jobs, read back: settings, scores, metrics, and why a job has no result.
 
-A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself.
+A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself. Of an
+optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import pandas as pd
 from pydantic import ValidationError
 
 from undogmatic.analyses.base import part_names
+from undogmatic.analyses.improvement import AFTER
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.outside import read_text
 from undogmatic.records import OVERALL, Cost, Rubric, Verdict
-from undogmatic.runfolder import COMPOSED, SCORES, RunFolder
+from undogmatic.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
 READ = tuple("unit score truth error right uncertainty confidence inside width interval_score".split())
@@ -163,6 +165,8 @@ def _results(folder: RunFolder) -> list[dict[str, Any]]:
     table, voices = folder.table(SCORES), list(folder.voices())
     if "judge" in table:  # also one that came to no item, because a step had failed
         voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+    if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
+        voices = [voice for voice in voices if voice[0] == AFTER]
     names = part_names(voices)
     return [_result(folder, voice, name, names) for voice, name in names.items()]
 
@@ -205,7 +209,7 @@ def _metrics(
 ) -> dict[str, float]:
     """Those of the run; of one among several, its own without its name in front, and those of all together."""
     whole = dict(folder.metrics)
-    if not names[voice]:
+    if not names[voice] and len(folder.voices()) == 1:
         return whole
     front = f"{names[voice]}."
     others = tuple(f"{name}." for name in names.values())

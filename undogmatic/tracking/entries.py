@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.analyses.base import headline_of
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.records import Verdict
 from undogmatic.runfolder import RunFolder
@@ -113,10 +114,11 @@ def compared(run: FinishedRun) -> dict[str, float]:
 
     First `headline`, which runs of different analyses have in common, with its limits; then the analyses' headlines.
     """
-    headlines = [r.full(r.headline) for r in run.results if r.headline is not None]
-    if not headlines:
+    first_of_all = headline_of(run.results)
+    if first_of_all is None:
         return dict(run.metrics)
-    ends = {f"headline{end}": f"{headlines[0]}{end}" for end in ("", "_low", "_high")}
+    headlines = [first_of_all, *(r.full(r.headline) for r in run.results if r.headline is not None)]
+    ends = {f"headline{end}": f"{first_of_all}{end}" for end in ("", "_low", "_high")}
     first = {name: run.metrics[key] for name, key in ends.items() if key in run.metrics}
     return first | {h: run.metrics[h] for h in headlines} | dict(run.metrics)
 
