@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from undogmatic.records import Item, Judgment, Made, Rubric
 
 R = TypeVar("R", "Judgment", "Made")
-MANIFEST, SWEEP_MANIFEST = "run.json", "sweep.json"
-JOURNAL, SCORES, LABELS, METRICS, PROGRAM = (
-    "judgments.jsonl",
-    "scores.csv",
-    "labels.csv",
-    "metrics.json",
-    "program.json",
-)
+MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
+JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
