@@ -142,6 +142,7 @@ def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(optim
     assert again["improvement.looks"] == 2
     report = (tmp_path / "outputs/a/d/report.md").read_text(encoding="utf-8")
     assert "Look number 2" in report
+    assert ", optimised: score" in report and ", baseline: score" not in report  # the excerpts, too
     assert "97.5% interval" in report
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from undogmatic.analyses.improvement import AFTER
 from undogmatic.outcome import FinishedRun
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
@@ -42,8 +43,10 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The texts with the highest, lowest and least certain scores, and those marked for review."""
+    """The texts with the highest, lowest and least certain scores, and those marked for review; of an optimisation by
+    the program that it came to, as in all analyses."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
+    first = first[first["judge"] == AFTER] if run.programs else first
     by_key = _by_key(run)
     unsure = first.sort_values("confidence", kind="stable")
     lists: dict[str, pd.DataFrame] = {
