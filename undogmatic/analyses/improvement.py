@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from undogmatic.analyses.base import AnalysisResult, Finding, Standing
 from undogmatic.analyses.margins import Margin
@@ -23,10 +23,10 @@ BEFORE, AFTER = "baseline", "optimised"
 EXCHANGES = 2000
 """At least; more where the level is so low that so many could not reach it."""
 Array = NDArray[np.float64]
-Key = Literal["identical", "better", "worse", "within", "open", "too_few", "missing"]
+Key = Literal["identical", "better", "worse", "within", "open", "blind", "too_few", "missing"]
 STANDING: Mapping[Key, Standing] = {
     "better": "supported", "worse": "refuted", "within": "refuted",
-    "identical": "undecided", "open": "undecided", "too_few": "undecided", "missing": "undecided",
+    "identical": "undecided", "open": "undecided", "blind": "undecided", "too_few": "undecided", "missing": "undecided",
 }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ class Gain(NamedTuple):
     """What the optimised program earns more than the baseline, with the interval and the test.
 
     `detectable` is the true gain that so many groups of this spread would find beyond the margin with the wanted
-    power; None where there is no spread, or too few groups.
+    power; None where there is no spread, or no gain that is possible would be found so.
     """
 
     outcome: Literal["beyond", "against", "within", "open"]
@@ -149,7 +149,7 @@ def _decide(
         return ("better" if gain.outcome == "beyond" else "worse"), gain
     if gain.outcome == "within" and found.margin.equivalence:
         return "within", gain
-    return "open", gain
+    return "open" if gain.detectable is not None else "blind", gain
 
 
 def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
@@ -168,6 +168,7 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
         distance = reach + float(special.ndtri(target)) * se
         share = found.ends == (0.0, 1.0)
         detectable = _of_share(distance, margin, said.sd, said.estimate) if share else margin + BOTH * distance
+        detectable = detectable if detectable <= found.ends[1] - float(rows[BEFORE].mean()) else None
     return Gain(
         said.outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level,
         detectable,
@@ -192,23 +193,65 @@ def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
     return (margin + float(inside**0.5)) / (1 + k) if inside > 0 else margin + distance
 
 
+def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackknife.LeftOut) -> float | None:
+    """The detectable gain of a share of pairs of labels in order, whose spread falls as it nears its end.
+
+    Args:
+        distance: From the margin, were the spread that of the data.
+        margin: In shares.
+        old, new: What baseline and optimised program earn without each group.
+    Returns:
+        The gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
+        times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
+    """
+    spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
+    two = len(np.unique(new.data[:, 2])) == 2
+    own = max(_variance(after, two), 1 / len(new.values) ** 2)
+
+    def lacking(gain: float) -> float:
+        scale = (_variance(before + gain, two) / own) ** 0.5
+        variance = scale**2 * spread[0, 0] + spread[1, 1] - 2 * scale * spread[0, 1]
+        observed = spread[0, 0] + spread[1, 1] - 2 * spread[0, 1]
+        return float(margin + distance * max(0.0, variance / observed) ** 0.5 - gain)
+
+    if lacking(1 - before) > 0:
+        return None
+    return float(optimize.brentq(lacking, min(margin, 1 - before), 1 - before))
+
+
+def _variance(concordance: float, two: bool) -> float:
+    """How the variance of a concordance goes with its value, but for a factor: of two labels as that of a share, else
+    as under a bivariate normal distribution.
+
+    References:
+        Esscher (1924), On a method of determining correlation from the ranks of the variates, for Kendall's tau.
+    """
+    if two:
+        return max(0.0, concordance * (1 - concordance))
+    half = np.arcsin(np.sin(np.pi * (concordance - 0.5)) / 2)
+    return max(0.0, float(1 / 9 - 4 / np.pi**2 * half**2))
+
+
 def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
     """The gain of a metric that ranks texts: the difference of two concordances, by leaving out groups."""
     data = rows[[BEFORE, AFTER, "label"]].to_numpy(dtype=np.float64)
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
 
-    def difference(part: Array) -> float:
-        before, after = (quality.concordance(part[:, side], part[:, 2]).concordance for side in (0, 1))
-        return after - before
+    def of(side: int) -> Callable[[Array], float]:
+        return lambda part: quality.concordance(part[:, side], part[:, 2]).concordance
 
-    said = jackknife.interval(data, difference, rng, 1 - alpha, groups=codes)
+    def difference(part: Array) -> float:
+        return of(1)(part) - of(0)(part)
+
+    seed = rng.integers(2**32)  # both sides leave out the same groups
+    old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
+    said = jackknife.difference_of_means(new, old, 1 - alpha, (-1.0, 1.0))
     margin = found.margin.value
     outcome: Literal["beyond", "against", "within", "open"] = "open"
     if said.low > margin:
         outcome = "beyond"
     elif said.high < -margin:
         outcome = "against"
-    before, after = (quality.concordance(data[:, side], data[:, 2]).concordance for side in (0, 1))
     beyond = np.empty(max(EXCHANGES, math.ceil(2 / alpha)))
     for draw in range(len(beyond)):
         turned = rng.integers(2, size=codes.max() + 1).astype(bool)[codes]
@@ -218,9 +261,20 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (said.high - said.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))
-    detectable = margin + reach * (1 + float(special.ndtri(target)) / quantile) if reach > 0 else None
+    distance = reach * (1 + float(special.ndtri(target)) / quantile)
+    detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
     return Gain(
-        outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level, detectable
+        outcome,
+        old.estimate,
+        new.estimate,
+        said.estimate,
+        said.low,
+        said.high,
+        p,
+        len(rows),
+        said.n_units,
+        said.level,
+        detectable,
     )
 
 
