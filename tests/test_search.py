@@ -131,7 +131,7 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     report = (tmp_path / "s" / "report.md").read_text()
-    assert "on texts that no trial has seen" in report
+    assert "on texts that no trial of this search has seen" in report
     assert "Selection effect" in report
     assert "searched through" in report
     assert kept["looks"] == 1

@@ -290,6 +290,8 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec == "name":
             return ", ".join(self.words.name(v, self.section) for v in ([value] if isinstance(value, str) else value))
+        if format_spec == "title":
+            return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
             largest = max((abs(v) for v in ends if not missing(v)), default=0.0)
