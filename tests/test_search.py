@@ -35,14 +35,14 @@ def space(*words: str) -> Space:
 
 class TestSpace:
     def test_each_kind_of_range(self) -> None:
-        found = space("seed=3", "prompt=a,b", "run.limit=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
+        found = space("seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
         assert found.fixed == ["seed=3"]
         assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
-        limits = found.keys["run.limit"]
+        limits = found.keys["readout.n"]
         assert (limits.low, limits.high, limits.step) == (4, 10, 3)  # type: ignore[attr-defined]
         assert found.keys["readout.x"].log  # type: ignore[attr-defined]
         assert found.size == float("inf")
-        assert space("prompt=a,b", "run.limit=range(4,11,3)").size == 6
+        assert space("prompt=a,b", "readout.n=range(4,11,3)").size == 6
 
     def test_the_last_word_counts(self) -> None:
         assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
@@ -165,6 +165,9 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
             "gives trials up by one",
         ),
         (["seed=1,2", "hydra.sweeper.search={dataset.split:test}"], "on both sides of the split"),
+        (["dataset.conditions=[explanation],[imitation]"], "`dataset.conditions` cannot be searched"),
+        (["seed=1,2", "analysis=ab,labelled"], "`analysis` cannot be searched"),
+        (["rubric.margin=interval(1,20)"], "`rubric.margin` cannot be searched"),
         (
             [
                 "seed=1,2",

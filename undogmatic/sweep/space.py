@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 MOST_CHOICES = 10_000
+MEASURING = ("rubric", "rubric.margin", "rubric.scale", "run.limit")
+"""Keys that decide, like all of dataset, analysis and plan, what a trial is measured on or by."""
 
 
 class Space(NamedTuple):
@@ -47,7 +49,8 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
             out), `interval(low,high)`, `tag(log,interval(...))`, `int(interval(...))`.
         loader: Hydra's config loader, which knows which keys are groups.
     Raises:
-        ConfigError: A word that cannot be read, a range without a value, or nothing that varies.
+        ConfigError: A word that cannot be read, a range without a value, a key that decides what is measured, or
+            nothing that varies.
     """
     fixed: dict[str, str] = {}
     keys: dict[str, BaseDistribution] = {}
@@ -60,6 +63,7 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
         fixed.pop(key, None)
         keys.pop(key, None)
         if override.is_sweep_override():
+            _check_key(key.lstrip("+~"))
             keys[key] = _distribution(key, override)
         else:
             fixed[key] = str(override.input_line)
@@ -69,6 +73,16 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
             "prompt.demo_order=range(0,6) readout.minimum_mass=interval(0.05,0.3), or leave hydra/sweeper=optuna out."
         )
     return Space(list(fixed.values()), keys)
+
+
+def _check_key(key: str) -> None:
+    """Raise ConfigError for a key that decides what trials are measured on or by."""
+    if key.partition(".")[0] in ("dataset", "analysis", "plan") or key in MEASURING or key.startswith("rubric.scale."):
+        raise ConfigError(
+            f"`{key}` cannot be searched: trials that judge other texts, or are measured by something else, cannot be "
+            "compared, and the easiest would win. Search what judges (model, prompt, readout, judge and their keys); "
+            "to see several side by side, leave hydra/sweeper=optuna out."
+        )
 
 
 def _distribution(key: str, override: Override) -> BaseDistribution:
