@@ -50,3 +50,16 @@ def test_scores_of_distributions_are_proper(measure: str) -> None:
 def test_what_is_thought_impossible_costs_no_more_than_a_floor() -> None:
     assert quality.log_score([0, 100], [1, 0], 100) == 0
     assert quality.log_score([0, 100], [1, 0], 10) == 1
+
+
+def test_what_an_exchange_adds_is_what_exchanging_gives() -> None:
+    draw = np.random.default_rng(5)
+    for labels in (draw.normal(size=12), np.arange(12) % 2, draw.integers(3, size=12)):
+        one, other = draw.integers(6, size=12).astype(float), draw.integers(6, size=12).astype(float)  # with ties
+        start, added = quality.exchange(one, other, labels)
+        for _ in range(20):
+            turned = draw.integers(2, size=12).astype(bool)
+            mixed = np.where(turned, other, one), np.where(turned, one, other)
+            expected = np.subtract(*(quality.concordance(each, labels).concordance for each in mixed[::-1]))
+            assert start + added[turned].sum() == pytest.approx(expected)
+    assert np.isnan(quality.exchange(one, other, np.ones(12)).difference)
