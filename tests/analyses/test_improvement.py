@@ -203,3 +203,16 @@ def test_no_gain_is_announced_that_cannot_be() -> None:
     result = improvement(Measured("pair_order", rows, False, False, (0.0, 1.0), NONE, COSTS), np.random.default_rng(0))
     assert key(result) == "blind"
     assert "improvement.detectable" not in result.metrics
+
+
+def test_ranks_that_do_not_move_or_hang_on_one_group_have_a_verdict() -> None:
+    label = np.arange(46) % 2 * 1.0
+    scores = np.random.default_rng(0).normal(size=46)
+    alone = np.where(np.arange(46) == 7, 1.0, 0.0)  # without its group there is but one label
+    for labels, after, expected in (
+        (label, scores, "identical"), (label, scores + 1, "open"), (alone, -scores, "blind"), (label, label, "better"),
+    ):  # fmt: skip
+        rows = pd.DataFrame({"group": np.arange(46).astype(str), BEFORE: scores, AFTER: after, "label": labels})
+        result = improvement(Measured("auc", rows, True, False, (-9.0, 9.0), NONE, COSTS), np.random.default_rng(0))
+        assert key(result) == expected
+        assert np.isfinite([*result.metrics.values()]).all()

@@ -209,7 +209,7 @@ def _metrics(
 ) -> dict[str, float]:
     """Those of the run; of one among several, its own without its name in front, and those of all together."""
     whole = dict(folder.metrics)
-    if not names[voice] and len(folder.voices()) == 1:
+    if not names[voice] and len(folder.voices()) <= 1:
         return whole
     front = f"{names[voice]}."
     others = tuple(f"{name}." for name in names.values())
