@@ -168,6 +168,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         (["dataset.conditions=[explanation],[imitation]"], "`dataset.conditions` cannot be searched"),
         (["seed=1,2", "analysis=ab,labelled"], "`analysis` cannot be searched"),
         (["rubric.margin=interval(1,20)"], "`rubric.margin` cannot be searched"),
+        (["rubric.direction=higher_is_worse,higher_is_better"], "`rubric.direction` cannot be searched"),
         (
             [
                 "seed=1,2",

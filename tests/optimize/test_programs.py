@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from mlflow import MlflowClient
 
 from tests.judges.conftest import WORDINGS
 from tests.optimize.scripted import MAGIC
@@ -186,3 +187,9 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     assert best("4", kind=1) == found("2")  # the same program, found for another model
     assert "`best` stays" in capsys.readouterr().err
     assert ProgramPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"
+    client = MlflowClient(uri, uri)
+    client.set_prompt_alias(name, "best", int(client.register_prompt(name, "Judge well.").version))
+    optimise(
+        "copro", *small, "engine.cache=false", tracking, folder="outputs/a/5"
+    )  # what is no program is not compared
+    assert "`best` stays" in capsys.readouterr().err

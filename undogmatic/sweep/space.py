@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 MOST_CHOICES = 10_000
-MEASURING = ("rubric", "rubric.margin", "rubric.scale", "run.limit")
-"""Keys that decide, like all of dataset, analysis and plan, what a trial is measured on or by."""
+MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
+"""Keys that decide, with all below them, what a trial is measured on or by."""
+WORDINGS = "rubric.wordings."
+"""But these are how the question is put."""
 
 
 class Space(NamedTuple):
@@ -77,11 +79,11 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
 
 def _check_key(key: str) -> None:
     """Raise ConfigError for a key that decides what trials are measured on or by."""
-    if key.partition(".")[0] in ("dataset", "analysis", "plan") or key in MEASURING or key.startswith("rubric.scale."):
+    if not key.startswith(WORDINGS) and any(f"{key}.".startswith(f"{each}.") for each in MEASURING):
         raise ConfigError(
             f"`{key}` cannot be searched: trials that judge other texts, or are measured by something else, cannot be "
-            "compared, and the easiest would win. Search what judges (model, prompt, readout, judge and their keys); "
-            "to see several side by side, leave hydra/sweeper=optuna out."
+            "compared, and the easiest would win. Search what judges (model, prompt, readout, judge and their keys, "
+            "rubric.wordings); to see several side by side, leave hydra/sweeper=optuna out."
         )
 
 

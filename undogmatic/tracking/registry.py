@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.command import say
 from undogmatic.errors import ConfigError
-from undogmatic.outside import json_value
+from undogmatic.outside import Unreadable, json_value
 from undogmatic.tracking.entries import plain_name
 from undogmatic.tracking.store import Store, opened
 
@@ -52,9 +52,16 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
 
 
 def _is(version: Any, program: Program) -> bool:
-    """Whether a registered program is this one: the same instructions and demonstrations for the same model."""
-    registered, own = json_value(version.template), program.model_dump(mode="json")
-    return all(registered.get(name) == own[name] for name in ("predictors", "model", "readout"))
+    """Whether a registered program is this one: the same instructions and demonstrations for the same model. What
+    somebody registered by hand may be no program at all."""
+    try:
+        registered = json_value(str(version.template))
+    except Unreadable:
+        return False
+    own = program.model_dump(mode="json")
+    return isinstance(registered, dict) and all(
+        registered.get(name) == own[name] for name in ("predictors", "model", "readout")
+    )
 
 
 def name_of(program: Program) -> str:
