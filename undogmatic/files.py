@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OWN, ALL = 0o600, 0o666
-"""Modes: a file that quotes judged texts is its owner's alone; another one is what the user's umask leaves of it."""
+"""Modes: a file is its owner's alone unless its writer says that it quotes no judged text and is made to be shared; then
+the user's umask decides."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def write(path: Path, text: str, mode: int = ALL) -> None:
+def write(path: Path, text: str, mode: int = OWN) -> None:
     """Write a text file in one step. Raises StorageError.
 
     Args:
@@ -38,7 +39,7 @@ def write(path: Path, text: str, mode: int = ALL) -> None:
     write_bytes(path, scrub(text).encode("utf-8", "replace"), mode)
 
 
-def write_bytes(path: Path, content: bytes, mode: int = ALL) -> None:
+def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
     """Write a file that is no text, in one step. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -54,7 +55,7 @@ def write_bytes(path: Path, content: bytes, mode: int = ALL) -> None:
         raise refused(path, error) from None
 
 
-def write_table(path: Path, frame: pd.DataFrame, mode: int = ALL) -> None:
+def write_table(path: Path, frame: pd.DataFrame, mode: int = OWN) -> None:
     """Write a table as CSV, its texts harmless to a spreadsheet. Raises StorageError."""
     write(path, csv(frame), mode)
 

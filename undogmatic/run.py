@@ -86,7 +86,7 @@ def _fail(error: Exception, folder: Path | None = None) -> None:
     if folder is not None and (SWEEP_FOLDER in os.environ or not hydrafiles.held_back(folder)):
         noted = f"{message}\n{''.join(traceback.format_exception(error)) if status == FAULT else ''}"
         with contextlib.suppress(StorageError):
-            files.write(folder / ERROR_FILE, noted, files.OWN)
+            files.write(folder / ERROR_FILE, noted)
             if status == FAULT:
                 claim.keep(folder)
                 where = f" The traceback is in {as_typed(folder / ERROR_FILE)}."

@@ -81,7 +81,7 @@ def _write(target: Path, found: Document, overwrite: bool) -> None:
         raise ConfigError(
             f"{target} is there already, with another text. Name another folder with --to, or --overwrite."
         )
-    files.write(target, text)
+    files.write(target, text, files.ALL)
 
 
 def _row(source: Path, target: Path, found: Document) -> tuple[str, ...]:

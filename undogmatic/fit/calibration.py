@@ -48,7 +48,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
         check_labels(items, rubric)
         fitted, summary = fit(items, judge_items(items, overrides), method, (rubric.minimum, rubric.maximum))
-    files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n")
+    files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 
 

@@ -98,7 +98,7 @@ def known_sha256(path: Path) -> str:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(StorageError):  # in a read-only folder every start hashes anew
-        files.write(note, json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found}))
+        files.write(note, json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found}), files.ALL)
     return found
 
 

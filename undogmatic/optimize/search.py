@@ -289,7 +289,7 @@ def _quiet(folder: Path) -> Iterator[None]:
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
-        files.write(folder / LOG, said.getvalue(), files.OWN)
+        files.write(folder / LOG, said.getvalue())
 
 
 class _Bars(io.TextIOBase):

@@ -154,7 +154,7 @@ def save(probe: Probe, path: Path) -> None:
     arrays = probe.arrays()
     about = probe.about.model_copy(update={"arrays": _digest(arrays)})
     # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
-    files.write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}))
+    files.write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}), files.ALL)
 
 
 def load(path: Path) -> Probe:

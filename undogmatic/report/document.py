@@ -110,7 +110,7 @@ class Document:
 def save(document: Document, folder: Path) -> None:
     """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
     for name, escape in (("report.md", markdown), ("report.html", html)):
-        files.write(folder / name, _render(f"{name}.jinja", document, escape), files.OWN)
+        files.write(folder / name, _render(f"{name}.jinja", document, escape))
 
 
 def markdown(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult
-from undogmatic.files import OWN, write_table
+from undogmatic.files import write_table
 from undogmatic.report.document import Block, Paragraph, Table
 from undogmatic.report.words import Words, missing, named_spec, spec_for
 
@@ -101,7 +101,7 @@ def frame_blocks(
     ]
     if len(frame) > MOST_ROWS:
         path = Path("tables") / f"{section}_{name}.csv"
-        write_table(folder / path, frame, OWN)
+        write_table(folder / path, frame)
         note = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=str(path))
         blocks.append(Paragraph(note, "small"))
     return blocks

@@ -65,4 +65,4 @@ def _said(value: float, rubric: Rubric) -> float | str:
 
 
 def _replace(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    files.write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), files.OWN)
+    files.write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -181,7 +181,7 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
             raise ConfigError(f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another name.")
     kept = list(rows)
     sheet.write(table, [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)], kept)
-    files.write(lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), files.OWN)
+    files.write(lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
     return table, lines
 
 

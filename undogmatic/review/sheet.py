@@ -42,7 +42,7 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]])
     import pandas as pd
 
     cells = [[_cell(row[column]) for column in columns] for row in rows]
-    files.write(path, "\ufeff" + files.csv(pd.DataFrame(cells, columns=list(columns), dtype=object)), files.OWN)
+    files.write(path, "\ufeff" + files.csv(pd.DataFrame(cells, columns=list(columns), dtype=object)))
 
 
 def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:

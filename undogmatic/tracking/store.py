@@ -175,8 +175,8 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     try:
         with contextlib.ExitStack() as stack:
             if file is not None:
-                stack.enter_context(_alone(file, kept))
                 _make(file)
+                stack.enter_context(_alone(file, kept))
             from mlflow import MlflowClient
 
             client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
@@ -192,9 +192,11 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
 
 
 def _make(file: Path) -> None:
-    """Make a local store's files its owner's alone, like the journals that they repeat."""
-    (file.parent / "artifacts").mkdir(mode=0o700, exist_ok=True)
+    """Make a local store's files its owner's alone, like the journals that they repeat, before SQLite opens one."""
+    (file.parent / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
+    with contextlib.suppress(PermissionError):  # another one's file
+        file.chmod(OWN)
 
 
 def _ours(error: Exception) -> bool:
@@ -212,7 +214,6 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
     """Be the only one of our processes that writes to this database, once no other program has it locked."""
     from filelock import FileLock, Timeout
 
-    file.parent.mkdir(parents=True, exist_ok=True)
     lock, said = FileLock(f"{file}.lock"), False
     for seconds in (SAID_AFTER, LOCK_SECONDS):
         try:
