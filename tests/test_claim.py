@@ -16,7 +16,7 @@ from tests.faults import run
 from undogmatic.claim import LOCK, claim, held, let_go, own
 from undogmatic.errors import ConfigError
 from undogmatic.paths import data_folder
-from undogmatic.tracking.store import check_store
+from undogmatic.tracking.store import address_of, check_store, database
 
 CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent)}
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
@@ -45,6 +45,18 @@ def test_a_folder_that_was_there_before_stays(tmp_path: Path) -> None:
     for taken in ("file", "file/run"):
         with pytest.raises(ConfigError, match="file is a file, so no run can be kept there"):
             claim(tmp_path / taken)
+
+
+def test_a_pipe_where_a_log_shall_be_is_refused(tmp_path: Path) -> None:
+    """Opening it would wait until somebody reads it."""
+    Path("texts.jsonl").write_text('{"text": "a"}\n', encoding="utf-8")
+    for name in ("run.log", ".hydra/config.yaml"):
+        folder = tmp_path / name.replace("/", "")
+        (folder / name).parent.mkdir(parents=True)
+        (folder / "run.json").write_text("{}")
+        os.mkfifo(folder / name)
+        done = run(["run", *WORDS, f"run.resume={folder}"], tmp_path)
+        assert done.status == 2 and "is a pipe, a socket or a device" in done.stderr, done.stderr
 
 
 def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
@@ -168,6 +180,15 @@ def test_a_store_that_cannot_be_used_is_found_before_anything_is_judged(content:
             database.executescript(content)
     with pytest.raises(ConfigError, match=said):
         check_store("sqlite:///it.db")
+
+
+@pytest.mark.parametrize("name", ["a%ceb", "100%", "why?", "a#b c", "ação", "%2F"])
+def test_the_store_of_a_folder_of_any_name_is_found(tmp_path: Path, name: str) -> None:
+    from sqlalchemy.engine import make_url
+
+    file = tmp_path / name / "mlflow.db"
+    assert database(address_of(file)) == file
+    assert make_url(address_of(file)).database == str(file)
 
 
 def test_a_store_that_is_yet_to_be_made_needs_a_folder_and_a_database_a_driver() -> None:

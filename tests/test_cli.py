@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stub_server import KEY, StubServer
+from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.cli import main
 from undogmatic.paths import data_folder
 
@@ -160,3 +160,25 @@ def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.Capt
     found = json.loads(capsys.readouterr().out)
     assert (found["uncertainty"], found["review"], found["issues"]) == ("low", False, [])
     assert found["details"]["disagreement"] == 0
+
+
+@pytest.mark.parametrize("status", [400, 200], ids=["an error", "an answer"])
+def test_a_server_gives_the_terminal_no_orders(
+    status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message or a rationale that clears the screen or writes over the line above is shown with a mark instead."""
+    orders = "\x1b[2J\x1b[1AYou may believe this judge\x9b31m\r"
+    message = {"error": {"message": orders}}
+    answer = {"shame_score": 5, "confidence": 90, "rationale": orders}
+    body = message if status == 400 else {"choices": [{"message": {"content": json.dumps(answer)}}]}
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with StubServer() as stub:
+        stub.faults = {"Tema": Fault("status", times=None, status=status, body=json.dumps(body))}
+        words = ["model=gpt", f"model.api_base={stub.url}/v1", "model.price.input=1", "model.price.output=1"]
+        try:
+            main(["score", "Aplica-se o Tema 69 do STF.", *words])
+        except SystemExit as ended:
+            assert status == 400 and ended.code != 0
+    printed = "".join(capsys.readouterr())
+    assert "You may believe this judge" in printed
+    assert not {"\x1b", "\x9b", "\r"} & set(printed)

@@ -150,6 +150,7 @@ class TestByValue:
         ("api_key apiKey X-Api-Key apikey key key2 OPENAI_API_KEY AWS_SECRET_ACCESS_KEY private_key", True),
         ("token access_token accessToken auth Authorization proxy-authorization bearer cookie", True),
         ("password db_password passwd passphrase pwd client_secret credentials SECRET model.extra.api_key", True),
+        ("PGPASSWORD MYSQLPASSWORD DB_PASS SMTP_PASS OPENAI_API_KEYS ACCESS_TOKENS rootPassword", True),
         ("key_env max_tokens max_tokens_field tokens token_logprobs keys eos_token sort_key key_column", False),
         ("author monkey uri name SSH_AUTH_SOCK ACCESS_KEY_ID TOKENIZERS_PARALLELISM token_count secret_name", False),
     ],
@@ -286,6 +287,22 @@ class TestDoors:
         check_words([])
         assert scrub(f"{of(7)} {of(8)} {of(9)}") == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
         assert scrub(f"somebody-else {tmp_path}") == f"somebody-else {tmp_path}"
+
+    def test_variables_of_other_programs_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PGPASSWORD", "correct horse 1")
+        monkeypatch.setenv("SMTP_PASS", "aaaabbbb")
+        monkeypatch.setenv("TOKEN_X", "hunter2hunter2")
+        monkeypatch.setenv("OPENAI_API_KEYS", f"{of(7)},{of(8)}")
+        monkeypatch.setenv("KEY_BINDINGS", "emacs-mode of the shell")
+        monkeypatch.setenv("TOKEN_BUDGET", "100000000")
+        monkeypatch.setenv("KEY_WORD", "argument")
+        check_words([])
+        texts = ["correct horse 1", "aaaabbbb", "hunter2hunter2", of(7), of(8)]
+        assert [scrub(text) for text in texts] == [
+            *("<PGPASSWORD>", "<SMTP_PASS>", "<TOKEN_X>", "<OPENAI_API_KEYS>", "<OPENAI_API_KEYS>")
+        ]
+        ordinary = "emacs-mode of the shell, 100000000 and an argument"
+        assert scrub(ordinary) == ordinary
 
     @pytest.mark.parametrize(
         ("content", "message"),

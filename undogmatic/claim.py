@@ -167,6 +167,12 @@ def _locked(folder: Path) -> FileLock:
             stack.callback(_acquired(above).release)
         lock = _acquired(folder)
         try:
+            for path in (*folder.glob("*"), *folder.glob("*/*")):
+                if not path.is_file() and not path.is_dir() and path.exists():
+                    raise ConfigError(
+                        f"{as_typed(path)} is a pipe, a socket or a device, not a file; writing to it could wait for "
+                        "ever. Remove it, or choose another folder for the run."
+                    )
             if (folder / SWEEP_MANIFEST).is_file():
                 for job in folder.iterdir():
                     if job.name.isdigit() and (job / LOCK).is_file():

@@ -21,6 +21,7 @@ from typing import Any
 
 from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.guard import guarded
+from undogmatic.outside import visible
 from undogmatic.secrets import scrub
 
 SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
@@ -73,8 +74,8 @@ def in_full(error: BaseException) -> None:
 
 
 def say(message: str) -> None:
-    """Print a message to stderr, without secrets."""
-    print(scrub(message), file=sys.stderr, flush=True)
+    """Print a message to stderr, without secrets and without what a terminal would obey."""
+    print(visible(scrub(message)), file=sys.stderr, flush=True)
 
 
 def _place(error: BaseException) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OWN, ALL = 0o600, 0o666
-"""Modes: a file is its owner's alone unless its writer says that it quotes no judged text and is made to be shared; then
+"""Modes: a file is its owner's alone unless its writer says that it quotes no judged text and is to be shared; then
 the user's umask decides."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import read_env
+from undogmatic.outside import read_env, visible
 from undogmatic.secrets import (
     has_secret,
     keep_environment,
@@ -174,4 +174,4 @@ _format = logging.Handler.format
 
 
 def _formatted(self: logging.Handler, record: logging.LogRecord) -> str:
-    return scrub(_format(self, record))
+    return visible(scrub(_format(self, record)))

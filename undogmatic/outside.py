@@ -53,6 +53,8 @@ _PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Control characters and the marks that reverse the direction of writing: a text may use them to disguise itself.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -163,6 +165,11 @@ def brief(value: Any, most: int = 120) -> str:
         return f"a {type(value).__name__} of {len(value):,}"
     shown = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
     return shown if len(shown) <= most + 2 else f"{shown[:most]}..."
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters replaced by a visible mark; line breaks and tabs stay."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def without_halves(text: str) -> str:

@@ -31,10 +31,11 @@ STAND_INS = frozenset(
 """What people write where a server wants a key and takes any; nor may these be cut out."""
 
 _ALWAYS = frozenset(
-    "apikey apikeys apitoken accesskey accesstoken authkey authtoken authorization bearer cookie cookies credential "
-    "credentials jwt passphrase passwd password passwords privatekey pwd secret secretkey secrets".split()
+    "apikey apikeys apitoken apitokens accesskey accesskeys accesstoken authkey authtoken authorization bearer cookie "
+    "cookies credential credentials creds jwt passcode passphrase passwd password passwords privatekey pwd secret "
+    "secretkey secretkeys secrets".split()
 )
-_LAST = frozenset("auth key pat sas sig signature token".split())
+_LAST = frozenset("auth key pass pat sas sig signature token".split())
 _BEFORE = frozenset("access account api auth bearer client master private refresh secret session subscription".split())
 _NO_SECRET = frozenset(
     "column count env field file header id kind length limit method name path scheme type url uri var variable".split()
@@ -43,7 +44,14 @@ _ORDINARY = frozenset(
     "bos cache cls column end eos first foreign group id index item join label mask max next pad pair per primary row "
     "sep sort special start stop text unk".split()
 )
+_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")
+"""A word that ends so is a secret's name without a mark between its parts: PGPASSWORD."""
+_MAYBE = frozenset("key keys pass token tokens".split())
+"""In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value then decides."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LISTED = re.compile(r"[\s,;]+")
+LONG_SECRET = 16
+"""Parts of a list of keys that are as long as this are secrets by themselves."""
 
 _KNOWN = re.compile(
     r"""(?<![A-Za-z0-9])(?:
@@ -79,6 +87,7 @@ def keep(value: str, name: str) -> None:
     """From now on `value` is written nowhere, in no encoding; `<name>` stands in its place."""
     shown = f"<{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}>"
     parts = [value, unquote(value), *(value.splitlines() if "\n" in value else ())]
+    parts += [part for part in _LISTED.split(value) if len(part) >= LONG_SECRET and not part.isalpha()]
     for part in dict.fromkeys(each.strip() for each in parts):
         if len(part) >= SHORTEST and part.lower() not in STAND_INS and part not in _kept and HIDDEN not in part:
             _kept[part] = shown
@@ -168,8 +177,9 @@ def secret_name(place: str) -> bool:
     words = [word.lower() for word in _WORD.findall(place.rpartition(".")[2])]
     if not words or words[-1] in _NO_SECRET:
         return False
-    pairs = pairwise(words)
-    if not _ALWAYS.isdisjoint(words) or any(a in _BEFORE and b in ("key", "token") for a, b in pairs):
+    if not _ALWAYS.isdisjoint(words) or any(word.endswith(_ENDS) for word in words):
+        return True
+    if any(a in _BEFORE and b in ("key", "keys", "token", "tokens") for a, b in pairwise(words)):
         return True
     return words[-1] in _LAST and (len(words) == 1 or words[-2] not in _ORDINARY)
 
@@ -225,12 +235,21 @@ def keep_environment(variables: Mapping[str, str | None]) -> None:
     for name, value in variables.items():
         if value is None or len(value) < SHORTEST:
             continue
-        if secret_name(name) and not _is_file(value):
+        if (secret_name(name) or _may_be_secret(name, value)) and not _is_file(value):
             keep(value, name)
         if "://" in value:
             for found in _ADDRESS.finditer(value):
                 for secret in _in_address(found):
                     keep(secret, name)
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    """Whether a variable whose name speaks of a key or a token holds what could be one: no number, no word."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    if _MAYBE.isdisjoint(words) or words[-1] in _NO_SECRET or not _ORDINARY.isdisjoint(words):
+        return False
+    letters = any(map(str.isalpha, value))
+    return letters and not value.isalpha() and _LISTED.search(value.strip()) is None
 
 
 def _is_file(value: str) -> bool:

@@ -15,9 +15,9 @@ from tests.report.test_document import HOSTILE, read
 from undogmatic import report
 from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.outside import visible
 from undogmatic.records import Failure, Item
 from undogmatic.report import sweep, terminal
-from undogmatic.report.words import visible
 
 Build = Callable[..., FinishedRun]
 

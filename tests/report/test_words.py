@@ -16,7 +16,8 @@ from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Finding
 from undogmatic.datasets.curated import CuratedDataset
 from undogmatic.errors import ConfigError
-from undogmatic.report.words import NOTHING, MissingWording, Words, visible
+from undogmatic.outside import visible
+from undogmatic.report.words import NOTHING, MissingWording, Words
 from undogmatic.wordings import REPORT_TEXTS, languages, read, texts_beside
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.command import say
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def run(given: argparse.Namespace) -> None:
         said += [f"warning: {source}: {warning}" for warning in found.warnings]
     _print_table(("file", "pages", "words", "removed", "notes", "text"), rows)
     for line in said:
-        print(line, file=sys.stderr)
+        say(line)
     if failed:
         print(f"{failed} of {len(targets)} files gave no text.", file=sys.stderr)
         sys.exit(1)

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.outside import visible
 
 
 def add(commands: Any) -> None:
@@ -50,7 +51,7 @@ def _export(given: argparse.Namespace) -> None:
         seed=given.seed,
         redact=given.redact,
     )
-    print(said)
+    print(visible(said))
 
 
 def _import(given: argparse.Namespace) -> None:
@@ -65,6 +66,6 @@ def _import(given: argparse.Namespace) -> None:
             f"{problem}; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
         )
     if given.from_mlflow:
-        print(import_from_mlflow(given.run_folder, **options))
+        print(visible(import_from_mlflow(given.run_folder, **options)))
     else:
-        print(import_labels(given.run_folder, given.labels, **options))
+        print(visible(import_labels(given.run_folder, given.labels, **options)))

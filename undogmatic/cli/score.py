@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.composing import add_words, words
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import ROW_BYTES, brief, read_input, read_text
+from undogmatic.outside import ROW_BYTES, brief, read_input, read_text, visible
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
@@ -64,7 +64,7 @@ def run(given: argparse.Namespace) -> None:
             fields = result.model_dump(mode="json", exclude={"overrides"})
             print(json.dumps({"id": name} | fields, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower()))
             continue
-        print((f"{name}: " if given.file is not None else "") + _in_words(result))
+        print(visible((f"{name}: " if given.file is not None else "") + _in_words(result)))
     if not given.json:
         print(f"({_ends(rubric)}. {result.model}, readout {result.readout})", file=sys.stderr)
     if failed:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic import files
-from undogmatic.report.words import visible
+from undogmatic.outside import visible
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 

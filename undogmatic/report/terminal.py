@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from undogmatic.command import as_typed
 from undogmatic.outcome import FinishedRun, SweepResult
+from undogmatic.outside import visible
 from undogmatic.report.contents import asking_notes, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
 from undogmatic.report.tables import key_figures, key_table
-from undogmatic.report.words import Words, visible
+from undogmatic.report.words import Words
 
 if TYPE_CHECKING:
     from rich.console import Console

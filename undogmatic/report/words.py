@@ -13,20 +13,14 @@ from typing import Any
 
 from undogmatic.analyses.base import Finding
 from undogmatic.outcome import FinishedRun, SweepResult
+from undogmatic.outside import visible
 from undogmatic.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 
 NOTHING = "—"
-# Control characters and the marks that reverse the direction of writing: judged text may use them to disguise itself.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class MissingWording(LookupError):
     """A finding has no wording in this language, or its wording uses a value that the finding lacks."""
-
-
-def visible(text: str) -> str:
-    """The text with control and direction characters replaced by a visible mark; line breaks and tabs stay."""
-    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def missing(value: Any) -> bool:

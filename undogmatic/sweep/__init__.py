@@ -19,7 +19,6 @@ import atexit
 import contextlib
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -120,7 +119,7 @@ def _stopping() -> Iterator[None]:
         yield
     except (UndogmaticError, OmegaConfBaseException) as error:
         found = ours(error)
-        print(f"error: {found or str(error).splitlines()[0]}", file=sys.stderr)
+        say(f"error: {found or str(error).splitlines()[0]}")
         raise SystemExit(found.exit_status if found is not None else 2) from None
 
 
@@ -146,12 +145,12 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
         with doing("logging the sweep"):
             where = _tracker(config).close_sweep(parent, "FAILED" if result.failed else "FINISHED", result)
     except UndogmaticError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         note_status(error.exit_status)
     terminal.show_sweep(result, where)
     if result.failed:
         hint = f"run.resume={as_typed(folder)}"
-        print(f"To do the unfinished jobs again: the same command with {hint}", file=sys.stderr)
+        say(f"To do the unfinished jobs again: the same command with {hint}")
 
 
 def _abandoned(config: DictConfig) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.files import OWN
@@ -24,6 +25,7 @@ SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "databrick
 SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 """How long another process may write to a local store before this one says that it waits, and before it gives up."""
 
+_UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
 _TABLES = ("alembic_version", "experiments")
 
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and a server that does
@@ -49,7 +51,12 @@ class Store(NamedTuple):
 
 def default_uri() -> str:
     """The local store of this folder: `mlruns/mlflow.db`."""
-    return f"sqlite:///{Path('mlruns/mlflow.db').resolve()}"
+    return address_of(Path("mlruns/mlflow.db"))
+
+
+def address_of(file: Path) -> str:
+    """The address of a SQLite file; SQLAlchemy reads the name of the file as part of a URL."""
+    return f"sqlite:///{quote(str(file.resolve()), safe=_UNQUOTED)}"
 
 
 def check_uri(uri: str) -> None:
@@ -69,7 +76,9 @@ def check_uri(uri: str) -> None:
 
 def database(uri: str) -> Path | None:
     """The file of a SQLite address, or None for any other."""
-    return Path(uri.removeprefix("sqlite:///").partition("?")[0]).resolve() if uri.startswith("sqlite:///") else None
+    if not uri.startswith("sqlite:///"):
+        return None
+    return Path(unquote(uri.removeprefix("sqlite:///").partition("?")[0])).resolve()
 
 
 def prepare_environment() -> None:
@@ -131,7 +140,7 @@ def _unusable(file: Path) -> str | None:
             if found and (newest := _newest_version()) is not None and found != [newest]:
                 return (
                     f"a store of another version of MLflow (schema {found[0]}, here {newest}). Copy the file, then: "
-                    f"mlflow db upgrade sqlite:///{file}"
+                    f"mlflow db upgrade {address_of(file)}"
                 )
             store.execute("BEGIN IMMEDIATE")
             store.execute("ROLLBACK")
@@ -231,7 +240,7 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
                     flush=True,
                 )
     raise ConfigError(
-        f"`tracking.uri` is 'sqlite:///{file}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
+        f"`tracking.uri` is '{address_of(file)}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
         f"minutes. End that one. {kept} Without MLflow: tracking=none."
     )
 
