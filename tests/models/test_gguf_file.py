@@ -9,7 +9,7 @@ import pytest
 
 from undogmatic.errors import ConfigError
 from undogmatic.models import gguf_file
-from undogmatic.models.gguf_file import gemma_file, known_sha256, require, require_gguf
+from undogmatic.models.gguf_file import GEMMA_FILE, gemma_file, known_sha256, require, require_gguf, require_loadable
 
 
 @pytest.fixture
@@ -114,3 +114,18 @@ def test_a_damaged_model_is_not_given_to_llama_cpp(tmp_path: Path, content: byte
     with pytest.raises(ConfigError, match=r"`model\.path` is .*model\.gguf") as caught:
         require_gguf(path)
     assert said in str(caught.value)
+
+
+@pytest.mark.local_model
+def test_a_file_at_which_llama_cpp_ends_the_process_is_refused(tmp_path: Path) -> None:
+    """A whole header, whole tensors, and 2,147,483,648 blocks: only loading it in another process tells."""
+    whole = gemma_file()
+    require_loadable(whole)
+    content = bytearray(whole.read_bytes())
+    place = content.index(b"gemma3.block_count") + len(b"gemma3.block_count") + 4
+    content[place : place + 4] = struct.pack("<I", 1 << 31)
+    path = tmp_path / GEMMA_FILE
+    path.write_bytes(content)
+    assert require_gguf(path) == path
+    with pytest.raises(ConfigError, match=r"`model\.path` is .* llama\.cpp breaks down .*\(signal \d+\)"):
+        require_loadable(path)

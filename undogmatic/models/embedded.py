@@ -18,7 +18,15 @@ from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.models.gguf_file import GEMMA_LICENCE, GEMMA_SHA256, gemma_file, known_sha256, require, require_gguf
+from undogmatic.models.gguf_file import (
+    GEMMA_LICENCE,
+    GEMMA_SHA256,
+    gemma_file,
+    known_sha256,
+    require,
+    require_gguf,
+    require_loadable,
+)
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import View, pool
 from undogmatic.paths import data_folder
@@ -109,6 +117,8 @@ class EmbeddedModel(Model):
         self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else _file_licence(path)
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
+        if path is not None:
+            require_loadable(self.path)
         # A longer text is cut into windows of this size, so the size belongs to the identity, and to the cache's keys.
         self.name = f"{self.path.stem}-{self.sha256[:12]}" + (f"-context{context}" if context != CONTEXT else "")
         self._chat_model: InProcessChat | None = None

@@ -7,11 +7,15 @@ import json
 import mmap
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -33,6 +37,9 @@ GEMMA_LICENCE = {
 MAGIC = b"GGUF"
 _PIECE = 1 << 22
 _SHA256 = re.compile("[0-9a-f]{64}")
+_TRIAL = (
+    "import sys; from pathlib import Path; from undogmatic.models.llama import Llama; Llama(Path(sys.argv[1]), 1, 64)"
+)
 
 
 def gemma_file() -> Path:
@@ -83,23 +90,59 @@ def require_gguf(path: Path) -> Path:
     return path
 
 
+def require_loadable(path: Path) -> None:
+    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first.
+
+    A header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
+    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use.
+    """
+    loader, noted = version("xllamacpp"), _noted(path)
+    if noted.get("loads") == loader:
+        return
+    done = subprocess.run([sys.executable, "-c", _TRIAL, str(path)], capture_output=True, check=False)
+    if done.returncode < 0:
+        raise ConfigError(
+            f"`model.path` is {str(path)!r}, and llama.cpp breaks down when it loads this file (signal "
+            f"{-done.returncode}); it is damaged. Get the file again, or name another with model.path=FILE."
+        )
+    if done.returncode == 0:
+        _note(path, noted | {"loads": loader})
+
+
 def known_sha256(path: Path) -> str:
     """SHA-256 of a file: from a note beside it while size and time agree, else computed and noted.
 
     Hashing 253 MB takes a quarter of a second, too long for every start.
     """
-    stat = path.stat()
-    note = path.with_name(path.name + ".sha256.json")
-    with suppress(DataError, LookupError, TypeError):
-        kept = read_json(note)
-        noted = kept["sha256"]
-        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns) and _SHA256.fullmatch(noted):
-            return str(noted)
+    noted = _noted(path)
+    known = noted.get("sha256")
+    if isinstance(known, str) and _SHA256.fullmatch(known):
+        return known
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(StorageError):  # in a read-only folder every start hashes anew
-        files.write(note, json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": found}), files.ALL)
+    _note(path, {"sha256": found})
     return found
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    """What is noted beside a file of this size and time; {} if nothing is."""
+    stat = path.stat()
+    with suppress(DataError, LookupError, TypeError):
+        kept = read_json(_note_of(path))
+        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
+            return dict(kept)
+    return {}
+
+
+def _note(path: Path, facts: dict[str, Any]) -> None:
+    stat = path.stat()
+    about = facts | {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    with suppress(StorageError):  # in a read-only folder every start finds out anew
+        files.write(_note_of(path), json.dumps(about), files.ALL)
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256.json")
 
 
 def _parts() -> Sequence[Path]:
