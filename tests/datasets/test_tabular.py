@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from undogmatic.datasets.base import on_scale
@@ -123,6 +125,27 @@ def test_a_missing_file_lists_its_neighbours(tmp_path: Path) -> None:
         TextsDataset(str(tmp_path / "mime.jsonl"))
     assert "`dataset.path`" in str(caught.value)
     assert "Did you mean mine.jsonl?" in str(caught.value)
+
+
+def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(tmp_path: Path) -> None:
+    """A file of some hundred bytes would otherwise take five gigabytes."""
+    entry = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 500, pyarrow.int32()), pyarrow.array(["x" * 10**6]))
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": entry}), path, dictionary_pagesize_limit=10**8)
+    texts = [item.text for item in TextsDataset(str(path)).load()]
+    assert len(texts) == 500 and {len(text) for text in texts} == {10**6}
+    assert len({id(text) for text in texts}) == 1
+
+
+def test_a_parquet_file_that_unpacks_to_far_more_than_it_holds_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("undogmatic.datasets.rows.BATCH_BYTES", 500_000)
+    path = tmp_path / "t.parquet"
+    table = pyarrow.table({"text": ["a"] * 200, "noted": [{"n": "x" * 10**5}] * 200})
+    pyarrow.parquet.write_table(table, path, compression="zstd")
+    with pytest.raises(DataError, match=r"t\.parquet: up to row \d+ it unpacks to more than 10,000,000 bytes"):
+        TextsDataset(str(path)).load()
 
 
 def test_rubbish_parquet_is_a_data_error(tmp_path: Path) -> None:

@@ -106,6 +106,19 @@ def test_an_exchange_too_long_for_a_line_is_left_out(provenance: Provenance, mon
     assert Judgment.model_validate_json(line) == kept
 
 
+def test_a_long_exchange_is_in_the_journal_and_not_in_memory(provenance: Provenance, tmp_path: Path) -> None:
+    path = tmp_path / "judgments.jsonl"
+    for name, size in (("short", 1000), ("long", 1_500_000)):
+        calls = (Call(model="m", request={"a": "b"}, reply=["y"] * (size // 4), usd=0.5),)
+        with Journal(path, Judgment) as journal:
+            journal.append(record(provenance, calls=calls).model_copy(update={"item_id": name}))
+        for held in (journal, Journal(path, Judgment)):
+            kept = next(each for key, each in held.done.items() if key[0] == name)
+            assert kept.calls[0].usd == 0.5
+            assert ("the journal has it" in kept.calls[0].reply) == (name == "long")
+    assert [len(each.calls[0].reply) for each in read_records(path, Judgment)] == [250, 375_000]
+
+
 @pytest.mark.parametrize(
     ("tail", "left"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -28,6 +29,8 @@ ROW_LINES = 100_000
 """Line breaks in the cells of one CSV row; where there are more, a quote was left open."""
 BATCH_BYTES = 50_000_000
 """What a batch of Parquet rows may take in memory."""
+UNPACKED = 100
+"""How many times its size a Parquet file of more than a gigabyte of texts may unpack to."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -129,20 +132,31 @@ def parquet_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[
     import pyarrow
     import pyarrow.parquet
 
-    number = 0
+    number = unpacked = 0
     with opened(path) as file:
+        most = max(20 * BATCH_BYTES, UNPACKED * os.fstat(file.fileno()).st_size)
         try:
-            table = pyarrow.parquet.ParquetFile(
-                file, thrift_string_size_limit=ROW_BYTES, thrift_container_size_limit=1_000_000
-            )
+            limits = {"thrift_string_size_limit": ROW_BYTES, "thrift_container_size_limit": 1_000_000}
+            about = pyarrow.parquet.ParquetFile(file, **limits).metadata
+            # Texts stay in their dictionaries: a file of some hundred bytes may repeat one of five million in each row.
+            leaves = [about.schema.column(n) for n in range(about.num_columns)]
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name]
+            table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **limits)
             names = table.schema_arrow.names
             have(str(path), needed, names)
             for batch in table.iter_batches(batch_size=_fitting(table.metadata)):
                 if batch.nbytes > 4 * BATCH_BYTES:
                     raise DataError(f"{path}: rows {number + 1} and the next take more memory than a row may.")
-                for row in batch.to_pylist():
+                unpacked += batch.nbytes
+                if unpacked > most:
+                    raise DataError(
+                        f"{path}: up to row {number + 1} it unpacks to more than {most:,} bytes, which is more than "
+                        f"{UNPACKED} times its size. Write it without compression, or leave out what is not judged."
+                    )
+                columns = {name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)}
+                for n in range(batch.num_rows):
                     number += 1
-                    yield number, row
+                    yield number, {name: values[n] for name, values in columns.items()}
         except DataError:
             raise
         except (pyarrow.ArrowException, ArithmeticError, LookupError, MemoryError, OSError, TypeError, ValueError) as e:
@@ -151,10 +165,24 @@ def parquet_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[
             raise DataError(f"{path}{where}: not a Parquet file that can be read ({said}).") from None
 
 
+def _shared(array: Any) -> list[Any]:
+    """The values of an Arrow array; rows with the same entry of a dictionary share one object."""
+    from pyarrow import types
+
+    if not types.is_dictionary(array.type):
+        return list(array.to_pylist())
+    used = array.indices.unique().drop_null()
+    entries = dict(zip(used.to_pylist(), array.dictionary.take(used).to_pylist(), strict=True)) | {None: None}
+    return [entries[place] for place in array.indices.to_pylist()]
+
+
 def _fitting(about: Any) -> int:
-    """How many rows are read at once: few where they are large."""
-    whole = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
-    return max(1, min(1000, about.num_rows * BATCH_BYTES // max(1, whole)))
+    """How many rows are read at once: few where they are large, or could repeat a large value inside a structure."""
+    groups = [about.row_group(n) for n in range(about.num_row_groups)]
+    whole = sum(group.total_byte_size for group in groups)
+    parts = [group.column(n) for group in groups for n in range(group.num_columns)]
+    repeated = [part.total_uncompressed_size for part in parts if "." in part.path_in_schema]
+    return max(1, min(1000, about.num_rows * BATCH_BYTES // max(1, whole), BATCH_BYTES // max(1, *repeated, 1)))
 
 
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:

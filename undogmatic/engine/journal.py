@@ -14,7 +14,7 @@ from undogmatic.claim import held
 from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
 from undogmatic.files import Log
 from undogmatic.outside import LINE_BYTES, without_halves
-from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Call, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
 from undogmatic.runfolder import JOURNAL, read_records
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", Judgment, Made)
 LONGEST_LINE = LINE_BYTES // 4
 """Characters; each is four bytes at most."""
+LONGEST_HELD = 200_000
+"""Characters of a line whose exchange stays in memory as well; parsed, a long one takes nine times its length."""
 
 
 class Journal(Generic[R]):
@@ -43,6 +45,8 @@ class Journal(Generic[R]):
         if path is not None and path.exists():
             cut_torn_line(path)
             self.done = {each.key: each for each in read_records(path, record)}
+            if path.stat().st_size > LONGEST_HELD * len(self.done) // 4:  # else few lines can be long
+                self.done = {key: _held(each, len(each.model_dump_json())) for key, each in self.done.items()}
         self._log: Log | None = None
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> list[R] | None:
@@ -64,6 +68,7 @@ class Journal(Generic[R]):
         if self.path is not None:
             assert self._log is not None, "append is for use inside `with journal`"
             self._log.append(line)
+            record = _held(record, len(line))
         self.done[record.key] = record
         return record
 
@@ -178,7 +183,7 @@ def written(record: R) -> tuple[R, str]:
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
-            record = record.model_copy(update={"calls": tuple(map(_without_exchange, record.calls))})
+            record = _without_exchange(record, "left out, because it is too long for a journal")
             line = record.model_dump_json()
         if len(line) <= LONGEST_LINE:
             return record, line
@@ -190,5 +195,13 @@ def written(record: R) -> tuple[R, str]:
     return record, record.model_dump_json()
 
 
-def _without_exchange(call: Call) -> Call:
-    return call.model_copy(update={"request": {}, "reply": "left out, because it is too long for a journal"})
+def _held(record: R, length: int) -> R:
+    """The record as it stays in memory: without an exchange that is long, which the journal has."""
+    if length <= LONGEST_HELD:
+        return record
+    return _without_exchange(record, "left out, because it is long; the journal has it")
+
+
+def _without_exchange(record: R, why: str) -> R:
+    calls = tuple(call.model_copy(update={"request": {}, "reply": why}) for call in record.calls)
+    return record.model_copy(update={"calls": calls})
