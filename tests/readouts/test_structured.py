@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import hashlib
+import re
+import stat
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
+from undogmatic.readouts.adapter import _code
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.structured import StructuredReadout, answer_schema
 from undogmatic.records import Item, Rubric
@@ -107,6 +113,43 @@ def test_the_judged_text_cannot_close_its_fence(prompt: Prompt, rubric: Rubric) 
     system = model.requests[0]["system"]
     assert "<</text-CODE>>" in system
     assert "<</text>>" not in system
+
+
+def test_only_who_has_the_key_can_know_the_name_of_a_fence(
+    prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fence(folder: str, text: str) -> str:
+        monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / folder))
+        model = FakeChat(lambda _: (good_answer(1), None))
+        read(model, prompt, rubric, text=text)
+        name = str(model.requests[0]["messages"][-1]["content"].splitlines()[0])
+        assert re.fullmatch(r"<<text-[0-9a-f]{16}>>", name)
+        return name
+
+    unkeyed = hashlib.sha256(b"a text").hexdigest()
+    assert unkeyed[:8] not in fence("mine", "a text")
+    assert fence("mine", "a text") == fence("mine", "a text") != fence("yours", "a text")
+    assert fence("mine", "another text") != fence("mine", "a text")
+    assert stat.S_IMODE((tmp_path / "mine" / "fence.key").stat().st_mode) == 0o600
+    (tmp_path / "file").write_text("a file, in which nothing can be kept")
+    assert fence("file", "a text") == fence("file", "a text")
+
+
+def test_a_fence_has_no_name_that_is_in_the_text() -> None:
+    key = bytes(32)
+    first = _code(["a text"], key)
+    assert _code(["a text"], key) == first
+    tried: list[str] = []
+
+    class Decoys(str):
+        """A text of which every name that is looked for is a part, four times."""
+
+        def __contains__(self, code: object) -> bool:
+            tried.append(str(code))
+            return len(tried) <= 4
+
+    assert _code([Decoys("a text")], key) == tried[-1] not in tried[:4]
+    assert tried[0] == first and len(set(tried)) == 5
 
 
 def test_with_reasoning_the_rationale_comes_first(prompt: Prompt, rubric: Rubric) -> None:

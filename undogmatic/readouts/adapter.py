@@ -2,8 +2,8 @@
 
 Everything said comes from the arguments of `format`: the instructions of the signature, its fields, the demonstrations
 and the inputs. So a copy of a module with other instructions asks the other question. What the adapter adds is the
-fence: the judged texts are data. Each stands between two lines named by a hash of what is judged, so that no text can
-close them by guessing, and the fixed sentences of the language say that nothing between them is an order.
+fence: the judged texts are data. Each stands between two lines named by a keyed hash of what is judged, so that no text
+can close them by guessing, and the fixed sentences of the language say that nothing between them is an order.
 
 Fields of a signature that mean something to it:
     inputs marked as judged (`judged`): fenced, under their headings where there are several;
@@ -15,17 +15,24 @@ Fields of a signature that mean something to it:
 
 from __future__ import annotations
 
-import hashlib
+import functools
+import hmac
 import json
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
+from pathlib import Path
 from typing import Any, Literal
 
 import dspy
+from filelock import FileLock
 from pydantic import Field, TypeAdapter, ValidationError
 
-from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic import files
+from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, StorageError, UnparseableAnswer
 from undogmatic.models.calls import reading
-from undogmatic.outside import Unreadable, json_value
+from undogmatic.outside import Unreadable, json_value, read_bytes
+from undogmatic.paths import cache_folder
 from undogmatic.prompts import Words, lines
 from undogmatic.records import Rubric
 from undogmatic.scale import Scale
@@ -34,6 +41,7 @@ Messages = list[dict[str, Any]]
 SCORE = "score"
 """A demonstration's score under the name that every signature understands, whatever its own field is called."""
 _FENCE = "```"
+_KEY_BYTES = 32
 
 
 def judged(rubric: Rubric, language: str) -> dict[str, Any]:
@@ -175,8 +183,7 @@ class JudgeAdapter(dspy.Adapter):
 
     def _fenced(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
-        code = hashlib.sha256("\n\n".join(texts.values()).encode()).hexdigest()[:8]
-        fence = f"{self.words.fence_name}-{code}"
+        fence = f"{self.words.fence_name}-{_code(texts.values())}"
         parts = {heading: f"<<{fence}>>\n{text}\n<</{fence}>>" for heading, text in texts.items()}
         if len(parts) == 1 and not _several(signature):
             return next(iter(parts.values()))
@@ -210,6 +217,33 @@ class JudgeAdapter(dspy.Adapter):
         texts = _judged_texts(signature, inputs)
         named = texts if _several(signature) else dict.fromkeys([self.words.text], *texts.values())
         return "\n".join(f"{heading}: {' '.join(text.split())}" for heading, text in named.items())
+
+
+def _code(texts: Collection[str], key: bytes | None = None) -> str:
+    """16 hexadecimal digits that name the fence of texts: always the same for whoever has the key, unknown to whoever
+    wrote the texts, and in none of them."""
+    own = _fence_key(cache_folder()) if key is None else key
+    judged = "\n\n".join(texts).encode("utf-8", "replace")
+    codes = (hmac.new(own, b"%d\n%s" % (n, judged), "sha256").hexdigest()[:16] for n in count())
+    return next(code for code in codes if not any(code in text for text in texts))
+
+
+@functools.cache
+def _fence_key(folder: Path) -> bytes:
+    """The secret of this user's runs, made on the first call; where it cannot be kept, one for this process alone.
+
+    It stays the same from run to run, because a request that differed in it would be paid again.
+    """
+    place = folder / "fence.key"
+    try:
+        files.make_folder(folder)
+        with FileLock(f"{place}.lock"):
+            if not place.exists():
+                files.write_bytes(place, secrets.token_bytes(_KEY_BYTES))
+            key = read_bytes(place, _KEY_BYTES)
+    except (OSError, DataError, StorageError):
+        key = b""
+    return key if len(key) == _KEY_BYTES else secrets.token_bytes(_KEY_BYTES)
 
 
 def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
