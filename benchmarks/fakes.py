@@ -3,8 +3,9 @@
     python -m benchmarks.fakes                       # all, hours; writes benchmarks/results/fakes.csv
     python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
 
-Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with surfaces "alike", or
-"apart" (the treatment longer by 1.5 standard deviations, with more capitals and commas). Each seed draws new texts and
+Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with surfaces "alike",
+"between" or "apart" (the treatment longer by 0.5 or 1.5 standard deviations, with more capitals and commas). Each seed
+draws new texts and new scores. Rows that are in the results are not made again (`--again` makes all).
 new scores. Rows that are in the results are not made again (`--again` makes all).
 """
 
@@ -37,8 +38,8 @@ from undogmatic.records import FailureKind, Item
 from undogmatic.stats import surface
 
 RESULTS = Path(__file__).parent / "results" / "fakes.csv"
-PAIRS = (6, 12, 46, 200, 1000)
-WORLDS = {"alike": 0.0, "apart": 1.5}
+PAIRS = (6, 12, 30, 46, 200, 1000)
+WORLDS = {"alike": 0.0, "between": 0.5, "apart": 1.5}
 STANDINGS = ("supported", "refuted", "undecided")
 
 

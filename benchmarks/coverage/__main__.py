@@ -32,6 +32,7 @@ _MOST_DRAWN = 30
 
 QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
     "mean": numbers.of_means,
+    "steps": numbers.of_steps,
     "share": numbers.of_shares,
     "area": numbers.of_areas,
     "coefficient": numbers.of_coefficients,

@@ -11,6 +11,7 @@ from benchmarks.coverage.samples import (
     LEVEL,
     MANY,
     SHAPES,
+    STEPS,
     UNBOUNDED,
     Array,
     Ends,
@@ -44,6 +45,21 @@ def of_means() -> Iterator[Question]:
             )
         yield Question(
             "mean", name, lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])), truth, methods
+        )
+
+
+def of_steps() -> Iterator[Question]:
+    """Means of differences between scores that are given in steps."""
+    for name, quantile in STEPS.items():
+        yield Question(
+            "mean difference in steps",
+            name,
+            lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])),
+            float(np.mean(quantile((np.arange(MANY) + 0.5) / MANY))),
+            {
+                "chosen": lambda s, rng: ends_of(means.interval(s.values, LEVEL, groups=s.groups, bounds=(-100, 100))),
+                "student": _student,
+            },
         )
 
 

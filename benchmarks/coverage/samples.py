@@ -49,6 +49,23 @@ SHAPES: dict[str, Callable[[Array], Array]] = {
     "fives": lambda u: np.clip(5 * np.round((40 + 15 * stats.norm.ppf(u)) / 5), 0, 100),
 }
 """Quantile functions of the scores."""
+
+
+def _of_steps(shares: dict[float, float]) -> Callable[[Array], Array]:
+    """The quantile function of a difference that takes few values, each with its share."""
+    values, ends = np.array(list(shares)), np.cumsum(list(shares.values()))
+    return lambda u: values[np.minimum(np.searchsorted(ends, u, side="right"), values.size - 1)]
+
+
+STEPS: dict[str, Callable[[Array], Array]] = {
+    "five steps": _of_steps({0: 0.36, 25: 0.48, 50: 0.16}),
+    "five steps, some against": _of_steps({-50: 0.03, -25: 0.12, 0: 0.30, 25: 0.33, 50: 0.17, 75: 0.05}),
+    "one step or a tie": _of_steps({0: 0.6, 25: 0.4}),
+    "three steps": _of_steps({-50: 0.05, 0: 0.55, 50: 0.40}),
+    "mostly a tie": _of_steps({0: 0.7, 25: 0.2, 50: 0.1}),
+    "mostly a tie, few large": _of_steps({0: 0.85, 25: 0.10, 100: 0.05}),
+}
+"""Differences of two scores that are given in steps."""
 UNBOUNDED = ("normal", "t3", "exponential", "exponential mirrored", "lognormal")
 
 

@@ -66,4 +66,7 @@ def _names(result: AnalysisResult, words: Words) -> None:
 
 def placeholders(wording: str) -> set[str]:
     """The names of the values that a wording uses."""
-    return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}
+    parts = [part for _, *part, _ in string.Formatter().parse(wording)]
+    return {name for name, _ in parts if name is not None} | {
+        name for _, spec in parts if spec for name in placeholders(spec)
+    }

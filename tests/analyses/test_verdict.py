@@ -38,7 +38,8 @@ def evidence(**changes: object) -> Evidence:
         identical=False,
         difference=found("beyond"),
         p_value=1e-6,
-        share_low=0.8,
+        share=0.8,
+        balance_low=0.3,
         hybrid=HybridEvidence(46, found("beyond"), found("within"), "beyond_surface"),
         surface="beyond_surface",
         length="survives",
@@ -93,7 +94,8 @@ TABLE: list[tuple[dict[str, object], Key, Standing]] = [
     ({"hybrid": hybrid(found("beyond"))._replace(surface="open")}, "hybrid_surface", "undecided"),
     ({"hybrid": hybrid(found("beyond"))._replace(surface="surface_explains")}, "hybrid_surface", "undecided"),
     ({"p_value": 0.05}, "inconsistent", "undecided"),
-    ({"share_low": 0.5}, "inconsistent", "undecided"),
+    ({"share": 0.5}, "inconsistent", "undecided"),
+    ({"balance_low": 0.0}, "inconsistent", "undecided"),
 ]
 
 

@@ -61,6 +61,26 @@ def _good(difference: float, noise: float) -> Judge:
     return judge
 
 
+def _in_steps(judge: Judge, step: float = 25.0) -> Judge:
+    """The same judge, answering in steps of so many points."""
+
+    def stepped(items: Sequence[Item], draw: np.random.Generator) -> Scores:
+        said = judge(items, draw)
+        return [score if isinstance(score, str) else step * round(score / step) for score in said]
+
+    return stepped
+
+
+def _at_the_margin_in_steps(items: Sequence[Item], draw: np.random.Generator) -> Scores:
+    """A true difference of exactly ten points: one step of 25 in two pairs of five, and else a tie."""
+    return _scale(50 + 25 * is_high(items) * (draw.uniform(size=len(items)) < 0.4))
+
+
+def _mostly_ties(items: Sequence[Item], draw: np.random.Generator) -> Scores:
+    """The whole scale in one pair of four, and else a tie."""
+    return _scale(100 * is_high(items) * (draw.uniform(size=len(items)) < 0.25))
+
+
 def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) -> Scores:
     """A coin that says nothing of a pair that it would order wrongly."""
     scores = draw.uniform(0, 100, len(items))
@@ -110,7 +130,14 @@ FAKES: dict[str, Judge] = {
     "capitals_and_commas": _sum("capitals", "commas"),
     "words_and_digits": _sum("word_length", "digits"),
     "mostly_length": _mostly_length,
+    "at_the_margin_in_steps": _at_the_margin_in_steps,
+    "mostly_ties": _mostly_ties,
+    **{f"{name}_in_steps": _in_steps(_model(name)) for name in ("random", "length", "capitals", "citations")},
+    "mostly_length_in_steps": _in_steps(_mostly_length),
 }
 
-GOOD: dict[str, Judge] = {"good": _good(20, 10), "strong": _good(40, 15), "very_strong": _good(70, 20)}
-"""True differences of twice the margin and more."""
+GOOD: dict[str, Judge] = {
+    **{"good": _good(20, 10), "strong": _good(40, 15), "very_strong": _good(70, 20)},
+    "good_in_steps": _in_steps(_good(20, 10)),
+}
+"""True differences of twice the margin and more, the last in five steps."""

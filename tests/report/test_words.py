@@ -30,7 +30,10 @@ def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def fields(wording: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(wording) if name is not None}
+    parts = [part for _, *part, _ in string.Formatter().parse(wording)]
+    return {name for name, _ in parts if name is not None} | {
+        name for _, spec in parts if spec for name in fields(spec)
+    }
 
 
 def by_language(source: Path) -> dict[str, dict[tuple[str, ...], str]]:

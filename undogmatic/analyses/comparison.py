@@ -35,9 +35,10 @@ class Comparison(NamedTuple):
     """Condition `a` minus condition `b` over the pairs that have both.
 
     `differences` has shape (n_pairs,), `groups` the group of each. `claim` holds the mean difference *in the expected
-    direction* (sign times a minus b) against the margin; None for fewer than two groups. `test` is over the means of
-    groups, `rank_biserial` None where no pair differs; `auc` is how often a text of `a` lies on the expected side of a
-    text of `b`, pairing ignored.
+    direction* (sign times a minus b) against the margin, `balance` the share of pairs in that direction minus the share
+    of pairs in the other one against 0; None for fewer than two groups. `test` is over the means of groups,
+    `rank_biserial` None where no pair differs; `auc` is how often a text of `a` lies on the expected side of a text of
+    `b`, pairing ignored.
     """
 
     a: str
@@ -45,6 +46,7 @@ class Comparison(NamedTuple):
     differences: NDArray[np.float64]
     groups: NDArray[Any]
     claim: Claim | None
+    balance: Claim | None
     rank_biserial: float | None
     share: paired.ShareInDirection
     test: paired.WilcoxonResult
@@ -64,16 +66,18 @@ def compare(pairs: Pairs, a: str, b: str, settings: Settings) -> Comparison | No
     sign, margin = settings.sign, settings.margin
     first, second = pairs.scores(a, ids), pairs.scores(b, ids)
     d, groups = first - second, pairs.groups(a, ids)
-    held = None
+    held = balance = None
     if len(set(groups)) > 1:
         bounds = (-margin.span, margin.span)
         held = claim(sign * d, margin.value, alpha=settings.alpha, power=settings.power, groups=groups, bounds=bounds)
+        balance = claim(np.sign(sign * d), 0.0, alpha=settings.alpha, groups=groups, bounds=(-1.0, 1.0))
     return Comparison(
         a,
         b,
         d,
         groups,
         held,
+        balance,
         paired.rank_biserial(d) if np.any(d != 0) else None,
         paired.share_in_direction(sign * d, "positive", settings.level, groups=groups),
         paired.wilcoxon(of_groups(d, groups), settings.zero_method),

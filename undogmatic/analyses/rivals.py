@@ -48,10 +48,11 @@ class Telling(NamedTuple):
 class Rival(NamedTuple):
     """The surface judge on matched pairs.
 
-    `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less than half, the
-    rival is a coin. `increment` is the share of pairs that the judge orders as expected (ties half) minus the rival's.
-    `at_equal` is the judge's difference between texts of equal surface, None where the groups give it no error. All are
-    None where the texts do not differ ("no_texts") or there are fewer than FEWEST_GROUPS groups ("open").
+    `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less than half, or its
+    predictions are no nearer to the truth than none, the rival is a coin. `increment` is the share of pairs that the
+    judge orders as expected (ties half) minus the rival's. `at_equal` is the judge's difference between texts of equal
+    surface, None where the groups give it no error. All are None where the texts do not differ ("no_texts") or there
+    are fewer than FEWEST_GROUPS groups ("open").
     """
 
     outcome: Outcome
@@ -105,7 +106,7 @@ def paired_rival(
     alpha = 1 - level
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
     share = claim(2 * rival - 1, 0.0, **ends)
-    against_coin = np.mean(rival) < 0.5
+    against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
     increment = claim(own - (0.5 if against_coin else rival), 0.0, **ends)
     said = confound.outcome_difference(similar, a, b, codes, rng)
     try:

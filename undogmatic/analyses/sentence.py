@@ -78,13 +78,17 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
     assert rival is not None, "there is a difference"
     size: Values = {"difference": claim.estimate, "interval": (claim.low, claim.high), "level": 1 - settings.alpha}
     share: Values = {"share": main.share.share, "n": found.evidence.n_pairs}
+    ties: Values = {"ties": main.share.n_ties}
     if ruling.key == "supported":
-        return size | share | {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
+        source: Values = {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
+        return size | share | ties | source | {"untied": int(main.share.n_ties == 0)}
     if ruling.key == "surface_as_good":
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":
-        ends = main.share.low, main.share.high
-        size |= share | {"share_interval": ends, "share_level": settings.level, "p": main.test.p_value}
+        assert main.balance is not None, "there are groups"
+        ends = main.balance.low, main.balance.high
+        size |= share | ties | {"balance_interval": ends, "balance_level": main.balance.level, "p": main.test.p_value}
+        size["against"] = 1 - main.share.share - main.share.n_ties / main.share.n_pairs
     elif ruling.key in ("reads_citation", "citation_first", "hybrid_open", "hybrid_few", "hybrid_surface"):
         size |= _hybrid(ruling.key, found, sides, settings)
     return size | {"alone": 0 if ruling.others else 1, "also": [f"also_{other}" for other in ruling.others]}

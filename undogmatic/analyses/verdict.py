@@ -44,8 +44,9 @@ class Evidence(NamedTuple):
     """What the rules look at; differences in the expected direction, over complete pairs.
 
     `judged` counts the judged texts of treatment and baseline, `fewest` is the smallest number of groups with which a
-    result can be significant. `hybrid` is None where the dataset has none. `surface` and `length` may be None, not
-    looked at, where the difference is not beyond the margin.
+    result can be significant. `share` of the pairs go in the expected direction, and `balance_low` is the lower limit
+    of that share minus the share of those that go the other way; ties are in neither. `hybrid` is None where the
+    dataset has none. `surface` and `length` may be None, not looked at, where the difference is not beyond the margin.
     """
 
     judged: tuple[int, int]
@@ -56,7 +57,8 @@ class Evidence(NamedTuple):
     identical: bool
     difference: Claim | None
     p_value: float
-    share_low: float
+    share: float
+    balance_low: float
     hybrid: HybridEvidence | None
     surface: Surface | None
     length: Control | None
@@ -142,7 +144,7 @@ def _reasons(e: Evidence, alpha: float) -> list[Key]:
     assert e.surface is not None, "looked at where the difference is beyond the margin"
     assert e.length is not None, "looked at where the difference is beyond the margin"
     found = {surface.get(e.surface), length.get(e.length), _hybrid(e)}
-    if not (e.p_value < alpha and e.share_low > 0.5):
+    if not (e.p_value < alpha and e.balance_low > 0 and e.share > 0.5):
         found.add("inconsistent")
     return [key for key in get_args(Key) if key in found]
 

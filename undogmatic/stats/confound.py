@@ -135,6 +135,8 @@ def at_equal(
 
     Errors are those of leaving out one group at a time (HC3 where each pair is its own group), and the limits those of
     a mean of what the groups contribute (`means.studentised_limits`), with a degree of freedom fewer for each control.
+    Of what the controls take off, the part is kept that James and Stein would (`_kept`): controls that say no more of
+    the differences than chance would take nothing off, and else cost the power that they need at equal n.
     Where most differences are the same once the controls are taken off, the bounds of the scale say how far others may
     lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out.
 
@@ -152,6 +154,8 @@ def at_equal(
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples,
         Survey Methodology 28(2), for its form with groups.
         Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, for skewed differences.
+        James and Stein (1961), Estimation with quadratic loss, and Efron and Morris (1973),
+        doi:10.1080/01621459.1973.10481350, for shrinking slopes by their F statistic, never past 0.
     """
     d = checks.vector(differences, "differences")
     z = checks.rows(controls, "controls")
@@ -166,10 +170,11 @@ def at_equal(
         raise ValueError(f"The difference at equal controls has no standard error: {n_groups} groups are too few.")
     freedom = max(1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1])
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
-    pulls = _pulls(design, d - design @ coefficients, codes)
-    raw, intercept = float(d.mean()), float(coefficients[0])
-    of_mean = _pulls(np.ones((d.size, 1)), d - raw, codes)[:, 0]
-    taken = z @ coefficients[1:]
+    raw, of_mean = float(d.mean()), _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0]
+    kept = _kept(d - raw, d - design @ coefficients, z.shape[1], n_groups)
+    intercept = raw + kept * (float(coefficients[0]) - raw)
+    of_intercept = of_mean + kept * (_pulls(design, d - design @ coefficients, codes)[:, 0] - of_mean)
+    taken = kept * (z @ coefficients[1:])
     bottom, top = bounds or (-np.inf, np.inf)
 
     def held(estimate: float, pull: Array, plain: Array, ends: means.Bounds) -> Claim:
@@ -178,7 +183,7 @@ def at_equal(
         skewness = float(np.sum(pull**3)) / error**3 * means.caution(n_groups) if error > 0 else 0.0
         units = means.sums(plain, codes)
         own = units.total / units.size
-        same = means.mostly_same(own, means.same_within(own, None))
+        same = means.mostly_same(own, means.same_within(own, None), means.ENOUGH)
 
         def limits(level: float) -> means.Bounds:
             low, high = means.studentised_limits(estimate, error, freedom, skewness, level)
@@ -198,11 +203,20 @@ def at_equal(
     within = bottom - float(taken.max()) - room, top - float(taken.min()) + room
     return AtEqual(
         raw,
-        held(intercept, pulls[:, 0], rest, within),
-        held(raw - intercept, of_mean - pulls[:, 0], d, (bottom - room, top + room)),
+        held(intercept, of_intercept, rest, within),
+        held(raw - intercept, of_mean - of_intercept, d, (bottom - room, top + room)),
         foreseen,
         not _meet(z),
     )
+
+
+def _kept(deviations: Array, residuals: Array, n_controls: int, n_groups: int) -> float:
+    """The share of the slopes that is kept: 1 - 1 / F, and 0 for an F statistic below 1."""
+    left, freedom = float(residuals @ residuals), n_groups - n_controls - 1
+    explained = float(deviations @ deviations) - left
+    if n_controls == 0 or explained <= 0:
+        return 0.0
+    return max(0.0, 1 - n_controls * left / (freedom * explained))
 
 
 def against(

@@ -20,7 +20,10 @@ Method = Literal["studentised", "bounded", "unlimited"]
 Bounds = tuple[float, float]
 
 FEW = 30
-"""Of values that mostly agree, so many others are enough for the studentised interval (`benchmarks/coverage`)."""
+"""Of values that mostly agree, so many others are enough to learn from how they spread."""
+ENOUGH = 12
+"""Of values that mostly agree, so many others are enough for the studentised interval of their mean; with 30, the
+differences of a judge that answers in five steps got limits from the ends of the scale (`benchmarks/coverage`)."""
 SAME_SHARE = 0.01
 """Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
 _CAUTION = 10.0
@@ -65,7 +68,7 @@ def interval(
     error is that of their sums (CR2, so that it is exact where the groups have one size), degrees of freedom those of
     Satterthwaite: groups - 1 if all have one size, fewer if some are larger.
 
-    If at least half of the units have the same value and fewer than FEW another, the spread says too little: nine
+    If at least half of the units have the same value and fewer than ENOUGH another, the spread says too little: nine
     texts at 0 do not show that the tenth is near it. With `bounds` the interval then holds for every distribution
     within them (`bounded_limits`). An end without a bound is the studentised one if enough others are there, that is,
     (1 - others / units) ** units is at most (1 - level) / 2 (four at 95 %), and else infinite, unless all others lie
@@ -105,7 +108,7 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
     bottom, top = bounds or (-np.inf, np.inf)
     tolerance = same_within(own, bounds)
     method: Method = "studentised"
-    if mostly_same(own, tolerance):
+    if mostly_same(own, tolerance, ENOUGH):
         others = _others(own, tolerance)
         if (1 - others.size / n) ** n > (1 - level) / 2:
             middle = float(np.median(own))
@@ -128,11 +131,11 @@ def same_within(own: Array, bounds: Bounds | None) -> float:
     return tolerance
 
 
-def mostly_same(own: Array, tolerance: float) -> bool:
-    """Whether at least half of the values of units, shape (n_units,), are one and fewer than FEW another, so that their
-    spread says too little."""
+def mostly_same(own: Array, tolerance: float, few: int = FEW) -> bool:
+    """Whether at least half of the values of units, shape (n_units,), are one and fewer than `few` another, so that
+    their spread says too little."""
     others = _others(own, tolerance).size
-    return 2 * others <= own.size and others < FEW
+    return 2 * others <= own.size and others < few
 
 
 def _others(own: Array, tolerance: float) -> Array:
