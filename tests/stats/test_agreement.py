@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from undogmatic.stats import agreement
+from undogmatic.stats import agreement, coefficients
 
 # Hollander and Wolfe (1973), p. 187: Hunter L values and panel scores of nine lots of canned tuna.
 TUNA_L = [44.4, 45.9, 41.9, 53.3, 44.7, 44.1, 50.7, 45.2, 60.1]
@@ -235,3 +235,19 @@ class TestMatches:
     def test_a_negative_tolerance_is_refused(self) -> None:
         with pytest.raises(ValueError, match="`tolerance` is -1"):
             agreement.exact_match([1.0], [1.0], tolerance=-1)
+
+
+def test_means_that_are_equal_but_for_rounding_are_tied() -> None:
+    """(2/5 + 4/5) / 2 is 0.6000000000000001 in floating point and no more than 3/5."""
+    halves = np.array([(2 / 5 + 4 / 5) / 2, 3 / 5, (1 / 5 + 5 / 5) / 2, 2 / 5, 4 / 5, 1 / 5])
+    exact = np.array([3.0, 3.0, 3.0, 2.0, 4.0, 1.0])
+    other = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 1.0])
+    assert np.unique(halves).size > np.unique(exact).size, "the example must differ before it is tied"
+    for kind in ("spearman", "kendall"):
+        assert agreement.correlation(kind, halves, other) == agreement.correlation(kind, exact, other)
+        one, two = (
+            coefficients.correlation_interval(kind, values, other, np.random.default_rng(0))
+            for values in (halves, exact)
+        )
+        assert one is not None and two is not None
+        assert one.estimate == pytest.approx(two.estimate, abs=1e-15)

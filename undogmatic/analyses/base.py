@@ -31,6 +31,8 @@ COLUMNS = (
 ).split()
 
 
+DIGITS = 12
+"""To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""
 MOST_GROUPS = 50
 """Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
 rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
@@ -191,6 +193,8 @@ def tabulate(
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
+    for column in ("label", "score"):
+        frame[column] = frame[column].astype(float).round(DIGITS)  # a mean of criteria shall tie with what it equals
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)

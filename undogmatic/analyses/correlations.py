@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_level, metric_name
+from undogmatic.analyses.base import (
+    DIGITS,
+    AnalysisResult,
+    FigureData,
+    Finding,
+    Judged,
+    Standing,
+    check_level,
+    metric_name,
+)
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.composite import CompositeAnalysis
 from undogmatic.analyses.pillars import Scores, finding
@@ -92,7 +101,7 @@ class CorrelationsAnalysis:
         rows: list[dict[str, Any]] = []
         for pillar in weights.index if len(weights) > 1 else ():
             others = weights.drop(pillar)
-            mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False)
+            mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             found = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
             row = {"pillar": pillar, "n": found.n, "rho": found.estimate, "low": found.low, "high": found.high}
             rows.append(row | {"p": found.p, "flagged": bool(found.estimate < 0), "weight": float(weights[pillar])})

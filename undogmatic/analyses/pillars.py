@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import Finding, Judged, Unsuited
+from undogmatic.analyses.base import DIGITS, Finding, Judged, Unsuited
 from undogmatic.errors import ConfigError, DataError
 
 Missing = Literal["missing", "renormalise"]
@@ -89,10 +89,10 @@ class Pillars:
         wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
         voices = {pillar: self._voices(wide, pillar) for pillar in self.weights}
         patch = self.missing == "renormalise"
-        pillars = pd.DataFrame({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, index=about.index)
+        pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
         weights = pd.Series(dict(self.weights), dtype=float)
         there = pillars.notna() * weights
-        composite = (pillars.fillna(0) * weights).sum(axis=1) / there.sum(axis=1)
+        composite = ((pillars.fillna(0) * weights).sum(axis=1) / there.sum(axis=1)).round(DIGITS)
         whole = pillars.notna().all(axis=1)
         if not patch:
             composite = composite.where(whole)
@@ -108,7 +108,7 @@ class Pillars:
         for judge in judges if named is None else named:
             if all((judge, criterion) in wide.columns for criterion in criteria):
                 found[judge] = wide[[(judge, criterion) for criterion in criteria]].mean(axis=1, skipna=False)
-        return pd.DataFrame(found, index=wide.index)
+        return _means(found, wide.index)
 
     def by_judge(self, scores: Scores) -> dict[str, Scores]:
         """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
@@ -116,10 +116,15 @@ class Pillars:
         found = {}
         for judge in dict.fromkeys(judges):
             own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
-            pillars = pd.DataFrame({p: v.mean(axis=1, skipna=False) for p, v in own.items()}, index=scores.about.index)
-            composite = (pillars * pd.Series(dict(self.weights), dtype=float)).sum(axis=1, skipna=False)
+            pillars = _means({p: v.mean(axis=1, skipna=False) for p, v in own.items()}, scores.about.index)
+            composite = (pillars * pd.Series(dict(self.weights), dtype=float)).sum(axis=1, skipna=False).round(DIGITS)
             found[str(judge)] = Scores(scores.about, pillars, composite, own, 0)
         return found
+
+
+def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
+    """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
+    return pd.DataFrame(columns, index=index).round(DIGITS)
 
 
 def finding(key: str, values: Mapping[str, Any], used: str) -> Finding:

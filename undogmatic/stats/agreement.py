@@ -106,7 +106,8 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Correlation:
     constant = [f"`{name}`" for name, values in zip(_NAMES, (first, second), strict=True) if checks.is_constant(values)]
     if constant:
         return Correlation(None, None, first.size, f"{' and '.join(constant)} constant; no correlation exists")
-    result: Any = _COEFFICIENTS[kind](first, second)
+    ranked = (first, second) if kind == "pearson" else (checks.tied(first), checks.tied(second))
+    result: Any = _COEFFICIENTS[kind](*ranked)
     return Correlation(float(result.statistic), float(result.pvalue), first.size, "")
 
 

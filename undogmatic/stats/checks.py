@@ -9,6 +9,7 @@ Vector = NDArray[np.float64]
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
+_DIGITS = 12
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:
@@ -83,6 +84,17 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
 def is_constant(array: Vector) -> bool:
     """Whether all values are equal up to rounding, so that no correlation exists."""
     return bool(np.ptp(array) <= SAME * np.max(np.abs(array)))
+
+
+def tied(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values to twelve digits of the largest, so that those which differ by rounding alone are tied, or zero.
+
+    (2/5 + 4/5) / 2 is not 3/5 in floating point, and whatever ranks values would see a difference.
+    """
+    largest = float(np.max(np.abs(array), initial=0.0))
+    if not 0 < largest < np.inf:
+        return array
+    return np.asarray(np.round(array / largest, _DIGITS) * largest)
 
 
 def _refuse_non_finite(array: NDArray[np.float64], name: str) -> None:

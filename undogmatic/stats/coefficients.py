@@ -46,7 +46,7 @@ def correlation_interval(
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
         return inversion.pearson(first, second, level, groups=groups)
-    columns = np.column_stack([first - first.mean(), second - second.mean()])
+    columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
     return jackknife.interval(
         columns, _kendall, rng, level, groups=groups, spread=_KENDALL_SPREAD, missing=_KENDALL_MISSING
     )

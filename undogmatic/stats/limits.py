@@ -299,7 +299,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
 
 
 def _spearman(x: Array, y: Array) -> float:
-    a, b = stats.rankdata(x), stats.rankdata(y)
+    a, b = stats.rankdata(checks.tied(x)), stats.rankdata(checks.tied(y))
     a, b = a - a.mean(), b - b.mean()
     size = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / size if size > 0 else 0.0

@@ -80,7 +80,7 @@ def wilcoxon(
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
     """
-    d = signedrank.clean(checks.vector(differences, "differences"))
+    d = checks.tied(checks.vector(differences, "differences"))
     checks.option(zero_method, "zero_method", get_args(ZeroMethod))
     checks.option(alternative, "alternative", get_args(Alternative))
     n_pairs, n_zero = d.size, int(np.sum(d == 0))
@@ -113,7 +113,7 @@ def rank_biserial(differences: ArrayLike) -> float:
     References:
         Kerby (2014), The simple difference formula. doi:10.2466/11.IT.3.1
     """
-    d = checks.vector(differences, "differences")
+    d = checks.tied(checks.vector(differences, "differences"))
     d = d[d != 0]
     if d.size == 0:
         raise ValueError("`differences` are all zero; the rank-biserial correlation is undefined.")
@@ -142,7 +142,7 @@ def share_in_direction(
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
-    d = checks.vector(differences, "differences")
+    d = checks.tied(checks.vector(differences, "differences"))
     checks.share(level, "level")
     checks.option(direction, "direction", ("positive", "negative"))
     found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)

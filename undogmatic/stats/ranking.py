@@ -172,7 +172,7 @@ def spearman_interval(
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
-    first, second = checks.paired_vectors(x, y, ("x", "y"), minimum=3)
+    first, second = map(checks.tied, checks.paired_vectors(x, y, ("x", "y"), minimum=3))
     for name, values in (("x", first), ("y", second)):
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")

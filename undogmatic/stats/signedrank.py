@@ -9,8 +9,6 @@ from scipy import stats
 Array = NDArray[np.float64]
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 
-_DIGITS = 12
-
 
 class Tails(NamedTuple):
     """`above` is P(R+ >= what was seen) if every sign is as likely as its opposite, `below` is P(R+ <= it)."""
@@ -19,14 +17,6 @@ class Tails(NamedTuple):
     negative: float
     below: float
     above: float
-
-
-def clean(differences: Array) -> Array:
-    """Differences to twelve digits of the largest, so that those which differ by rounding alone are tied, or zero."""
-    largest = float(np.max(np.abs(differences)))
-    if not 0 < largest < np.inf:
-        return differences
-    return np.asarray(np.round(differences / largest, _DIGITS) * largest)
 
 
 def tails(differences: Array, zero_method: ZeroMethod) -> Tails:
