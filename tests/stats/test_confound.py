@@ -44,21 +44,37 @@ class TestAtEqual:
         assert found.moved.estimate == pytest.approx(d.mean() - fit.params[0])
         assert found.foreseen == pytest.approx(fit.rsquared)
 
-    def test_slopes_are_kept_as_far_as_they_are_shown(self) -> None:
-        """James and Stein: 1 - 1 / F of what the controls take off, and nothing of what is no more than chance."""
+    @pytest.mark.parametrize("apart", [0.0, 0.2, 1.0])
+    @pytest.mark.parametrize("slope", [0.0, 0.5, 1.5, 4.0])
+    def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float) -> None:
+        """1 - 1 / F, where F is that of the slope or of the control's mean, whichever is larger."""
         rng = np.random.default_rng(3)
-        z, noise = rng.normal(1, 1, 60), rng.normal(0, 4, 60)
-        for slope in (0.0, 0.5, 1.5, 4.0):
-            d = 12 + slope * z + noise
-            fit = sm.OLS(d, sm.add_constant(z)).fit()
-            kept = max(0.0, 1 - 1 / fit.fvalue)
-            found = confound.at_equal(d, z, 10)
-            assert found.moved.estimate == pytest.approx(kept * (d.mean() - fit.params[0]))
-        assert kept > 0.9
-        nothing = confound.at_equal(12 + noise, z - (noise @ z) / (noise @ noise) * noise, 10)
-        assert nothing.moved.estimate == 0 and nothing.difference.low == pytest.approx(
-            confound.at_equal(12 + noise, 0 * z, 10).difference.low, rel=0.05
-        )
+        z, noise = rng.normal(apart, 1, 60), rng.normal(0, 4, 60)
+        d = 12 + slope * z + noise
+        fit = sm.OLS(d, sm.add_constant(z)).fit()
+        largest = max(fit.fvalue, stats.ttest_1samp(z, 0).statistic ** 2)
+        found = confound.at_equal(d, z, 10)
+        assert found.moved.estimate == pytest.approx(max(0.0, 1 - 1 / largest) * (d.mean() - fit.params[0]))
+
+    def test_a_control_that_says_nothing_costs_nothing(self) -> None:
+        rng = np.random.default_rng(3)
+        noise = rng.normal(0, 4, 60)
+        z = rng.normal(0, 1, 60)
+        z -= z.mean() + (noise @ z) / (noise @ noise) * (noise - noise.mean())
+        found, plain = (confound.at_equal(12 + noise, control, 10) for control in (z, 0 * z))
+        assert found.moved.estimate == pytest.approx(0, abs=1e-9)
+        assert found.difference.low == pytest.approx(plain.difference.low, rel=0.01)
+
+    @pytest.mark.parametrize(("slope", "apart"), [(2.0, 0.3), (4.0, 0.3), (2.0, 1.0)])
+    def test_shrinking_costs_no_coverage(self, slope: float, apart: float) -> None:
+        """Controls that are half shown are the worst: `benchmarks/coverage` has more shapes and 1,000 samples."""
+        rng = np.random.default_rng(5)
+        inside = 0
+        for _ in range(400):
+            z = rng.normal(apart, 1, 30)
+            found = confound.at_equal(20 + slope * z + rng.normal(0, 8, 30), z, 10).difference
+            inside += found.low <= 20 <= found.high
+        assert inside >= 0.93 * 400
 
     def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
         rng = np.random.default_rng(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ class Replay(NamedTuple):
 
     judged: int
     difference: str | None
+
+
+_FENCE = re.compile(r"<</?[a-z]+-[0-9a-f]{8,16}(?=>>)")
 
 
 class NotedReplies(Gateway):
@@ -58,8 +62,8 @@ class NotedReplies(Gateway):
 
 
 def _key(model: str, request: dict[str, Any]) -> str:
-    """By which a request is known again: 100 and 100.0 are one number in JSON."""
-    return digest(json.loads(json.dumps([model, request]), parse_int=float))
+    """By which a request is known again: 100 and 100.0 are one number in JSON, and fences had other names."""
+    return digest(json.loads(_FENCE.sub("<<", json.dumps([model, request])), parse_int=float))
 
 
 def replay(parts: Parts, items: Sequence[Item], folder: Path) -> Replay:

@@ -171,7 +171,7 @@ def at_equal(
     freedom = max(1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1])
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
     raw, of_mean = float(d.mean()), _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0]
-    kept = _kept(d - raw, d - design @ coefficients, z.shape[1], n_groups)
+    kept = _kept(d, z, d - design @ coefficients, codes)
     intercept = raw + kept * (float(coefficients[0]) - raw)
     of_intercept = of_mean + kept * (_pulls(design, d - design @ coefficients, codes)[:, 0] - of_mean)
     taken = kept * (z @ coefficients[1:])
@@ -210,13 +210,25 @@ def at_equal(
     )
 
 
-def _kept(deviations: Array, residuals: Array, n_controls: int, n_groups: int) -> float:
-    """The share of the slopes that is kept: 1 - 1 / F, and 0 for an F statistic below 1."""
-    left, freedom = float(residuals @ residuals), n_groups - n_controls - 1
-    explained = float(deviations @ deviations) - left
-    if n_controls == 0 or explained <= 0:
-        return 0.0
-    return max(0.0, 1 - n_controls * left / (freedom * explained))
+def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[np.intp]) -> float:
+    """The share of what the controls take off that is kept: 1 - 1 / F, and nothing for F below 1.
+
+    F is the larger of two statistics: how far the controls say something of the differences, and how far they differ
+    between the two sides on average (Hotelling's). Where either is shown, what is taken off is kept nearly whole, so
+    that shrinking never moves the estimate by more than about a seventh of its standard error.
+    """
+    n_groups, k = int(codes.max()) + 1, controls.shape[1]
+    freedom = n_groups - k - 1
+    if k == 0 or freedom < 1:
+        return float(k > 0)
+    left = float(residuals @ residuals)
+    explained = float(np.sum((differences - differences.mean()) ** 2)) - left
+    of_slopes = freedom * explained / (k * left) if left > 0 else np.inf
+    of_groups = np.column_stack([np.bincount(codes, column) for column in controls.T]) / np.bincount(codes)[:, None]
+    mean, spread = of_groups.mean(axis=0), np.atleast_2d(np.cov(of_groups.T))
+    apart = n_groups * float(mean @ np.linalg.pinv(spread) @ mean) * (n_groups - k) / (k * (n_groups - 1))
+    largest = max(of_slopes, apart)
+    return max(0.0, 1 - 1 / largest) if largest > 0 else 0.0
 
 
 def against(

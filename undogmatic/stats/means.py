@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 
 FEW = 30
 """Of values that mostly agree, so many others are enough to learn from how they spread."""
-ENOUGH = 12
+ENOUGH = 10
 """Of values that mostly agree, so many others are enough for the studentised interval of their mean; with 30, the
 differences of a judge that answers in five steps got limits from the ends of the scale (`benchmarks/coverage`)."""
 SAME_SHARE = 0.01
