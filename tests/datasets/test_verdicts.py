@@ -155,3 +155,32 @@ def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(WIDE)
     with pytest.raises(ConfigError, match=r"dataset\.scales\.nli\.ends.*lower end first"):
         dataset(tmp_path / "t.csv", scales={"nli": {"ends": [1, 0]}})
+
+
+@pytest.mark.parametrize(
+    ("values", "other"), [((1, 2, 3, 4, 5), r"\[1,5\]"), ((0, 1), r"\[0,1\]"), ((1, 4, 7), r"\[1,7\]")]
+)
+def test_scores_that_seem_to_be_on_another_scale_are_asked_about(
+    tmp_path: Path, values: tuple[int, ...], other: str
+) -> None:
+    """Taken for points of 0 to 100, five stars would be five points."""
+    rows = ({"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20))
+    path = written(tmp_path / "t.jsonl", *rows)
+    shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
+    with pytest.raises(
+        DataError, match=rf"t\.jsonl: all 20 scores lie between .*scales\.overall=\{{ends: {other}\}}"
+    ) as caught:
+        dataset(path).judgments(shame)
+    assert "{ends: [0,100]}" in str(caught.value)
+    for ends, last in (([min(values), max(values)], 100.0), ([0, 100], float(values[19 % len(values)]))):
+        scales = compose_config(["dataset=verdicts", "dataset.path=x"])["dataset"]["scales"]
+        judged = dataset(path, scales=scales | {"overall": {"ends": ends}}).judgments(shame)
+        scores = [each.outcome.score for each in judged if isinstance(each.outcome, Verdict)]
+        assert len(scores) == 20 and (max(scores) == 100.0 if last == 100.0 else scores[19] == last)
+
+
+def test_good_scores_are_taken_as_they_are(tmp_path: Path) -> None:
+    shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
+    for values in ((0, 0), (0, 100), (3, 11), (1, 60)):
+        rows = ({"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20))
+        assert len(dataset(written(tmp_path / "t.jsonl", *rows)).judgments(shame)) == 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,8 @@ def run(given: argparse.Namespace) -> None:
             if given.file is None
             else "`--file` and `--input` are given; the inputs of a file are its columns. Leave one of them out."
         )
+    if text is not None:
+        _check_text(text)
     overrides = [*_chosen(given), *words(given)]
     chosen = settings(compose_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
@@ -69,6 +72,40 @@ def run(given: argparse.Namespace) -> None:
         print(f"({_ends(rubric)}. {result.model}, readout {result.readout})", file=sys.stderr)
     if failed:
         sys.exit(1)
+
+
+_NAMES_A_FILE = re.compile(
+    r"[^\s\"'<>|]+\.(csv|docx?|html?|jsonl?|md|odt|parquet|pdf|rtf|tsv|txt|xlsx?|ya?ml)", re.IGNORECASE
+)
+_OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*")
+
+
+def _check_text(text: str) -> None:
+    """Raise ConfigError where the text is the name of a file, or an override: then a name would get the score."""
+    from undogmatic.datasets.tabular import SUFFIXES
+
+    shown, word = brief(text), text.strip()
+    anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"
+    if _OVERRIDE.fullmatch(word):
+        raise ConfigError(
+            f'the text to score is {shown}, which looks like a setting. Put the text first: undogmatic score "text" '
+            f"{word}\n{anyway}"
+        )
+    try:
+        exists = "\n" not in word and Path(word).exists()
+    except (OSError, ValueError):  # too long for a name, or with a NUL in it
+        exists = False
+    if exists or _NAMES_A_FILE.fullmatch(word):
+        kind = Path(word).suffix.lower()
+        way = f"save it as {', '.join(SUFFIXES)} or .txt first."
+        if kind in SUFFIXES:
+            way = f"undogmatic score --file {word}"
+        elif kind in (".txt", ".md"):
+            way = f"undogmatic score - < {word}"
+        what = (
+            f"is the name of a {'folder' if Path(word).is_dir() else 'file'}" if exists else "looks like a file's name"
+        )
+        raise ConfigError(f"the text to score is {shown}, which {what}. To score what is in it: {way}\n{anyway}")
 
 
 def _chosen(given: argparse.Namespace) -> list[str]:
@@ -111,6 +148,11 @@ def _text(name: str, value: str) -> str:
     if value == "-":
         return read_input()
     if not value.startswith("@"):
+        if _NAMES_A_FILE.fullmatch(value):
+            raise ConfigError(
+                f"`--input {name}={brief(value)}` looks like a file's name. To judge what is in the file: --input "
+                f"{name}=@{value}"
+            )
         return value
     return read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
 

@@ -105,29 +105,39 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
             raise DataError(
                 f"{item.place or 'dataset'}, item {brief(item.id)}: {error}. Correct it, or choose the rubric it is on."
             ) from None
-    unsaid = [item for item in found if item.labels.get(OVERALL)]
-    if len(unsaid) >= FEWEST_LABELS and all(item.label_scale is None for item in unsaid):
-        given = [value for item in unsaid for value in item.labels[OVERALL].values() if not isinstance(value, str)]
-        if (odd := seem_rescaled(given, rubric)) is not None:
-            low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
-            from_one = low + tenth / 10 if min(given) >= low + tenth / 10 else low
+    for criterion in dict.fromkeys(name for item in found for name in item.labels):
+        unsaid = [item for item in found if item.labels.get(criterion)]
+        if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
+            continue
+        given = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
+        what = "labels" if criterion == OVERALL else f"labels of {criterion}"
+        if (odd := seem_rescaled(given, rubric, what)) is not None:
             file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
-            raise DataError(
-                f"{file}: {odd}. If they are on another scale, give its ends, e.g. "
-                f"dataset.label_scale=[{from_one:g},{low + tenth:g}]: they are mapped linearly. If they are meant as "
-                f"they are: dataset.label_scale=[{low:g},{rubric.maximum:g}]."
-            )
+            raise DataError(f"{file}: {odd} {both_ways_out(given, rubric, 'dataset.label_scale={ends}')}")
     return found
 
 
-def seem_rescaled(given: Sequence[float], rubric: Rubric) -> str | None:
-    """What is odd about labels that all lie in the lowest tenth of a numeric scale, and not all on its end."""
+def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
+    """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on its end."""
     low, high = rubric.minimum, rubric.maximum
     if not isinstance(rubric.scale, NumericScale) or not given or not low < max(given) <= low + (high - low) / 10:
         return None
     return (
-        f"all {len(given)} labels lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} runs from "
-        f"{low:g} to {high:g}"
+        f"all {len(given)} {what} lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} runs from "
+        f"{low:g} to {high:g}."
+    )
+
+
+def both_ways_out(given: Sequence[float], rubric: Rubric, option: str) -> str:
+    """How to say that numbers are on another scale, and how that they are meant as they are; `option` takes {ends}."""
+    low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
+    start = low + tenth / 10 if min(given) >= low + tenth / 10 else low
+    # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
+    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(given) <= low + tenth * step / 10)
+    other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
+    return (
+        f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they are meant as "
+        f"they are: {same}."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import make_item
+from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, make_item, seem_rescaled
 from undogmatic.datasets.rows import listed
 from undogmatic.datasets.verdict_rows import (
     Names,
@@ -126,6 +126,7 @@ class VerdictsDataset:
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
         said = self._tables()[1]
+        self._check_scales(said, rubric)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         found = []
         for (item_id, judge, criterion, repeat), each in said.items():
@@ -145,6 +146,18 @@ class VerdictsDataset:
                 )
             )
         return found
+
+    def _check_scales(self, said: Mapping[_Key, _Said], rubric: Rubric) -> None:
+        """Raise DataError where the scores of a criterion all seem to be on another scale than the rubric's."""
+        for criterion in dict.fromkeys(key[2] for key in said):
+            values = [as_number(each.given) for key, each in said.items() if key[2] == criterion and not each.failed]
+            numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+            if criterion in self.scales or len(numbers) < FEWEST_LABELS:
+                continue
+            what = "scores" if criterion == OVERALL else f"scores of {criterion}"
+            if (odd := seem_rescaled(numbers, rubric, what)) is not None:
+                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'".replace("{{ends}}", "{ends}")
+                raise DataError(f"{self.about}: {odd} {both_ways_out(numbers, rubric, option)}")
 
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
         if self._read is None:

@@ -163,7 +163,7 @@ def check(
     if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
         tenth = (rubric.maximum - rubric.minimum) / 10
         problems.append(
-            f"{source}: {odd}. If they are on another scale: --scale 0-{tenth:g} maps them (or --scale 1-5, ...). If "
+            f"{source}: {odd} If they are on another scale: --scale 0-{tenth:g} maps them (or --scale 1-5, ...). If "
             f"they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
         )
     if problems:
