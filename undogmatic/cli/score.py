@@ -92,7 +92,7 @@ def _check_text(text: str) -> None:
             f"{word}\n{anyway}"
         )
     try:
-        exists = "\n" not in word and Path(word).exists()
+        exists = bool(word) and "\n" not in word and Path(word).exists()
     except (OSError, ValueError):  # too long for a name, or with a NUL in it
         exists = False
     if exists or _NAMES_A_FILE.fullmatch(word):
