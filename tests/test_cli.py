@@ -16,6 +16,8 @@ from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.cli import main
 from undogmatic.paths import data_folder
 
+CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY}
+
 
 def command(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -187,3 +189,25 @@ def test_a_server_gives_the_terminal_no_orders(
     printed = "".join(capsys.readouterr())
     assert "You may believe this judge" in printed
     assert not {"\x1b", "\x9b", "\r"} & set(printed)
+
+
+def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
+    tmp_path: Path,
+) -> None:
+    """The verdict, the advice and the status are about the failures, not about what the few others scored."""
+    rows = [{"id": f"t{n}", "text": f"{'refuse' if n % 3 else 'fine'} {n}", "label": n} for n in range(12)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with StubServer() as stub:
+        stub.faults = {"refuse": Fault("refusal", times=None)}
+        words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
+        words += ["analysis=labelled", "tracking=none", "hydra.run.dir=out", "dataset.label_scale=[0,100]"]
+        for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
+            done = subprocess.run(
+                [sys.executable, "-m", "undogmatic.cli", *words, *more], capture_output=True, text=True, env=CHECKOUT
+            )
+            assert done.returncode == status, done.stderr
+            first = next(line for line in done.stdout.splitlines() if line.strip())
+            assert first.startswith("Undecided: 8 of 12 judgments failed (67%)") == (status == 3), first
+            assert ("the model refused (8)" in first) == (status == 3)
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
+    assert (tmp_path / "out" / "report.html").is_file()

@@ -469,7 +469,7 @@ def test_no_key_is_in_what_a_run_leaves(
             f"+model.extra.metadata.note={keys['note']}",
         ),
         *(f"run.name=of-{keys['name']}", "model.price.input=1", "model.price.output=1", "prompt=anchored_en"),
-        *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1"),
+        *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1", "engine.max_failures=1"),
     ]
     status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])
     assert status == 0, printed.decode()

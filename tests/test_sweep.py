@@ -256,6 +256,18 @@ class TestVerdict:
 
 
 class TestComparisons:
+    def test_a_leader_with_a_twin_is_one_candidate_with_two_names(self, tmp_path: Path) -> None:
+        """Two prompts that do not reach the model gave the same scores: neither is better than "every other"."""
+        for n, prompt in enumerate(("strict", "kind")):
+            write_job(tmp_path / str(n), [f"prompt={prompt}", "model=good"], scored(90, 10), metrics=metrics(1.0))
+        write_job(tmp_path / "2", ["prompt=kind", "model=weak"], scored(55, 50, seed=1), metrics=metrics(0.6))
+        result = result_of(tmp_path)
+        lead = result.findings[0]
+        assert lead.key == "sweep.verdict_clear_margin", keys(result)
+        assert lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
+        assert "sweep.twins" in keys(result)[: result.verdicts]
+        assert "strict, good = kind, good leads the 2 judges" in said(result)
+
     def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
         for n, prompt in enumerate(("a", "b")):
             facts = {"uses_prompt": False, "choices": {"readout": "probe"}}

@@ -200,7 +200,7 @@ SAID = (
     "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen"
 ).split()
 OTHERS = (
-    "winner others others_supported none_supported many prompt_unused identical other_criteria other_items tests "
+    "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
     "tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
 ).split()
 

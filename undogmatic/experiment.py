@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,14 @@ from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, 
 from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
-from undogmatic.analyses.units import units, withheld
+from undogmatic.analyses.units import Failed, too_many_failed, units, withheld
 from undogmatic.claim import held
 from undogmatic.config import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
 from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.local import MAX_FAILURES
 from undogmatic.engine.order import turns
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.engine.replay import replay
@@ -54,8 +55,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started, chosen = time.time(), settings(config)
-    recipe: Buildable = Recipe(config)
+    started, chosen, recipe = time.time(), settings(config), cast(Buildable, Recipe(config))
     dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
     engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
     optimizer = build(chosen.optimizer, "optimizer")
@@ -106,13 +106,14 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         if plan is not None:
             results.insert(0, of_plan(plan, results, float(chosen.analysis.get("level") or LEVEL), str(locked)))
         fitted = parts.fitted(judged.items)
-        results = withheld(results, fitted, len(judged.items))
+        failed, allowed = Failed.of(judged.frame["error"]), chosen.engine.get("max_failures", MAX_FAILURES)
+        results = too_many_failed(withheld(results, fitted, len(judged.items)), failed, allowed)
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, fitted, started)
         programs = (found.before, found.after) if found is not None else ()
         finished = replace(finished, programs=programs, **_words(dataset, analysis, parts, results))
         _report(finished, tracker)
-        return _close(finished, manifest)
+        return _close(finished, manifest, failed, allowed)
 
 
 class _Judgments(NamedTuple):
@@ -289,8 +290,9 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         terminal.show(finished, where)
 
 
-def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
-    """Note how the run ended; its headline. Raises RunStopped where some answers are still missing."""
+def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: float) -> float | None:
+    """Note how the run ended; its headline. Raises RunStopped where some answers are still missing, or where more than
+    the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
     manifest.close(
@@ -307,5 +309,10 @@ def _close(finished: FinishedRun, manifest: Manifest) -> float | None:
         raise RunStopped(
             f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}; the report says "
             f"which. To ask for these again: the same command with run.resume={finished.folder}"
+        )
+    if failed.too_many(allowed):
+        raise RunStopped(
+            f"{failed.n} of {failed.total} judgments failed, more than engine.max_failures={allowed:g} allows; the "
+            f"report in {finished.folder} says why. engine.max_failures=1 ends such a run without an error."
         )
     return finished.metrics[headline] if headline is not None else None

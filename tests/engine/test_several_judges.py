@@ -34,6 +34,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(folder: Path, judges: list[Any] | None, *overrides: str, **changed: Any) -> float | None:
     base = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none"]
+    base.append("engine.max_failures=1")
     config = compose_config([*base, *overrides]) | {"judges": judges} | changed
     Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     return run_experiment(config, CHOICES, folder)

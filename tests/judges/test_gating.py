@@ -287,6 +287,7 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     with StubServer(faults={f"Gate {kind}": Fault(kind, times=None) for kind in kinds[1:]}) as stub:
         overrides = ["experiment=gating", f"judges=[{judges}]", "model=openai_compatible", "model.name=m"]
         overrides += [f"model.api_base={stub.url}/v1", f"dataset.path={folder}", "tracking=none", "readout=structured"]
+        overrides.append("engine.max_failures=1")
         run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
     found: dict[str, list[str]] = {}
     for j in read_records(tmp_path / "run" / "judgments.jsonl", Judgment):

@@ -261,7 +261,7 @@ def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(tmp_p
     file = tmp_path / "mine.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     overrides = ["rubric=faithfulness", "judges=[nli, coverage, bucket_rules]", "dataset=texts", f"dataset.path={file}"]
-    config = compose_config([*overrides, "analysis=none", "tracking=none"])
+    config = compose_config([*overrides, "analysis=none", "tracking=none", "engine.max_failures=1"])
     run_experiment(config, CHOSEN, tmp_path / "run")
     found = list(read_records(tmp_path / "run" / "judgments.jsonl", Judgment))
     assert len(found) == 3 * 4

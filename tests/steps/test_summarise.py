@@ -53,6 +53,7 @@ def config(
     Path("cases.jsonl").write_text("".join(rows))
     base = ["model=patterns", "prompt=anchored_en", "tracking=none", "analysis=none", "dataset=texts"]
     base += ["dataset.path=cases.jsonl", "dataset.inputs=[opinion]", "engine.backoff=0.001", "engine.retries=0"]
+    base.append("engine.max_failures=1")
     steps = [{"step": "summarise", "models": list(models)} | step]
     judges = [{"_target_": "tests.steps.parts.WordsJudge"}]
     return compose_config([*base, *overrides]) | {"steps": steps, "judges": judges}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -48,6 +49,53 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
     said = Finding("units.verdict_seen", {"seen": seen, "texts": texts})
     return [
         replace(each, verdict=said, standing="undecided") if seen and each.standing == "supported" else each
+        for each in results
+    ]
+
+
+class Failed(NamedTuple):
+    """Failed judgments of a run: how many of how many, and the reason that most of them have."""
+
+    n: int
+    total: int
+    reason: str
+    n_reason: int
+
+    @classmethod
+    def of(cls, errors: pd.Series) -> Failed:
+        """From the column `error` of the long table."""
+        reasons = errors.dropna().value_counts()
+        if reasons.empty:
+            return cls(0, len(errors), "", 0)
+        return cls(int(reasons.sum()), len(errors), str(reasons.index[0]), int(reasons.iloc[0]))
+
+    def too_many(self, allowed: float) -> bool:
+        """Whether more than the share `allowed` failed."""
+        return self.total > 0 and self.n > allowed * self.total
+
+
+def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: float) -> list[AnalysisResult]:
+    """The results without a verdict other than that too many judgments failed; the first result says so if none has.
+
+    Args:
+        results: Of all analyses of a run, `units` first.
+        failed: Of the run.
+        allowed: The share of judgments that may fail (`engine.max_failures`).
+    """
+    if not failed.too_many(allowed):
+        return list(results)
+    values: dict[str, Any] = {
+        "failed": failed.n,
+        "total": failed.total,
+        "share": failed.n / failed.total,
+        "allowed": allowed,
+    }
+    values |= {"count": failed.n_reason, "reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
+    said = Finding("units.verdict_failed", values)
+    if all(each.verdict is None for each in results):
+        return [replace(each, verdict=said if n == 0 else None) for n, each in enumerate(results)]
+    return [
+        each if each.verdict is None else replace(each, verdict=said, standing=each.standing and "undecided")
         for each in results
     ]
 

@@ -24,6 +24,9 @@ from undogmatic.steps.base import Processes
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
+MAX_FAILURES = 0.2
+"""The share of judgments that may fail where nobody set one."""
+
 
 class LocalEngine:
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
@@ -38,6 +41,8 @@ class LocalEngine:
         cache: Whether finished calls are kept and reused across runs.
         cache_dir: Where, or None for the user's cache folder.
         stop_after: So many items in a row that fail for want of a server end the run.
+        max_failures: The share of judgments that may fail; with more the run ends with status 3, and its report says
+            that the others are no verdict on the judge.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class LocalEngine:
         cache: bool = True,
         cache_dir: str | None = None,
         stop_after: Annotated[int, Field(le=1_000_000)] = 5,
+        max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
     ) -> None:
         for name, value, least in (
             ("concurrency", concurrency, 1),
@@ -66,7 +72,7 @@ class LocalEngine:
             raise ConfigError(f"`engine.timeout` is {timeout:g}; it must be above 0 seconds.")
         self.concurrency, self.timeout, self.retries, self.backoff = concurrency, timeout, retries, backoff
         self.budget = Budget(max_calls, max_usd)
-        self.cache, self.stop_after = cache, stop_after
+        self.cache, self.stop_after, self.max_failures = cache, stop_after, max_failures
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
 
     async def stream(

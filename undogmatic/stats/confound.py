@@ -222,8 +222,8 @@ def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[
     if k == 0 or freedom < 1:
         return float(k > 0)
     left = float(residuals @ residuals)
-    explained = float(np.sum((differences - differences.mean()) ** 2)) - left
-    of_slopes = freedom * explained / (k * left) if left > 0 else np.inf
+    gained = float(np.sum((differences - differences.mean()) ** 2)) - left
+    of_slopes = freedom * gained / (k * left) if left > 0 else np.inf
     of_groups = np.column_stack([np.bincount(codes, column) for column in controls.T]) / np.bincount(codes)[:, None]
     mean, spread = of_groups.mean(axis=0), np.atleast_2d(np.cov(of_groups.T))
     apart = n_groups * float(mean @ np.linalg.pinv(spread) @ mean) * (n_groups - k) / (k * (n_groups - 1))

@@ -81,13 +81,18 @@ def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
         return [Finding("sweep.verdict_none", {"jobs": len(table)})]
     if sweep.headline is None or ranked.empty:
         return [Finding("sweep.verdict_no_headline", {"jobs": len(finished)})]
-    best = ranked.iloc[0]
-    values = {"best": best["name"], "metric": sweep.headline, "n": len(ranked)}
+    best, distinct = ranked.iloc[0], _distinct(ranked, sweep.found)
+    twins = _twins(str(best["name"]), ranked, sweep.found)
+    # Jobs with the same scores are one candidate with several names.
+    values = {"best": " = ".join([str(best["name"]), *twins]), "metric": sweep.headline, "n": len(distinct)}
     values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}
-    own = Counter(sweep.jobs[name].standing for name in finished["name"])
+    counted = finished[~finished["name"].isin(ranked["name"]) | finished["name"].isin(distinct["name"])]
+    own = Counter(sweep.jobs[name].standing for name in counted["name"])
     counts = {key: own[key] for key in ("supported", "refuted", "undecided")}
     said = _standing(sweep.jobs[best["name"]], values | counts)
-    return [*said, _lead(ranked, len(table), values, sweep)]
+    said.append(_lead(ranked, distinct, len(table), values, sweep))
+    names = [str(best["name"]), *twins]
+    return [*said, Finding("sweep.twins", {"names": named(names)})] if twins and len(distinct) > 1 else said
 
 
 def _standing(best: Job, values: Mapping[str, Any]) -> list[Finding]:
@@ -98,23 +103,24 @@ def _standing(best: Job, values: Mapping[str, Any]) -> list[Finding]:
     return [Finding(f"sweep.verdict_best_{best.standing}", {**values, "analyses": analyses})]
 
 
-def _lead(ranked: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep) -> Finding:
-    """Whether the first of the ranked jobs is shown to be better than every other."""
-    distinct = _distinct(ranked, sweep.found)
+def _lead(ranked: pd.DataFrame, distinct: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep) -> Finding:
+    """Whether the first of the ranked jobs is shown to be better than every other; `distinct` has no twins."""
+    first = str(distinct["name"].iloc[0])
     top = distinct["name"][np.isclose(distinct["headline"], values["value"], rtol=0, atol=1e-12)]
     if len(distinct) == 1:
-        return Finding(f"sweep.verdict_{'one' if len(ranked) == 1 else 'identical'}", values | {"jobs": jobs})
+        key = "one" if len(ranked) == 1 else "identical"
+        return Finding(f"sweep.verdict_{key}", values | {"jobs": jobs, "n": len(ranked)})
     if len(top) > 1:
         return Finding("sweep.verdict_tied", values | {"names": named(list(top))})
     others = [str(name) for name in distinct["name"][1:]]
-    measure, against = against_others(sweep, str(values["best"]), others)
+    measure, against = against_others(sweep, first, others)
     untested = [name for name in others if name not in against]
     if untested:
         return Finding("sweep.verdict_untested", values | {"names": named(untested)})
-    margin = sweep.margins[sweep.jobs[str(values["best"])].criterion].value if measure in WITH_MARGIN else None
+    margin = sweep.margins[sweep.jobs[first].criterion].value if measure in WITH_MARGIN else None
     values |= {"measure": measure, "size": sweep.family.size} | ({} if margin is None else {"margin": margin})
     said = _shown(against, values, "" if margin is None else "_margin")
-    seen = sweep.jobs[str(values["best"])].facts.get("seen")
+    seen = sweep.jobs[first].facts.get("seen")
     if seen and said.key.startswith("sweep.verdict_clear"):
         return Finding("sweep.verdict_seen", values | {"seen": seen})
     return said
@@ -139,17 +145,26 @@ def _shown(against: Mapping[str, Against], values: dict[str, Any], ending: str) 
     return Finding("sweep.verdict_open_needed", values | {"needed": int(max(needed))})
 
 
-def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
-    """The ranked jobs without those that repeat the scores, and the headline, of one above them.
-
-    Two judges may give the same scores and differ in how well they know their errors.
-    """
+def _same(ranked: pd.DataFrame, found: Sequence[Pair]) -> set[frozenset[str]]:
+    """The pairs of ranked jobs with the same scores and the same headline: two judges may give the same scores and
+    differ in how well they know their errors."""
     value = ranked.set_index("name")["headline"]
-    same = {
+    return {
         frozenset((pair.left, pair.right))
         for pair in found
         if pair.identical and np.isclose(value.get(pair.left, np.nan), value.get(pair.right, np.nan))
     }
+
+
+def _twins(name: str, ranked: pd.DataFrame, found: Sequence[Pair]) -> list[str]:
+    """The other ranked jobs with the same scores as this one."""
+    same = _same(ranked, found)
+    return [str(other) for other in ranked["name"] if frozenset((name, str(other))) in same]
+
+
+def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
+    """The ranked jobs without those that repeat one above them."""
+    same = _same(ranked, found)
     kept: list[str] = []
     for name in ranked["name"]:
         if not any(frozenset((name, other)) in same for other in kept):
