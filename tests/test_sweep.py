@@ -344,9 +344,9 @@ class TestComparisons:
         write_job(tmp_path / "2", ["model=flat"], scored(50, 50).assign(score=50.0))
         result = result_of(tmp_path)
         rows = result.agreement.set_index(["left", "right"])
-        assert rows.loc[("a", "b"), ["pearson", "kappa", "alpha"]].tolist() == pytest.approx([1, 1, 1])
+        assert rows.loc[("a", "b"), ["pearson_between", "kappa", "alpha"]].tolist() == pytest.approx([1, 1, 1])
         assert rows.loc[("a", "b"), "bias"] == 0
-        assert pd.isna(rows.loc[("a", "flat"), "pearson"])
+        assert pd.isna(rows.loc[("a", "flat"), "pearson_between"])
         (heat,) = [f for f in result.figures if f.kind == "heatmap"]
         assert np.isnan(heat.data["matrix"][0][2])
 

@@ -432,7 +432,7 @@ def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: p
 
 
 class TestComparing:
-    def test_jobs_are_named_by_what_sets_them_apart_and_share_a_headline(
+    def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
         self, finished: Callable[..., FinishedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from undogmatic.command import SWEEP_FOLDER
@@ -440,7 +440,9 @@ class TestComparing:
 
         result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
         run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})
-        assert list(entries.compared(run))[:3] == ["headline", "headline_low", "ab.share"]
+        assert list(entries.compared(run))[:2] == ["ab.share", "ab.share_low"]
+        assert not [name for name in entries.compared(run) if name.startswith("headline")]
+        assert entries.tags(run)["undogmatic.headline"] == "ab.share"
         sweep = {"overrides": ["model=gpt", "prompt.demo_order=0,1"], "started": 1.0, "mlflow_run": None}
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "sweep.json").write_text(json.dumps(sweep))

@@ -139,11 +139,14 @@ def _names(rows: pd.DataFrame, column: str) -> pd.Series:
 def per_item(rows: pd.DataFrame) -> dict[str, float]:
     """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
 
-    Money is unknown as soon as one of these judgments' is.
+    Money is unknown as soon as one of these judgments' is. A judgment for which nobody could be asked, because its item
+    lacks what the judge reads, is none; where no judgment has a call, the judge asks nobody, and all count.
 
     Args:
         rows: One row per judgment, with columns QUANTITIES and cached.
     """
+    asked = (rows["calls"] + rows["cached"]) > 0
+    rows = rows[asked] if asked.any() else rows
     costs = rows[list(QUANTITIES)].astype("float64")
     fresh = costs[rows["cached"] == 0]
     found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}

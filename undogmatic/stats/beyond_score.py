@@ -271,4 +271,5 @@ def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], leve
     ends = np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
     correlation, low, high = map(float, ends)
     p = float(2 * stats.t.sf(abs(t), free))
+    needed = needed if needed is not None and needed <= checks.MOST_TIMES * n_units else None
     return Beyond(correlation, low, high, p, level, share, False, n_units, needed)

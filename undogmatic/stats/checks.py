@@ -10,6 +10,8 @@ Vector = NDArray[np.float64]
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 _DIGITS = 12
+MOST_TIMES = 100
+"""A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:

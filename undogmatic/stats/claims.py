@@ -139,7 +139,8 @@ def _needed(outer: means.Mean, inner: means.Mean, margin: float, power: float, f
         ]
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
-    return _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
+    found = _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
+    return found if found is not None and found <= checks.MOST_TIMES * outer.n_units else None
 
 
 def _missed(n: int, room: float, reach: float, found: means.Mean) -> float:

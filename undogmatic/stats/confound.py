@@ -263,7 +263,7 @@ def against(
         outcome = "within"
     gap = min(abs(estimate - margin), abs(estimate + margin))
     wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
-    needed = None if outcome != "open" or wanted > 1e6 else max(n + 1, math.ceil(wanted))
+    needed = None if outcome != "open" or wanted > checks.MOST_TIMES * n else max(n + 1, math.ceil(wanted))
     return Claim(outcome, estimate, low, high, inner, margin, n, needed)
 
 

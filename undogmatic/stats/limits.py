@@ -67,7 +67,7 @@ def hold(limits: Limits, bound: float, power: float = 0.8) -> Held:
         return Held("open", None)
     widened = reach * (1 + stats.norm.ppf(power) / stats.norm.ppf((1 + limits.level) / 2))
     needed = max(limits.n_units + 1, math.ceil(limits.n_units * (widened / room) ** 2))
-    return Held("open", needed if needed <= MOST_UNITS else None)
+    return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_units else None)
 
 
 def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Limits:

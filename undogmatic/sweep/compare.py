@@ -350,7 +350,7 @@ def _matrix(agreement: pd.DataFrame) -> dict[str, Any]:
     matrix = np.full((len(names), len(names)), np.nan)
     np.fill_diagonal(matrix, 1.0)
     for row in agreement.itertuples():
-        value = np.nan if row.spearman is None else row.spearman
+        value = np.nan if row.spearman_between is None else row.spearman_between
         one, other = names.index(row.left), names.index(row.right)
         matrix[one, other] = matrix[other, one] = value
     return {"matrix": matrix.tolist(), "rows": names, "columns": names, "label": "correlation"}

@@ -47,6 +47,7 @@ def tags(run: FinishedRun) -> dict[str, str]:
         "undogmatic.uses_prompt": str(run.uses_prompt).lower(),
         "undogmatic.model": run.model_name,
         "undogmatic.status": "finished",
+        "undogmatic.headline": headline_of(run.results) or "",
         "undogmatic.git": commit,
         "mlflow.source.name": "undogmatic",
         "mlflow.source.type": "LOCAL",
@@ -112,15 +113,16 @@ def run_name(run: FinishedRun) -> str:
 def compared(run: FinishedRun) -> dict[str, float]:
     """The metrics of a run in the order in which MLflow's comparison of runs begins with them.
 
-    First `headline`, which runs of different analyses have in common, with its limits; then the analyses' headlines.
+    First the headline of the run with its limits, then those of the other analyses, each under its own name: a column
+    that held a share for one run and a correlation for another would be compared, and must not be. Which one sums the
+    run up is its tag `undogmatic.headline`.
     """
     first_of_all = headline_of(run.results)
     if first_of_all is None:
         return dict(run.metrics)
-    headlines = [first_of_all, *(r.full(r.headline) for r in run.results if r.headline is not None)]
-    ends = {f"headline{end}": f"{first_of_all}{end}" for end in ("", "_low", "_high")}
-    first = {name: run.metrics[key] for name, key in ends.items() if key in run.metrics}
-    return first | {h: run.metrics[h] for h in headlines} | dict(run.metrics)
+    headlines = [f"{first_of_all}{end}" for end in ("", "_low", "_high")]
+    headlines += [r.full(r.headline) for r in run.results if r.headline is not None]
+    return {h: run.metrics[h] for h in headlines if h in run.metrics} | dict(run.metrics)
 
 
 def rounded(value: float) -> float:
