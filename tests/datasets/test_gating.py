@@ -47,7 +47,7 @@ def test_what_judges_are_shown_and_what_they_are_not(tmp_path: Path) -> None:
         ([CASE], [ROW | {"id": "x"}, ROW | {"id": "x"}], r"predictions.jsonl:2: the id 'x' was already used"),
         ([CASE], [], r"holds no items"),
         ([CASE, CASE], [ROW], r"ground_truth.jsonl:2: the case 'c' stands here a second time"),
-        ([CASE | {"panel": []}], [ROW], r"ground_truth.jsonl:1: `panel`"),
+        ([CASE | {"panel": "CD3"}], [ROW], r"ground_truth.jsonl:1: `panel`"),
         ([CASE | {"panel": [7]}], [ROW], r"ground_truth.jsonl:1: `panel` holds 7"),
         ([CASE | {"context": 7}], [ROW], r"ground_truth.jsonl:1: `context`"),
         (
@@ -100,3 +100,13 @@ def test_the_reference_files_are_read() -> None:
     assert len(items) == 36 and len({item.pair for item in items}) == 3
     assert not any("defect" in item.metadata for item in items)
     assert {item.metadata["system"] for item in items} == {"claude-sonnet-4-20250514", "claude-opus-4-20250514"}
+
+
+def test_a_case_without_a_panel_has_no_hallucination_rate_and_the_others_are_read(tmp_path: Path) -> None:
+    other = CASE | {"test_case_id": "d", "panel": []}
+    given = folder(tmp_path, [CASE, other], [ROW | {"id": "a"}, ROW | {"id": "b", "test_case_id": "d"}])
+    whole, without = GatingDataset(given).load()
+    assert whole.metadata["hallucination_rate"] == 0 and "hallucination_unknown" not in whole.metadata
+    assert "hallucination_rate" not in without.metadata and without.metadata["automatic_f1"] == 1
+    assert without.inputs["panel"] == "not stated"
+    assert "predictions.jsonl:2: the case d names no marker" in str(without.metadata["hallucination_unknown"])

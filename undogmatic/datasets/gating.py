@@ -125,7 +125,8 @@ def _case(place: str, row: Mapping[str, Any]) -> Case:
     except Malformed as error:
         raise DataError(f"{place}: `gating_hierarchy` is not a hierarchy ({error}).") from None
     panel = row.get("panel")
-    if not isinstance(panel, list) or not panel:
+    panel = [] if panel is None else panel
+    if not isinstance(panel, list):
         raise DataError(
             f"{place}: `panel` is {brief(panel)}; it must be a list of markers, or of {{marker, fluorophore}}."
         )
@@ -139,7 +140,8 @@ def _case(place: str, row: Mapping[str, Any]) -> Case:
         dye = given.get("fluorophore")
         markers.append(marker)
         shown.append(f"{marker} ({dye.strip()})" if isinstance(dye, str) and dye.strip() else marker)
-    return Case(name, truth, tuple(markers), ", ".join(shown), _sample(place, row.get("context")))
+    # Without a marker nobody can say what the panel cannot show: such a case has no hallucination rate.
+    return Case(name, truth, tuple(markers), ", ".join(shown) or "not stated", _sample(place, row.get("context")))
 
 
 def _sample(place: str, context: Any) -> str:
@@ -168,6 +170,8 @@ def _item(place: str, number: str, row: Mapping[str, Any], case: Case) -> Item:
     else:
         inputs["prediction"] = _shown(predicted)
         about |= _measured(metrics(predicted, case.truth, case.markers)) | {"gates": len(names(predicted))}
+        if not case.markers:
+            about["hallucination_unknown"] = f"{place}: the case {case.name} names no marker in `panel`"
     given = row.get("id")
     fields = {
         "id": number if given is None else str(given),

@@ -6,6 +6,7 @@ see.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -23,6 +24,9 @@ _REPLACED = (
     ("neutrophils", "neuts"),
 )
 _PARENTHESES = re.compile(r"\([^()]*\)")
+_SEVERAL = re.compile(r"[()\[\],;|]|\s/\s|\sor\s|\saka\s")
+_GREEK = str.maketrans({"α": "a", "β": "b", "γ": "g", "δ": "d", "ε": "e", "κ": "k", "λ": "l", "ζ": "z"})
+_MOST_PARTS = 3
 
 
 class Overlap(NamedTuple):
@@ -42,21 +46,23 @@ class Recalled(NamedTuple):
 
 
 class Hallucinated(NamedTuple):
-    """Predicted gates that the panel cannot show, as a share of the different names, and which they are."""
+    """Predicted gates that the panel cannot show, as a share of the different names, and which they are; the rate is
+    None where the panel names no marker."""
 
-    rate: float
+    rate: float | None
     gates: tuple[str, ...]
 
 
 class Metrics(NamedTuple):
-    """Everything about one prediction, on 0-1. `structure_accuracy` is None where no name is in both."""
+    """Everything about one prediction, on 0-1. `structure_accuracy` is None where no name is in both, and
+    `hallucination_rate` where the panel names no marker."""
 
     f1: float
     precision: float
     recall: float
     structure_accuracy: float | None
     critical_recall: float
-    hallucination_rate: float
+    hallucination_rate: float | None
     depth_accuracy: float
     missing_critical: tuple[str, ...]
     hallucinated: tuple[str, ...]
@@ -121,7 +127,8 @@ def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = N
 
     A gate counts if no marker of the panel is part of its name and there is a + or - in it, or if it names a population
     none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -:
-    names such as "Non-classical monocytes" count by this definition.
+    names such as "Non-classical monocytes" count by this definition. A marker is known by each of its names ("CXCR5
+    (CD185)"), however it is spelled: "γδ TCR" and TCRgd, TRAV1.2 and TRAV1-2.
 
     Args:
         predicted: The hierarchy.
@@ -129,8 +136,10 @@ def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = N
         known: The tables; None: the shipped ones.
     """
     known = cells() if known is None else known
-    markers = {marker.lower().strip() for marker in panel if marker.strip()}
+    markers = spellings(panel)
     said = sorted(set(names(predicted)))
+    if not markers:
+        return Hallucinated(None, ())
     found = tuple(name for name in said if _impossible(name, markers, known))
     return Hallucinated(len(found) / len(said), found)
 
@@ -169,23 +178,44 @@ def _parents(root: Gate) -> dict[str, str | None]:
 
 
 def _usual(panel: Sequence[str], known: Cells) -> dict[str, frozenset[str]]:
-    markers = {marker.lower().strip() for marker in panel}
+    markers = spellings(panel)
     wanted = {name: known.same(name) for name in known.always_critical}
     for lineage in known.lineages:
-        if markers & set(lineage.markers):
+        if markers & spellings(lineage.markers):
             wanted[lineage.gate] = frozenset(lineage.names)
     return wanted
 
 
-def _impossible(name: str, markers: Iterable[str], known: Cells) -> bool:
+def spellings(panel: Iterable[str]) -> frozenset[str]:
+    """The markers of a panel as they are looked for: each of their names in lower case, as it is written and without
+    anything but letters and digits, its parts in any order."""
+    found: set[str] = set()
+    for marker in panel:
+        low = marker.lower().strip()
+        first, *others = _SEVERAL.split(low)
+        # What stands in parentheses may be a dye: a further name of a marker has a number (CD185).
+        for name in {low, first, *(each for each in others if len(each) > 2 and any(map(str.isdigit, each)))}:
+            parts = [_compact(part) for part in name.split()]
+            orders = itertools.permutations(parts) if len(parts) <= _MOST_PARTS else [parts]
+            found |= {name.strip(), *("".join(order) for order in orders)}
+    return frozenset(found - {""})
+
+
+def _compact(name: str) -> str:
+    """Letters and digits alone, Greek letters as Latin ones."""
+    return "".join(c for c in name.lower().translate(_GREEK) if c.isalnum())
+
+
+def _impossible(name: str, markers: frozenset[str], known: Cells) -> bool:
     low = name.lower()
     if any(word in low for word in known.technical):
         return False
-    shown = any(marker in low for marker in markers)
+    compact = _compact(low)
+    shown = any(marker in low or marker in compact for marker in markers)
     if not shown and ("+" in low or "-" in low):
         return True
     plain = f" {' '.join(re.split(r'[^0-9a-zγδα/]+', normalised(name)))} "
     for population in known.populations:
         if any(f" {word} " in plain for word in population.words):
-            return not set(population.markers) & set(markers)
+            return not spellings(population.markers) & markers
     return False
