@@ -20,7 +20,7 @@ from undogmatic.hierarchies.metrics import (
     structure_accuracy,
 )
 from undogmatic.hierarchies.parse import parse
-from undogmatic.hierarchies.tree import Gate, names
+from undogmatic.hierarchies.tree import Gate
 
 TRUTH = parse("All Events\n  Singlets\n    Live cells\n      T cells\n        CD4+ T cells\n      B cells")
 PANEL = ["CD3", "CD4", "CD19"]
