@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -211,3 +212,81 @@ def test_an_answer_that_hides_its_price_counts_as_the_dearest_so_far() -> None:
     with pytest.raises(BudgetExceeded):
         call(gateway, send, {"q": 9})
     assert len(times) == 3 and gateway.budget.usd == pytest.approx(0.5)
+
+
+def test_the_same_call_that_is_under_way_is_waited_for_and_paid_once(tmp_path: Path) -> None:
+    cache, sent = ReplyCache(tmp_path / "c"), []
+    gateway = Gateway(cache, Budget(max_calls=100))
+
+    async def send() -> Reply:
+        sent.append(1)
+        await asyncio.sleep(0.01)
+        return Reply(f"answer {len(sent)}", usd=0.1)
+
+    async def all_at_once() -> list[Reply]:
+        asked = [gateway.call("m", {"q": n % 2}, send) for n in range(10)]
+        return await asyncio.gather(*asked)
+
+    with recording() as calls:
+        replies = asyncio.run(all_at_once())
+    assert len(sent) == 2 and gateway.budget.calls == 2 and gateway.budget.usd == pytest.approx(0.2)
+    assert len({reply.data for reply in replies[::2]}) == len({reply.data for reply in replies[1::2]}) == 1
+    assert [call.cached for call in calls].count(False) == 2 and len(calls) == 10
+    cache.close()
+
+
+def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(tmp_path: Path) -> None:
+    cache, gateway = ReplyCache(tmp_path / "c"), Gateway(ReplyCache(tmp_path / "c"))
+    outcomes: list[Exception | None] = [UnparseableAnswer("rubbish"), None, None]
+
+    async def send() -> Reply:
+        outcome = outcomes.pop(0)
+        await asyncio.sleep(0.01)
+        if outcome is not None:
+            raise outcome
+        return Reply("fine")
+
+    async def both(given_up: bool) -> list[Any]:
+        first = asyncio.create_task(gateway.call("m", {"q": given_up}, send))
+        await asyncio.sleep(0.001)
+        second = asyncio.create_task(gateway.call("m", {"q": given_up}, send))
+        await asyncio.sleep(0.001)
+        if given_up:
+            first.cancel()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    failed, fine = asyncio.run(both(given_up=False))
+    assert isinstance(failed, UnparseableAnswer) and fine.data == "fine"
+    outcomes[:] = [None, None]
+    cancelled, fine = asyncio.run(both(given_up=True))
+    assert isinstance(cancelled, asyncio.CancelledError) and fine.data == "fine"
+    cache.close()
+
+
+def test_without_a_cache_every_call_is_made(tmp_path: Path) -> None:
+    send, times = sender(Reply("a"), Reply("a"))
+    gateway = Gateway()
+
+    async def both() -> None:
+        await asyncio.gather(gateway.call("m", {"q": 1}, send), gateway.call("m", {"q": 1}, send))
+
+    asyncio.run(both())
+    assert len(times) == 2
+
+
+def test_a_cache_that_is_locked_or_full_loses_no_answer_and_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("undogmatic.models.cache.BUSY_SECONDS", 0.05)
+    cache = ReplyCache(tmp_path / "c")
+    gateway = Gateway(cache)
+    send, times = sender(*[Reply(f"answer {n}") for n in range(4)])
+    other = sqlite3.connect(tmp_path / "c" / "replies.sqlite", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    replies = [call(gateway, send, {"q": n}) for n in range(4)]
+    other.execute("ROLLBACK")
+    other.close()
+    assert [reply.data for reply in replies] == [f"answer {n}" for n in range(4)] and len(times) == 4
+    said = capsys.readouterr().err
+    assert said.count("The run goes on without it") == 1 and "database is locked" in said
+    cache.close()

@@ -19,6 +19,8 @@ from undogmatic.outside import DEEPEST, Unreadable, json_value
 from undogmatic.secrets import scrub
 
 NAME = "replies.sqlite"
+BUSY_SECONDS = 3.0
+"""How long a call waits for another process that writes; nothing else of the run goes on meanwhile."""
 
 
 class Reply(NamedTuple):
@@ -52,7 +54,9 @@ class ReplyCache:
             os.close(os.open(folder / NAME, os.O_RDWR | os.O_CREAT, OWN))
             with contextlib.suppress(PermissionError):  # another one's file
                 (folder / NAME).chmod(OWN)
-            self._database = sqlite3.connect(folder / NAME, timeout=60, isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect(
+                folder / NAME, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
             self._database.text_factory = bytes  # what is no UTF-8 is the row's fault, not the database's
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file

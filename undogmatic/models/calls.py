@@ -12,14 +12,23 @@ import contextlib
 import functools
 import hashlib
 import random
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar, Token
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from undogmatic.errors import AnswerTimeout, ModelError, TransportError, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import (
+    AnswerTimeout,
+    ModelError,
+    StorageError,
+    TransportError,
+    UndogmaticError,
+    UnparseableAnswer,
+)
 from undogmatic.models.budget import Budget
 from undogmatic.models.cache import Reply, ReplyCache
 from undogmatic.outside import without_halves
@@ -115,7 +124,9 @@ def shown(raw: Any) -> str:
 class Gateway:
     """Every call of a run goes through one of these.
 
-    A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all.
+    A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
+    cache, a call that is under way is not made a second time: whoever asks the same waits for its answer. A cache that
+    fails in the middle of a run is said once and not used any more.
 
     Args:
         cache: Where finished calls are kept, or None for no cache.
@@ -142,6 +153,10 @@ class Gateway:
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
         self._held_until = 0.0  # on time.monotonic's clock
+        self._shares = cache is not None  # else every call is wanted by itself
+        self._under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]] = (
+            WeakKeyDictionary()
+        )
 
     async def call(
         self,
@@ -167,11 +182,42 @@ class Gateway:
         """
         checked = None if check is None else functools.partial(_checked, check)
         key = hashlib.sha256(to_json([model, request, *_turn()])).hexdigest()
-        started = time.time()
-        if self.cache is not None and (reply := self.cache.get(key, checked)) is not None:
-            self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+        if not self._shares:
+            return await self._asked(key, model, request, send, timed, checked)
+        under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
+        while True:
+            started = time.time()
+            if (reply := self._kept(key, checked)) is not None:
+                self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+                return reply
+            if (first := under_way.get(key)) is None:
+                break
+            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it, but asks anew.
+            await asyncio.wait({first})
+            if not first.cancelled() and first.exception() is None:
+                reply = first.result()
+                self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+                return reply
+        under_way[key] = mine = asyncio.get_running_loop().create_future()
+        try:
+            reply = await self._asked(key, model, request, send, timed, checked)
+            mine.set_result(reply)
             return reply
-        clock = time.perf_counter()
+        finally:
+            del under_way[key]
+            mine.cancel()  # where there is no result; who waits then asks
+
+    async def _asked(
+        self,
+        key: str,
+        model: str,
+        request: dict[str, Any],
+        send: Callable[[], Awaitable[Reply]],
+        timed: bool,
+        checked: Callable[[Any], None] | None,
+    ) -> Reply:
+        """The answer of the model, under budget, time limit and retries; kept as soon as it is there."""
+        started, clock = time.time(), time.perf_counter()
         for attempt in range(1, self.retries + 2):
             while (held := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(held)
@@ -206,9 +252,8 @@ class Gateway:
                         attempts=attempt,
                     )
                 )
-                if self.cache is not None:
-                    self.cache.put(key, reply)
                 self.budget.spend(reply.usd)
+                self._keep(key, reply)
                 return reply
             if wait > self.max_wait:
                 error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
@@ -219,6 +264,33 @@ class Gateway:
             delay = min(self.backoff * 2 ** (attempt - 1), self.max_backoff)
             await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
         raise AssertionError("the loop returns or raises")
+
+    def _kept(self, key: str, checked: Callable[[Any], None] | None) -> Reply | None:
+        """The reply in the cache, None where it has none or cannot be read."""
+        try:
+            return None if self.cache is None else self.cache.get(key, checked)
+        except StorageError as error:
+            self._without_cache(error)
+            return None
+
+    def _keep(self, key: str, reply: Reply) -> None:
+        """Put a reply into the cache. The journal holds what was paid for; the cache may fail."""
+        try:
+            if self.cache is not None:
+                self.cache.put(key, reply)
+        except StorageError as error:
+            self._without_cache(error)
+
+    def _without_cache(self, error: StorageError) -> None:
+        """Go on without a cache that failed, and say so once."""
+        if self.cache is not None:
+            self.cache = None
+            print(
+                f"{error} The run goes on without it. Nothing that was answered is lost, as the journal keeps it, but "
+                "a later run will ask again.",
+                file=sys.stderr,
+                flush=True,
+            )
 
     @staticmethod
     def _failed(
