@@ -1,14 +1,17 @@
 """What can be counted in a text without reading what it argues, and how alike two texts are in that alone.
 
-Counts are of characters, words, sentences, capitals, digits and punctuation; words of a field (citations, say) are
-counted by whoever knows the field, and come in as `extra`. Six kernels make a judge of them (`stats.crossfit`): curved
-functions of single counts, added up; products of two counts; steps in several counts together, as a forest has them;
-where in the text things stand and how long its words are; how often each character occurs; TF-IDF of character n-grams.
+Counts are of characters, words, sentences, capitals, digits, punctuation and alliteration; words of a field (citations,
+say) are counted by whoever knows the field, and come in as `extra`. Eight kernels make a judge of them
+(`stats.crossfit`): curved functions of single counts, added up; products of two counts; steps in several counts
+together, as a forest has them; where in the text things stand and how long its words are; how often each character
+occurs; TF-IDF of character n-grams; how the text begins and ends, and the order of kinds of sentences; where words of
+each ending stand.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +21,7 @@ Array = NDArray[np.float64]
 COUNTS = (
     "characters words sentences lines word_length longest_word sentence_length longest_sentence capitals "
     "capitals_share capital_words digits numbers commas full_stops parentheses quotes colons hyphens other_marks "
-    "different_words different_characters"
+    "different_words different_characters alliteration"
 ).split()
 """What `counts` counts, in this order."""
 
@@ -31,6 +34,7 @@ _KNOTS = 8
 _FARTHEST = 4.0
 _CHARACTERS = (2, 5)
 _LONG_WORD = 12
+_SHORT_WORD, _ENDING = 3, 3
 _REACH = 0.4
 
 
@@ -41,12 +45,20 @@ def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
-    """Similarities of the texts in their surface, six of shape (n_texts, n_texts). Time grows with the square."""
+    """Similarities of the texts in their surface, eight of shape (n_texts, n_texts). Time grows with the square."""
     x = counts(texts, extra)
     scaled = np.clip(_standard(x), -_FARTHEST, _FARTHEST)
     products = (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2
     places = np.array([_places(text) for text in texts], dtype=np.float64)
-    return [additive(x), products, _steps(x), additive(places), _characters(texts), _tfidf(texts)]
+    return [
+        additive(x),
+        products,
+        _steps(x),
+        additive(places),
+        _characters(texts),
+        _tfidf(texts),
+        *(_linear([of(text) for text in texts]) for of in (_ends, _endings)),
+    ]
 
 
 def additive(x: Array) -> Array:
@@ -118,6 +130,7 @@ def _count(text: str) -> list[float]:
         "other_marks": sum(marks.values()) - sum(named.values()),
         "different_words": len({word.lower() for word in words}) / max(1, len(words)),
         "different_characters": len(set(text.lower())),
+        "alliteration": sum(one[0].lower() == other[0].lower() for one, other in pairwise(words)) / max(1, len(words)),
     }
     return [float(found[name]) for name in COUNTS]
 
@@ -163,6 +176,37 @@ def _characters(texts: Sequence[str]) -> Array:
     shares = bag / np.maximum(1, bag.sum(axis=1))[:, None]
     scaled = np.clip(_standard(np.column_stack([bag, shares])), -_FARTHEST, _FARTHEST)
     return np.asarray(scaled @ scaled.T)
+
+
+def _linear(marked: Sequence[dict[str, float]]) -> Array:
+    """Linear in named marks of the texts; one that is in no two texts tells nothing of another."""
+    from sklearn.feature_extraction import DictVectorizer
+
+    table = DictVectorizer(sparse=False).fit_transform(marked)
+    often = np.count_nonzero(table, axis=0) >= min(2, len(marked))
+    scaled = np.clip(_standard(table[:, often]), -_FARTHEST, _FARTHEST)
+    return np.asarray(scaled @ scaled.T / max(1, scaled.shape[1]))
+
+
+def _ends(text: str) -> dict[str, float]:
+    """What stands first and last: words, letters, endings; and the order of the kinds of sentences."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    if not words:
+        return {}
+    marks: dict[str, float] = {f"first {words[0]}": 1, f"last {words[-1]}": 1, f"begins {words[0][0]}": 1}
+    marks |= {f"first ends {words[0][-2:]}": 1, f"last begins {words[-1][:2]}": 1, f"last ends {words[-1][-2:]}": 1}
+    kinds = "".join(end.strip()[0] for end in _SENTENCE_END.findall(text) if end.strip())
+    marks |= {f"kinds {kinds[:3]}": 1, f"ends on {kinds[-1:]}": 1}
+    return marks
+
+
+def _endings(text: str) -> dict[str, float]:
+    """Where each ending of a word first stands, counted from the end of the text; endings tell parts of speech."""
+    words = [word.lower() for word in _WORD.findall(text) if len(word) > _SHORT_WORD]
+    marks: dict[str, float] = {}
+    for place, word in enumerate(words):
+        marks.setdefault(word[-_ENDING:], 1 - place / len(words))
+    return marks
 
 
 def _tfidf(texts: Sequence[str]) -> Array:
