@@ -260,6 +260,6 @@ def _verdict(table: pd.DataFrame, rival: LabelledRival | None) -> tuple[Finding,
         return Finding("adversarial.verdict_missing", of("missing")), "undecided"
     assert rival is not None, "looked at where all attacks are withstood"
     return outdone(rival, _EXPLAINED) or (
-        Finding("adversarial.verdict_withstood", {"total": len(table)}),
+        Finding("adversarial.verdict_withstood", {"total": len(table), "counts": len(rivals.COLUMNS)}),
         "supported",
     )

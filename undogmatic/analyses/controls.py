@@ -178,7 +178,7 @@ class ControlsAnalysis:
         rival = surface(judged, [self.worst], list(areas), self.level, rng)
         weakest = min(share.low for share in shares.values())
         return outdone(rival, _EXPLAINED) or (
-            Finding("controls.verdict_hold", {"share": self.share, "weakest": weakest}),
+            Finding("controls.verdict_hold", {"share": self.share, "weakest": weakest, "counts": len(rivals.COLUMNS)}),
             "supported",
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import labelled_rival
+from undogmatic.analyses import labelled_rival, rivals
 from undogmatic.analyses.base import Finding, Judged, Standing
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.truth import units
@@ -241,8 +241,8 @@ def _followed(e: Evidence, settings: Settings, values: dict[str, Any]) -> tuple[
         return Finding("labelled.verdict_surface_open", values), "undecided"
     because = size(e, settings.margin)
     if because != "size_shown":
-        return Finding("labelled.verdict_order", values | {"size": because}), "supported"
+        return Finding("labelled.verdict_order", values | {"size": because, "counts": len(rivals.COLUMNS)}), "supported"
     assert e.gain is not None, "there are groups enough"
     gain = e.gain.judged
     shown = {"gain": gain.estimate, "gain_interval": (gain.low, gain.high), "margin": settings.margin.value}
-    return Finding("labelled.verdict_order_and_size", values | shown), "supported"
+    return Finding("labelled.verdict_order_and_size", values | shown | {"counts": len(rivals.COLUMNS)}), "supported"

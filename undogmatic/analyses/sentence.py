@@ -7,6 +7,7 @@ from typing import Any
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.comparison import Settings
 from undogmatic.analyses.evidence import Examined, Sides
+from undogmatic.analyses.rivals import COLUMNS
 from undogmatic.analyses.verdict import Key, Ruling
 
 DIRECTIONS = ("higher", "lower")
@@ -81,7 +82,8 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
     ties: Values = {"ties": main.share.n_ties}
     if ruling.key == "supported":
         source: Values = {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
-        return size | share | ties | source | {"untied": int(main.share.n_ties == 0)}
+        untied = int(main.share.n_ties == 0)
+        return size | share | ties | source | {"untied": untied, "counts": len(COLUMNS)}
     if ruling.key == "surface_as_good":
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":
