@@ -47,6 +47,7 @@ class Asked:
         readout, model, prompt: Their names.
         uses_prompt: Whether the prompt variant reaches the model this way.
         text: What the model is shown besides the judged text, demonstrations included.
+        without_instructions: Whether the prompt variant has instructions of its own that are not in `text`.
     """
 
     readout: str
@@ -55,11 +56,17 @@ class Asked:
     uses_prompt: bool
     text: str
     judge: str = ""
+    without_instructions: bool = False
 
     @classmethod
     def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
         """The ways of these readouts and askers of a judge, each once."""
-        ways = (cls(s.name, s.model.name, s.prompt.id, s.uses_prompt, s.shown(), judge) for s in sources)
+        ways = []
+        for source in sources:
+            text, own = source.shown(), source.prompt.instructions
+            unsent = source.uses_prompt and own is not None and " ".join(own.split()) not in " ".join(text.split())
+            name, model, prompt = source.name, source.model.name, source.prompt.id
+            ways.append(cls(name, model, prompt, source.uses_prompt, text, judge, unsent))
         return tuple(dict.fromkeys(ways))
 
 

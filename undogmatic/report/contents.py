@@ -57,13 +57,14 @@ def readout_note(run: FinishedRun, words: Words) -> str:
 
 
 def prompt_note(run: FinishedRun, words: Words) -> str:
-    """Whether the prompt variant reaches a model, and in which ways it does not."""
+    """Whether the prompt variant reaches a model, in which ways it does not, and whether its instructions do."""
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return words.text("common.note.prompt_unused", readout=blind)
-    return words.text(
-        "common.note.prompt_partly" if blind else "common.note.prompt_used", prompt=run.prompt_id, readout=blind
-    )
+    key = "prompt_partly" if blind else "prompt_used"
+    note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
+    unsent = ", ".join(dict.fromkeys(way.readout for way in run.asked if way.without_instructions))
+    return f"{note} {words.text('common.note.prompt_without', readout=unsent)}" if unsent else note
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:

@@ -1,0 +1,33 @@
+"""What a run says of the way in which a model was asked: by what was rendered, not by what was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import FakeChat, good_answer
+from undogmatic.models.calls import Gateway
+from undogmatic.outcome import Asked
+from undogmatic.prompts import Demonstration, Prompt
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records import Rubric
+
+
+@pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])
+def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, rubric: Rubric, base: bool) -> None:
+    """Two prompts "strict" and "kind" sent a base model the same requests, and each was said to reach it."""
+    model = FakeChat(lambda _: (good_answer(1), None))
+    model.base = base
+    model.connect(Gateway())
+    shown = (Demonstration(inputs={"text": "Tema 69."}, score=100, rationale="cita"),)
+    strict, kind = (
+        prompt.model_copy(update={"id": name, "instructions": words, "demonstrations": shown})
+        for name, words in (("strict", "Be severe with every citation."), ("kind", "Be kind to who cites."))
+    )
+    ways = []
+    for each in (strict, kind):
+        readout = LogprobsReadout() if base else StructuredReadout()
+        readout.bind(model, each, rubric)
+        ways += Asked.by([readout])
+    assert [way.without_instructions for way in ways] == [base, base]
+    assert (ways[0].text == ways[1].text) is base
