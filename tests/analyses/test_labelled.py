@@ -10,9 +10,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from tests.analyses.builders import Score, configured, made_up, rubric, verdict
+from tests.analyses.conftest import SHIPPED
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records import Item
+from undogmatic.report.words import Words
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 
@@ -179,7 +181,24 @@ def test_coverage_of_the_judges_own_intervals(said: Said) -> None:
     # Gold 0 lies outside 5-15; the end 100 counts as inside.
     assert result.metrics["labelled.coverage"] == pytest.approx(2 / 3)
     assert result.metrics["labelled.interval_width"] == pytest.approx(50 / 3)
-    assert said(result)["labelled.coverage"].values["n"] == 3
+    assert (
+        said(result)["labelled.coverage_promised"].values | {"n": 3, "nominal": 0.9}
+        == said(result)["labelled.coverage_promised"].values
+    )
+
+
+def test_a_promise_that_is_broken_is_in_the_verdict(said: Said) -> None:
+    """Intervals that hold the label in half of the texts, where nine in ten are promised."""
+    gold = list(np.linspace(0, 100, 60))
+    scores = [min(100.0, max(0.0, label + (-1) ** n * 6)) for n, label in enumerate(gold)]
+    for half, broken in ((5.0, True), (8.0, False)):
+        ends = [(score - half, score + half) for score in scores]
+        result = analyse(labelled(gold, scores, interval=ends))
+        assert result.verdict is not None
+        assert (result.verdict.key == "labelled.verdict_promise") is broken
+        if broken:
+            sentence = Words("en", SHIPPED, strict=True).say(result.verdict)
+            assert "do not keep their promise" in sentence and "90%" in sentence
 
 
 def test_calibration_is_shown_before_and_after(said: Said) -> None:

@@ -27,6 +27,7 @@ def test_counts_by_hand() -> None:
 def test_a_text_without_words_counts_nothing_and_breaks_nothing() -> None:
     assert set(surface.counts(["", "   "])[:, 4:8].ravel()) == {0.0}
     for texts in (["", "a"], ["x", "y"], ["a a", "a a", "b"], ["", "", "..."]):
+        assert len(surface.kernels(texts)) == surface.KERNELS
         for kernel in surface.kernels(texts):
             assert kernel.shape == (len(texts), len(texts))
             assert np.isfinite(kernel).all()

@@ -53,6 +53,7 @@ class LabelledAnalysis:
         order: The rank correlation that the lower limit must exceed: then the score follows the labels.
         margin: Largest bias that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval.
+        nominal: What share of labels the judge's own intervals claim to hold; None: they claim nothing.
     """
 
     name: ClassVar[str] = "labelled"
@@ -60,9 +61,12 @@ class LabelledAnalysis:
     order: float = 0.5
     margin: float | None = None
     level: float = 0.95
+    nominal: float | None = 0.9
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
+        if self.nominal is not None:
+            check_level(self.name, nominal=self.nominal)
         check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
@@ -105,9 +109,11 @@ class LabelledAnalysis:
         for table, column in (("by_class", "condition"), ("by_register", "metadata.register")):
             if column in rows and rows[column].notna().any():
                 tables[table] = _by(rows, column, table.removeprefix("by_"))
-        numbers, said = self._intervals(rows)
+        numbers, said, broken = self._intervals(rows)
         metrics |= numbers
         findings += said
+        if broken:
+            verdict = Finding("labelled.verdict_promise", {"verdict": verdict} | dict(said[0].values))
         figures, missing = _figures(judged, rows)
         numbers, said, tables_of, drawn = self._calibration(judged, rows, rng)
         return [
@@ -161,11 +167,12 @@ class LabelledAnalysis:
             bias=float(np.mean(score - label)),
         )
 
-    def _intervals(self, rows: pd.DataFrame) -> tuple[dict[str, float], list[Finding]]:
-        """Do the judge's own intervals hold the label, and how wide are they?"""
+    def _intervals(self, rows: pd.DataFrame) -> tuple[dict[str, float], list[Finding], bool]:
+        """Do the judge's own intervals hold the label, and how wide are they? Last whether it is shown that they hold
+        it less often than they promise."""
         given = rows[rows["low"].notna() & rows["high"].notna()]
         if given.empty:
-            return {}, []
+            return {}, [], False
         inside = (given["low"] <= given["label"]) & (given["label"] <= given["high"])
         covered = limits.share(inside, units(given), self.level)
         width = float((given["high"] - given["low"]).mean())
@@ -177,7 +184,10 @@ class LabelledAnalysis:
             "n": len(given),
             "width": width,
         }
-        return metrics, [Finding("labelled.coverage", values)]
+        if self.nominal is None:
+            return metrics, [Finding("labelled.coverage", values)], False
+        promised = values | {"nominal": self.nominal}
+        return metrics, [Finding("labelled.coverage_promised", promised)], covered.high < self.nominal
 
     def _calibration(
         self, judged: Judged, rows: pd.DataFrame, rng: np.random.Generator

@@ -9,6 +9,7 @@ from undogmatic.analyses.comparison import Settings
 from undogmatic.analyses.evidence import Examined, Sides
 from undogmatic.analyses.rivals import COLUMNS
 from undogmatic.analyses.verdict import Key, Ruling
+from undogmatic.stats.surface import KERNELS
 
 DIRECTIONS = ("higher", "lower")
 
@@ -83,7 +84,7 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
     if ruling.key == "supported":
         source: Values = {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
         untied = int(main.share.n_ties == 0)
-        return size | share | ties | source | {"untied": untied, "counts": len(COLUMNS)}
+        return size | share | ties | source | {"untied": untied, "counts": len(COLUMNS), "kernels": KERNELS}
     if ruling.key == "surface_as_good":
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":

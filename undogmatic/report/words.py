@@ -282,6 +282,8 @@ class _Formatter(string.Formatter):
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Finding):  # a sentence within a sentence
+            return self.words.say(value)
         if format_spec == "name":
             return ", ".join(self.words.name(v, self.section) for v in ([value] if isinstance(value, str) else value))
         if format_spec == "title":

@@ -25,6 +25,9 @@ COUNTS = (
 ).split()
 """What `counts` counts, in this order."""
 
+KERNELS = 8
+"""How many kinds of likeness `kernels` gives."""
+
 _QUOTES = "\"'“”‘’«»"
 _HYPHENS = "-–—"
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)")
