@@ -162,12 +162,20 @@ def _votes(text: str, language: Language) -> list[Value]:
     return found
 
 
+_BETWEEN = r"\s+e\s+|\s+and\s+|\s*-\s*|\s+"
+_CUT = re.compile(
+    r"(?:ent[ao]s?|int[ae]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
+    r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
+)
+"""What stands before a number that is only the end of a longer one, of which another part was not known."""
+
+
 @functools.cache
 def _number_pattern() -> re.Pattern[str]:
     named = [*lexicon()["numbers"]["en"], *lexicon()["numbers"]["pt"]]
     ones = "|".join(sorted(named, key=len, reverse=True))
     times = "|".join(sorted(lexicon()["multiples"], key=len, reverse=True))
-    spelled = rf"(?:{ones})(?:(?: e |-| and | )(?:{ones}|{times}))*"
+    spelled = rf"(?:{ones}|mil)(?:(?:{_BETWEEN})(?:{ones}|{times}))*"
     digits = r"\d+(?:[.,]\d+)*"
     money = r"(?P<money>r\$|us\$|\$|€|£)? ?"
     written = rf"(?P<digits>{digits})(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
@@ -185,7 +193,7 @@ def _numbers(text: str, language: Language) -> list[Value]:
     for match in _number_pattern().finditer(text):
         if match["spelled"] is not None:
             value = _spelled(match["spelled"], language)
-            if value is None or value <= 1:
+            if value is None or value <= 1 or _CUT.search(text[: match.start("spelled")]):
                 continue
         else:
             value = digits(match["digits"])
@@ -254,7 +262,7 @@ def _spelled(given: str, language: Language) -> float | None:
     language."""
     named, times = lexicon()["numbers"][language], lexicon()["multiples"]
     total, current = 0.0, 0.0
-    for word in re.split(r" e |-| and | ", given):
+    for word in re.split(_BETWEEN, given):
         if word in named:
             current += named[word]
         elif word in times:
