@@ -86,11 +86,15 @@ def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> No
         (["model=nope"], "`model` has no option 'nope' (you typed model=nope)"),
         (["+typo=1", "model=patterns"], "`typo` is not a known key"),
         (["dataset=texts", "dataset.path=none.jsonl", "model=patterns"], "which does not exist"),
+        (["model=patterns", "hydra.job_logging.root.level=NOPE"], "Unknown level: 'NOPE'"),
+        (["model=patterns", "++judge._target_=undogmatic.judges.base.Judge"], "only says what such a class must"),
+        (["++model._target_=undogmatic.models.base.Model"], "only says what such a class must be able to do"),
+        (["++dataset._target_=undogmatic.datasets.base.Dataset", "model=patterns"], "only says what such a class must"),
     ],
 )
 def test_a_run_with_a_mistake_ends_without_a_traceback(tmp_path: Path, words: list[str], said: str) -> None:
     done = command("undogmatic.run", *words, folder=tmp_path)
-    assert done.returncode != 0
+    assert done.returncode == 2, done.stderr
     assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
@@ -211,3 +215,36 @@ def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
             assert ("the model refused (8)" in first) == (status == 3)
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_what_was_changed_in_a_journal_is_named_with_its_item(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "text": "Tema 69."}\n{"id": "b", "text": "Porque."}\n')
+    words = [
+        "undogmatic.run",
+        "model=patterns",
+        "dataset=texts",
+        "dataset.path=t.jsonl",
+        "analysis=none",
+        "tracking=none",
+    ]
+    assert command(*words, "hydra.run.dir=out", folder=tmp_path).returncode == 0
+    journal = tmp_path / "out" / "judgments.jsonl"
+    first, rest = journal.read_text(encoding="utf-8").split("\n", 1)
+    for score, said in (
+        (1e9, "has the score 1e+09 there, and the scale of rubric=shame is 0-100"),
+        (None, "needs a score"),
+    ):
+        changed = json.loads(first)
+        changed["outcome"]["score"] = score
+        journal.write_text(f"{json.dumps(changed)}\n{rest}", encoding="utf-8")
+        done = command(*words, "run.resume=out", folder=tmp_path)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_runs_on_two_scales_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("".join(f'{{"id": "t{n}", "text": "Tema {n}."}}\n' for n in range(8)))
+    words = ["undogmatic.run", "model=patterns", "dataset=texts", "dataset.path=t.jsonl", "tracking=none"]
+    ten = ["rubric.scale.maximum=10", "rubric.margin=1", "rubric.guide.at=[0,2.5,5,7.5,10]"]
+    assert command(*words, *ten, "analysis=none", "hydra.run.dir=ten", folder=tmp_path).returncode == 0
+    done = command(*words, "analysis=reliability", "analysis.against=[ten]", folder=tmp_path)
+    assert done.returncode == 2 and "was judged on the scale 0-10, and this run on 0-100" in done.stderr, done.stderr

@@ -193,6 +193,11 @@ def _of_kind(target: type, group: str, kind: str) -> None:
         return
     module, *names = KINDS[kind]
     said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
+    base = bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == KINDS[kind]
+    if base or getattr(target, "_is_protocol", False):
+        raise ConfigError(
+            f"{said} only says what such a class must be able to do. Name one that does it, as the files of conf/ do."
+        )
     if module:
         if not issubclass(target, getattr(importlib.import_module(module), names[0])):
             raise ConfigError(f"{said} is no {module}.{names[0]}.")

@@ -31,14 +31,14 @@ from undogmatic.engine.local import MAX_FAILURES
 from undogmatic.engine.order import turns
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.engine.replay import replay
-from undogmatic.errors import ConfigError, RunStopped, StorageError, UndogmaticError
+from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.progress import Progress, doing
-from undogmatic.records import Cost, Item, Judgment, Verdict, digest, items_digest
+from undogmatic.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
 from undogmatic.resume import Manifest
-from undogmatic.runfolder import METRICS
+from undogmatic.runfolder import JOURNAL, METRICS
 from undogmatic.versions import versions
 from undogmatic.wordings import Licensed, texts_beside
 
@@ -179,6 +179,7 @@ def _judge(engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, 
     parts, folder = recipe.build(), manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps)
+    _check_kept(journals, parts.rubric, folder)
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
         found, judgments = journals.results(items, parts.judges, repeats)
@@ -202,6 +203,17 @@ def _judge(engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, 
     keep_scores(folder, found, frame)
     _some_verdict(judgments)
     return _Judgments(found, judgments, frame, journals.costs(judgments), progress)
+
+
+def _check_kept(journals: Journals, rubric: Rubric, folder: Path) -> None:
+    """Raise DataError where a score in the journal of an earlier start is not on the scale: it was changed since."""
+    for judgment in journals.judgments.done.values():
+        score = judgment.score
+        if score is not None and not rubric.minimum <= score <= rubric.maximum:
+            raise DataError(
+                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {score:g} there, and the scale of "
+                f"rubric={rubric.name} is {rubric.scale.span()}. Delete its line to have the item judged again."
+            )
 
 
 def _so_far(frame: pd.DataFrame, parts: Parts) -> str:

@@ -40,14 +40,15 @@ DEEPEST = 100
 LONGEST_INTEGER = 1024
 """Bits: as much as a float can hold."""
 
+_DEEP = "it is nested too deeply"
 _SAID_BY_THE_PARSER = {
+    "exceeded maximum nesting depth": _DEEP,
     "found character that cannot start any token": "a tab or another character with which no value begins; indent with "
     "spaces, and put quotes around a text",
     "found unexpected end of stream": "a quote is left open",
     "did not find expected ',' or ']'": "a bracket is left open, or a comma is missing",
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
-_DEEP = "it is nested too deeply"
 _LONG = "it holds an endless number"
 _PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)

@@ -59,8 +59,11 @@ def typed_wrongly(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
-    return name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or isinstance(
-        error, HydraException | RecursionError
+    package = name.partition(".")[0]
+    return (
+        package in ("hydra", "omegaconf", "antlr4")
+        or name == "logging.config"
+        or isinstance(error, HydraException | RecursionError)
     )
 
 
@@ -87,6 +90,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
+    if str(error).startswith("Unable to configure"):  # what logging says of its config
+        levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
+        reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
     if not any(lines):
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     return (" ".join(filter(None, lines)) + reason)[:MESSAGE]

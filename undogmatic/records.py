@@ -291,6 +291,12 @@ class Verdict(Record):
     review: bool = False
     details: dict[str, float | str] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _says_something(self) -> Verdict:
+        if self.score is None and self.category is None:
+            raise ValueError("a verdict needs a score, or a category")
+        return self
+
 
 class Failure(Record):
     """The judge did not decide, and why. Never a number."""

@@ -389,7 +389,8 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise DataError(
-                f"{path}:{number}: not {what} ({place + ': ' if place else ''}{first['msg']}). "
+                f"{path}:{number}: not {what} ({place + ': ' if place else ''}"
+                f"{first['msg'].removeprefix('Value error, ')}). "
                 "Delete the line to have its item judged again."
             ) from None
 

@@ -32,7 +32,7 @@ def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
         folders: Folders of other runs as typed, by the config key that names each.
     Raises:
         ConfigError: A folder holds no journal.
-        DataError: A run is over other items.
+        DataError: A run is over other items, or on another scale.
     """
     own = set(judged.frame["item_id"])
     judge, criterion = judged.frame.iloc[0][["judge", "criterion"]]
@@ -42,15 +42,21 @@ def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
         first = frame[frame["repeat"] == 0].set_index("item_id")["score"]
         found.append(_checked(OtherRun(_free(name, taken), first), own, f"the run {name!r}"))
     for key, folder in folders.items():
-        run = _read(folder, judged.digest, key, (str(judge), str(criterion)))
+        run = _read(folder, judged, key, (str(judge), str(criterion)))
         named = replace(run, name=_free(run.name, taken))
         found.append(_checked(named, own, f"`{key}`: {folder}"))
     return found
 
 
-def _read(typed: str, digest: str | None, key: str, voice: tuple[str, str]) -> OtherRun:
+def _read(typed: str, judged: Judged, key: str, voice: tuple[str, str]) -> OtherRun:
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
-    there = folder.facts.get("dataset_digest")
+    own, other = judged.rubric.scale, folder.rubric.scale
+    if own.span() != other.span():
+        raise DataError(
+            f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on {own.span()}. Agreement needs "
+            "one scale: compare runs of one rubric."
+        )
+    digest, there = judged.digest, folder.facts.get("dataset_digest")
     differs = digest is not None and there is not None and digest != there
     said = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
     return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(*voice), differs, said)
