@@ -107,17 +107,15 @@ class RunFolder:
         return found
 
     def has(self, name: str) -> bool:
-        """Whether this file is there."""
-        return os.path.isfile(self.path / name)  # False, and no exception, where it cannot be looked at
+        """Whether this file is there; False also where it cannot be looked at."""
+        return os.path.isfile(self.path / name)
 
     def check_finished(self) -> None:
         """Raises ConfigError for a run that did not come to its end."""
         status = self.facts.get("status")
         if status != "finished" or not self.has(SCORES):
-            raise ConfigError(
-                f"{self.named}, a run that did not finish (status {status}). Continue it: the same command with "
-                f"run.resume={self.path}"
-            )
+            again = f"Continue it: the same command with run.resume={self.path}"
+            raise ConfigError(f"{self.named}, a run that did not finish (status {status}). {again}")
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
+
+import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.api import compose_config
@@ -43,6 +46,13 @@ def rubric(
         margin=margin,
         wordings={"en": WORDING},
     )
+
+
+def composed(folder: Path) -> None:
+    """The composed config of a run by this rubric, where a run's folder has it."""
+    (folder / ".hydra").mkdir()
+    node = {"rubric": {"_target_": "undogmatic.rubric.Rubric", **rubric().model_dump(mode="json")}}
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
 
 
 def verdict(item: str, score: Score, repeat: int = 0, cost: Cost | None = None, **fields: Any) -> Judgment:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import made_up, rubric, verdict
+from tests.analyses.builders import composed, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
@@ -205,6 +205,7 @@ def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.r
         CalibrationAnalysis().check(unlabelled)
     lines = [verdict(i, y).model_dump_json() for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
     (tmp_path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    composed(tmp_path)
     result = analysed(unlabelled, rng, reference=str(tmp_path))
     assert result.metrics["calibration.review_gain"] == pytest.approx(1)
     assert "calibration.truth_reference" in said(result)

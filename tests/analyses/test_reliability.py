@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, made_up, rubric, verdict
+from tests.analyses.builders import Score, composed, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
@@ -44,6 +44,7 @@ def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str
     lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
     (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (path / "run.json").write_text(json.dumps({"name": name, "dataset_digest": digest}), encoding="utf-8")
+    composed(path)
     return str(path)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.analyses.builders import Score, configured, made_up, rubric, verdict
+from tests.analyses.builders import Score, composed, configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.runs import differing, settings
 from undogmatic.analyses.variance import of_scores
@@ -42,6 +42,7 @@ def folder(path: Path, scores: Sequence[Score], **choices: str) -> str:
     lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
     (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (path / "run.json").write_text(json.dumps({"name": path.name, "choices": choices}), encoding="utf-8")
+    composed(path)
     return str(path)
 
 
