@@ -37,6 +37,7 @@ from undogmatic.resume import claimed  # also the resolver `output_folder`, whic
 from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.secrets import scrub_words
 from undogmatic.sweep import search  # noqa: F401  tells Hydra of its sweeper
+from undogmatic.sweep.reaching import check_reaching
 from undogmatic.sweep.workers import announce, check_launcher, free_slot, take_slot
 
 
@@ -66,6 +67,7 @@ class SweepCallback(Callback):
         """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
         with _stopping():
             check_config(config)
+            check_reaching(config)
             self._start(config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:

@@ -1,0 +1,146 @@
+"""Before a sweep asks anything: would two values of a prompt's key send the same requests?
+
+A base model is not given a prompt's instructions, and a probe is given no prompt at all. A sweep over these would pay
+for the same answers under several names, and conclude that none of them is better.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from undogmatic.errors import ConfigError, UndogmaticError
+
+PROMPT = ("prompt",)
+RENDERING = ("prompt", "model", "readout", "judge", "judges", "rubric", "arm", "experiment", "language")
+"""Keys that decide, with all below them, what is sent beside the judged text."""
+MOST = 200
+"""So many compositions are looked at; a sweep in which no difference was found by then is left to its report."""
+
+
+class _Swept(NamedTuple):
+    """One key of the sweep and the overrides that it stands for; `alone`: any two equal ones are one too many."""
+
+    key: str
+    words: list[str]
+    alone: bool
+
+
+def check_reaching(config: DictConfig) -> None:
+    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent.
+
+    Args:
+        config: The composed config of a multirun, Hydra's part included.
+    """
+    fixed, swept = _read(config)
+    if not any(_of(one.key, PROMPT) for one in swept):
+        return
+    # What varies beside what is sent (texts, seeds) stays at its first value.
+    kept = [one if _of(one.key, RENDERING) else one._replace(words=one.words[:1]) for one in swept]
+    for n, one in enumerate(kept):
+        if _of(one.key, PROMPT):
+            _check(config, one, fixed, kept[:n] + kept[n + 1 :])
+
+
+def _check(config: DictConfig, one: _Swept, fixed: Sequence[str], others: Sequence[_Swept]) -> None:
+    """Compare what each value of the key sends, with every setting of the others, until they differ."""
+    same = set(itertools.combinations(range(len(one.words)), 2))
+    everything = len(same)
+    readouts: set[str] = set()
+    composed = 0
+    for rest in itertools.product(*(other.words for other in others)):
+        sent = []
+        for word in one.words:
+            composed += 1
+            found = _sent(config, [*fixed, *rest, word]) if composed <= MOST else None
+            if found is None:  # it says what is wrong when it is started
+                return
+            sent.append(found.requests)
+            readouts.add(f"readout={found.readout} of {found.model}")
+        same = {(a, b) for a, b in same if sent[a] == sent[b]}
+        if not same or (not one.alone and len(same) < everything):
+            return
+    if not same:
+        return
+    a, b = min(same)
+    raise ConfigError(
+        f"`{one.words[a]}` and `{one.words[b]}` would send the same requests with every other setting of this sweep "
+        f"({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe reads no prompt; a base "
+        "model is given the question, the levels and the demonstrations of a prompt, and not its instructions. Sweep "
+        "over what reaches this model (readout=logprobs with prompts of other demonstrations), or take an instruction "
+        "model."
+    )
+
+
+class _Requests(NamedTuple):
+    requests: tuple[str, ...]
+    readout: str
+    model: str
+
+
+def _sent(config: DictConfig, words: Sequence[str]) -> _Requests | None:
+    """What a job with these overrides would send beside the judged texts, or None where that cannot be said."""
+    from undogmatic import searchpath
+    from undogmatic.config import settings
+    from undogmatic.engine.recipe import Recipe
+
+    try:
+        composed = GlobalHydra.instance().config_loader().load_sweep_config(config, [*words])
+        runtime = composed.hydra.runtime
+        with open_dict(composed):
+            del composed["hydra"]
+        plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+        assert isinstance(plain, dict)
+        adopted = searchpath.adopt(plain, runtime.config_sources, runtime.choices)
+        if settings(adopted).optimizes:  # it begins with the prompt and goes on from there
+            return None
+        parts = Recipe(adopted).build()
+    except (UndogmaticError, OmegaConfBaseException, HydraException):
+        return None
+    if parts.steps or parts.prompt.brings_program:
+        return None
+    found = []
+    for step in parts.judges:
+        found += [step.provenance.program_hash, *(source.shown() for source in step.judge.readouts())]
+    return _Requests(tuple(found), parts.readout_name, parts.model.name)
+
+
+def _read(config: DictConfig) -> tuple[list[str], list[_Swept]]:
+    """The overrides that every job has, and the keys that vary; of a key that is given twice the last word counts."""
+    params = OmegaConf.select(config, "hydra.sweeper.params") or {}
+    words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
+    fixed: dict[str, str] = {}
+    swept: dict[str, _Swept] = {}
+    try:
+        for override in OverridesParser.create().parse_overrides(words):
+            key = override.get_key_element()
+            fixed.pop(key, None)
+            swept.pop(key, None)
+            values = list(itertools.islice(_values(override), MOST)) if override.is_sweep_override() else []
+            if values:
+                swept[key] = _Swept(key.lstrip("+~"), values, override.is_choice_sweep())
+            elif not override.is_sweep_override():
+                fixed[key] = str(override.input_line)
+    except OverrideParseException:  # Hydra says so
+        return [], []
+    return list(fixed.values()), list(swept.values())
+
+
+def _values(override: Override) -> Iterator[str]:
+    """The overrides of single jobs that this one stands for; none for a continuous range."""
+    if override.is_interval_sweep():
+        return iter(())
+    key = override.get_key_element()
+    return (f"{key}={value}" for value in override.sweep_string_iterator())
+
+
+def _of(key: str, groups: Sequence[str]) -> bool:
+    return any(f"{key}.".startswith((f"{group}.", f"{group}/")) for group in groups)
