@@ -271,7 +271,8 @@ def _finished(
         prompt_hash=parts.provenance.prompt_hash,
         asked=[
             way
-            for step in parts.judges
+            for judge in parts.judges
+            for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
             for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
         ],
         fitted=fitted,

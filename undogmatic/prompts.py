@@ -70,6 +70,8 @@ class Prompt(Record):
         demonstrations: Worked examples, shown in this order unless `demo_order` is given.
         demo_order: None, or the number of a fixed shuffle of the demonstrations.
         demo_count: None for all, or how many of them are shown: the first in that order.
+        follows_item: Whether a text whose dataset says that it is in another language is asked about in that language.
+            A prompt with instructions or demonstrations of its own speaks its own language whatever the text is in.
     """
 
     id: str
@@ -81,6 +83,7 @@ class Prompt(Record):
     demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
     demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
     demo_count: int | None = Field(default=None, ge=0, le=1000)
+    follows_item: bool = True
 
     brings_program: ClassVar[bool] = False
     """Whether instructions and demonstrations of its own are put into the judge's predictors once that is built."""
@@ -124,6 +127,13 @@ class Prompt(Record):
                 "demonstrations. Give a smaller number, or null for all."
             )
 
+    def in_language(self, code: str) -> Prompt | None:
+        """This prompt in another language, or None where it has words of its own or does not follow the item."""
+        own_words = self.instructions is not None or self.demonstrations or self.brings_program
+        if own_words or not self.follows_item or code == self.language:
+            return None
+        return self.model_copy(update={"language": code, "id": f"{self.id} (in {code})"})
+
     def shown(self) -> tuple[Demonstration, ...]:
         """The demonstrations in the order in which the model sees them."""
         shown = self.demonstrations
@@ -133,7 +143,8 @@ class Prompt(Record):
 
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
-        own = self.model_dump(mode="json", exclude={"id"} | ({"demo_count"} if self.demo_count is None else set()))
+        unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
+        own = self.model_dump(mode="json", exclude={"id"} | unset)
         return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:

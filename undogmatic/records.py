@@ -177,6 +177,12 @@ class Item(Record):
         given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
         return math.fsum(given) / len(given) if given else None
 
+    @property
+    def language(self) -> str | None:
+        """The code of the language that its text is in ("en", "pt"), where the metadata `language` names one."""
+        named = self.metadata.get("language")
+        return re.split("[-_]", named.strip().lower())[0] or None if isinstance(named, str) else None
+
     def blind(self) -> Item:
         """What a judge is given: without condition, pair and labels, so that none can echo what it is tested on. The id
         stays for messages, and metadata because rules of `judge=selective` read numbers in it."""

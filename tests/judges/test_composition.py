@@ -67,6 +67,40 @@ def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(stub: StubSe
     assert {j.judge for j in judgments} == {style}
 
 
+@pytest.mark.parametrize("style", ["score", "bucket", "distributional", "red_blue"])
+def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style: str) -> None:
+    texts = {"en": "A first text.", "pt": "Um segundo texto.", "fr": "Un texte.", None: "No language is named."}
+    rubric = ["rubric=faithfulness", "prompt=anchored_pt"]
+    items = [
+        Item(
+            id=str(code),
+            inputs={"summary": text, "reference": text, "opinion": text},
+            metadata={} if code is None else {"language": code},
+        )
+        for code, text in texts.items()
+    ]
+    judgments = {j.item_id: j for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))}
+    asked = {
+        code: {
+            r.body["messages"][0]["content"] for r in stub.requests if text in json.dumps(r.body, ensure_ascii=False)
+        }
+        for code, text in texts.items()
+    }
+    assert all(asked.values())
+    assert asked["pt"] == asked["fr"] == asked[None]
+    assert not asked["en"] & asked["pt"]
+    prompts = {name: judgment.provenance.prompt for name, judgment in judgments.items()}
+    assert prompts == {"en": "anchored_pt (in en)", "pt": "anchored_pt", "fr": "anchored_pt", "None": "anchored_pt"}
+    assert judgments["en"].provenance.prompt_hash != judgments["pt"].provenance.prompt_hash
+
+
+def test_a_prompt_with_words_of_its_own_stays_in_its_language() -> None:
+    item = Item(id="a", text="A text.", metadata={"language": "en"})
+    for own in (["+prompt.instructions=Julgue."], ["prompt=demos_pt"], ["+prompt.follows_item=false"]):
+        (step,) = parts(*(["prompt=anchored_pt"] if own[0].startswith("+") else []), *own).judges
+        assert step.for_item(item) is step
+
+
 def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubServer) -> None:
     judgments = judge_items(ITEMS, hosted(stub, "judge=selective"))
     fired = [score_of(item.text) > 70 for item in ITEMS]

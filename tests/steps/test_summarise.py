@@ -92,6 +92,18 @@ def test_the_language_of_the_prompt_is_that_of_the_instruction(tmp_path: Path, s
         Recipe(config("lead", language="fr")).build()
 
 
+def test_a_text_whose_language_is_known_is_asked_about_in_it(tmp_path: Path, stub: StubServer) -> None:
+    made_of = config(served(stub, "one"), overrides=("prompt=anchored_pt",))
+    rows = [
+        {"id": k, "opinion": v, "language": code} for (k, v), code in zip(CASES.items(), ("en-GB", "fr"), strict=True)
+    ]
+    Path("cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run_experiment(made_of, CHOICES, tmp_path / "out")
+    asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
+    assert "Summarise this judicial decision" in asked["a/one"]
+    assert "Resuma esta decisão judicial" in asked["b/one"]  # nobody has words in that language: the prompt's own
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [("refusal", "refusal"), ("content-filter", "refusal"), ("truncated", "unparseable"), ("empty", "unparseable")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from undogmatic.errors import ModelError
 from undogmatic.judges.base import Judge, verdict
@@ -20,11 +20,19 @@ class JudgeStep:
         judge: It.
         provenance: Where its judgments come from.
         name: The judge's own, unless two judges of the run share it.
+        elsewise: The same judge asking in the language of this code, or None where it has no words in it.
     """
 
-    def __init__(self, judge: Judge, provenance: Provenance, name: str | None = None) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        provenance: Provenance,
+        name: str | None = None,
+        elsewise: Callable[[str], JudgeStep | None] = lambda code: None,
+    ) -> None:
         self.judge, self.provenance = judge, provenance
         self.name = name if name is not None else judge.name
+        self._elsewise, self._by_language = elsewise, dict[str, JudgeStep]()
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -33,9 +41,20 @@ class JudgeStep:
 
     async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
         """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""
+        if (asked := self.for_item(item)) is not self:
+            return await asked.process(item, repeat)
         done = await attempt(self._outcomes(item), repeat)
         found = dict.fromkeys(self.criteria, done.result) if isinstance(done.result, Failure) else done.result
         return self._judgments(item, repeat, found, done.cost, done.calls)
+
+    def for_item(self, item: Item) -> JudgeStep:
+        """Itself, or the same judge asking in the language of the item, where the item has one."""
+        code = item.language
+        if code is None:
+            return self
+        if code not in self._by_language:
+            self._by_language[code] = self._elsewise(code) or self
+        return self._by_language[code]
 
     def unmade(self, item: Item, failure: Failure, repeat: int) -> list[Judgment]:
         """The judgments of an item that a step could not make: failed for that step's reason."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Mapping, Sequence
@@ -132,12 +133,22 @@ def _compose(chosen: Settings) -> Parts:
     readout.zero_shot = readout.zero_shot or chosen.optimizes
     composer = Composer(chosen, rubric, prompt, model, readout)
     steps, states = _steps(composer)
+    judges = _judge_steps(composer, states)
+    asked_model = composer.model()
+    if asked_model is None:
+        asked_model = Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
+    return Parts(rubric, prompt, asked_model, readout, tuple(judges), tuple(steps), uses_own=composer.uses_own)
+
+
+def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
+    """The run's judges, each with what determines its judgments."""
+    chosen, rubric, prompt = composer.chosen, composer.rubric, composer.prompt
     judges = _judges(composer)
     asked_model = composer.model()
     found = []
-    for name, judge in zip(_distinct([judge.name for judge in judges]), judges, strict=True):
+    for n, (name, judge) in enumerate(zip(_distinct([judge.name for judge in judges]), judges, strict=True)):
         program = judge.program_hash()
-        asked, shown = (asked_model or model).name, prompt
+        asked, shown = (asked_model or composer.own).name, prompt
         # Each of several may have a model or prompt of its own, as if it were run alone; and one may ask none at all.
         if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
@@ -159,10 +170,19 @@ def _compose(chosen: Settings) -> Parts:
             program_hash=program,
             config_hash=digest(state | {"prompt": shown.hash(rubric)}),
         )
-        found.append(JudgeStep(judge, provenance, name))
-    if asked_model is None:
-        asked_model = Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in found)))
-    return Parts(rubric, prompt, asked_model, readout, tuple(found), tuple(steps), uses_own=composer.uses_own)
+        found.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
+    return found
+
+
+def _in_language(composer: Composer, states: Sequence[Any], place: int, code: str) -> JudgeStep | None:
+    """The judge at this place of the run, asking in another language; None where it has no words in it."""
+    prompt = None if composer.chosen.optimizes else composer.prompt.in_language(code)
+    if prompt is None or code not in composer.rubric.wordings:
+        return None
+    try:
+        return _judge_steps(composer.with_prompt(prompt), states)[place]
+    except ConfigError:  # a style, a readout or a calibration that knows the run's own language only
+        return None
 
 
 def _judges(composer: Composer) -> list[Judge]:

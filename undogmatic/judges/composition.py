@@ -6,6 +6,7 @@ or a mapping: `{judge: debate, separate_calls: true}`. The mapping may name a `p
 
 from __future__ import annotations
 
+import copy
 import inspect
 import typing
 from collections.abc import Mapping, Sequence
@@ -44,11 +45,19 @@ class Composer:
 
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
+        self.own, self._unbound = model, copy.deepcopy(readout)
         self.models = {digest(chosen.model): model}
-        self._asked = self._given = False
+        self._asked = self._given = self.elsewise = False
         self.embeddings: dict[str, Embeddings] = {}
         self.places: list[dict[str, Any]] = []
         """Model, prompt and readout of every judge inside that has its own."""
+
+    def with_prompt(self, prompt: Prompt) -> Composer:
+        """A composer of the same judges with another prompt; models and embeddings are shared."""
+        made = Composer(self.chosen, self.rubric, prompt, self.own, copy.deepcopy(self._unbound))
+        made.models, made.embeddings = self.models, self.embeddings
+        made._given, made.elsewise = self.uses_own, True
+        return made
 
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
         """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
@@ -152,6 +161,7 @@ class Composer:
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
         nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
+        prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
         node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
         if "prompt" in own and not _reads_prompts(node, key):

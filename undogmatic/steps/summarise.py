@@ -27,7 +27,8 @@ class SummariseStep(Step):
     Args:
         models: What writes; a model's name (up to its server) is the name of the system.
         wordings: Language -> what a model is told (`Wording`).
-        language: In which it is told, and in which the fixed sentences around it are.
+        language: In which it is told, and in which the fixed sentences around it are, where the item names no language
+            that there is a wording in.
         text: The input that is summarised.
         words: How long a summary shall be.
         max_tokens: Room for an answer; None: three tokens per word, and 200. A model that thinks first needs more.
@@ -57,8 +58,12 @@ class SummariseStep(Step):
             )
         self.text = text
         limits = Limits(words, max_tokens if max_tokens is not None else 3 * words + 200, context)
-        self.systems: Mapping[str, Summarizer] = {
-            name: Summarizer(model, wordings[language], words_of(language), limits, temperature, retries)
+        self.language = language
+        self.systems: Mapping[str, Mapping[str, Summarizer]] = {
+            name: {
+                code: Summarizer(model, wording, words_of(code), limits, temperature, retries)
+                for code, wording in wordings.items()
+            }
             for name, model in system_names(models).items()
         }
 
@@ -66,15 +71,19 @@ class SummariseStep(Step):
         return (SystemsStep(tuple(self.systems), self.text), self)
 
     def maker(self, item: Item) -> str:
-        return f"{self.name} by {self.systems[item.metadata[SYSTEM]].model.name}"
+        return f"{self.name} by {self._system(item).model.name}"
 
     async def make(self, item: Item) -> Sequence[Item]:
         """The item with its summary; its metadata tell `word_count`, and `parts`, in how many the text was read."""
-        found = await self.systems[item.metadata[SYSTEM]].acall(text=item.inputs[self.text])
+        found = await self._system(item).acall(text=item.inputs[self.text])
         summary: str = found.summary
         added = {"word_count": len(summary.split()), "parts": found.parts}
         inputs = {"summary": summary} | {name: text for name, text in item.inputs.items() if name != "summary"}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]
+
+    def _system(self, item: Item) -> Summarizer:
+        tongues = self.systems[item.metadata[SYSTEM]]
+        return tongues.get(item.language or self.language) or tongues[self.language]
 
 
 class SystemsStep(Step):
