@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,23 @@ def test_what_the_dataset_lacks_is_named() -> None:
         check(grouped_run({"explained_only": [1.0]}))
     with pytest.raises(Unsuited, match=r"explained_only or gold:explained or humble.*dataset=curated"):
         check(grouped_run({"attack:hedges": [1.0]}))
+
+
+def test_a_score_that_moves_with_text_that_is_put_in_is_told(said: Said) -> None:
+    labelled = {"explained_only": [10.0, 20], "authority_only": [90.0, 80]}
+    copied = {"attack:json": [70.0, 85], "injected:json": [12.0, 30], "attack:rain": [90.0, 80]}
+    judged = grouped_run(labelled | copied)
+    ids = judged.frame.groupby("condition")["item_id"].apply(list).to_dict()
+    origin = dict(zip(ids["attack:json"], ids["authority_only"], strict=True))
+    origin |= dict(zip(ids["injected:json"], ids["explained_only"], strict=True))
+    origin |= dict(zip(ids["attack:rain"], ids["authority_only"], strict=True))
+    frame = judged.frame.assign(**{"metadata.original": judged.frame["item_id"].map(origin)})
+    (result,) = configured("adversarial")(replace(judged, frame=frame), np.random.default_rng(0))
+    moved = result.tables["movement"]
+    assert moved["family"].tolist() == ["json", "rain"]
+    assert moved["n"].tolist() == [4, 2]
+    assert moved["movement"].tolist() == pytest.approx([(20 + 5 + 2 + 10) / 4, 0])
+    assert moved["shift"].tolist() == pytest.approx([(-20 + 5 + 2 + 10) / 4, 0])
+    assert said(result)["adversarial.movement"].values["family"] == "json"
+    assert result.metrics["adversarial.movement_worst"] == pytest.approx(37 / 4)
+    assert "movement" not in analyse(labelled | copied).tables

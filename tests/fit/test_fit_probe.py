@@ -148,3 +148,28 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     assert "30 labelled texts" in said and f"readout.path={out}" in said
     low, high = score_texts([good.format("Natal"), bad.format("Natal")], ["readout=probe", f"readout.path={out}"])
     assert low.score is not None and high.score is not None and low.score + 30 < high.score
+
+
+def test_copies_are_left_out_with_their_texts() -> None:
+    features, labels = data(60)
+    folds = np.arange(60) % 3
+    copies = features + 0.1
+    before = held_out_raw(features, labels, folds, copies=copies)
+    spoiled = copies.copy()
+    spoiled[folds == 0] = 1e3 * np.arange(features.shape[1])
+    after = held_out_raw(features, labels, folds, copies=spoiled)
+    assert after[folds == 0] == pytest.approx(before[folds == 0])
+    assert after[folds == 1] != pytest.approx(before[folds == 1])
+
+
+def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:
+    features, labels = data(40)
+    items = [
+        item(k, label=float(label)) for k, label in enumerate(np.interp(labels, (labels.min(), labels.max()), (0, 100)))
+    ]
+    about = {"model": "m", "model_sha256": "0", "views": (), "versions": {}}
+    alone = fit_probe(features, items, rubric, about)
+    more = fit_probe(features, items, rubric, about | {"said_once": True}, copies=features + 0.1)
+    assert (alone.about.injected, alone.about.said_once) == (0, False)
+    assert (more.about.injected, more.about.said_once, more.about.n) == (40, True, 40)
+    assert len(more.regression.supports) == 2 * len(alone.regression.supports)

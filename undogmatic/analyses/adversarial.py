@@ -26,7 +26,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
 from undogmatic.analyses.labelled_rival import LabelledRival, check_known
 from undogmatic.analyses.truth import check_order
-from undogmatic.stats import limits, ranking
+from undogmatic.stats import limits, means, ranking
 from undogmatic.stats.limits import Held
 
 PREFIX = "attack:"
@@ -137,11 +137,19 @@ class AdversarialAnalysis:
             findings.append(Finding("adversarial.shift", {"n": treatment.size, "treatment": used["treatment"]}))
         else:
             findings.append(Finding("adversarial.no_treatment", {"treatment": list(self.treatment)}))
+        tables = {"attacks": table.drop(columns="threshold")}
+        if len(moved := movement(judged)):
+            tables["movement"] = moved
+            first, span = moved.iloc[0], (float(moved.iloc[0]["movement_low"]), float(moved.iloc[0]["movement_high"]))
+            own = {"family": first["family"], "movement": float(first["movement"]), "interval": span}
+            mean = float(moved["movement"].mean())
+            findings.append(Finding("adversarial.movement", {"families": len(moved), "mean": mean} | own))
+            metrics |= {"adversarial.movement_mean": mean, "adversarial.movement_worst": own["movement"]}
         return [
             AnalysisResult(
                 name=self.name,
                 metrics=metrics,
-                tables={"attacks": table.drop(columns="threshold")},
+                tables=tables,
                 findings=findings,
                 figures=[_forest(table)],
                 verdict=verdict,
@@ -202,6 +210,44 @@ class AdversarialAnalysis:
                 }
             )
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
+
+
+def movement(judged: Judged) -> pd.DataFrame:
+    """How far scores move when text that has no part in a text is put into it, the worst family first.
+
+    Copies name their text in the metadata `original`; their family is the condition behind its colon.
+
+    Returns:
+        A row per family with `n` copies whose text was judged, too: `movement`, the mean of the absolute differences,
+        with an interval over groups, and `shift`, the mean difference. Without such copies, no row.
+    """
+    frame = judged.frame
+    if "metadata.original" not in frame:
+        return pd.DataFrame()
+    scored = frame[(frame["repeat"] == 0) & frame["score"].notna()]
+    copies = scored[scored["metadata.original"].isin(scored["item_id"])]
+    before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).to_numpy(dtype=float)
+    shifts = copies["score"].to_numpy(dtype=float) - before
+    families = copies["condition"].astype(str).str.partition(":")[2].to_numpy()
+    groups = copies["group"].to_numpy()
+    rows = []
+    for family in sorted(set(families)):
+        own = families == family
+        mean = means.interval(
+            np.abs(shifts[own]), groups=groups[own], bounds=(0.0, judged.rubric.maximum - judged.rubric.minimum)
+        )
+        rows.append(
+            {
+                "family": family,
+                "n": int(own.sum()),
+                "movement": mean.estimate,
+                "movement_low": mean.low,
+                "movement_high": mean.high,
+                "shift": float(shifts[own].mean()),
+            }
+        )
+    found = pd.DataFrame(rows)
+    return found.sort_values(["movement", "family"], ascending=[False, True]).reset_index(drop=True) if rows else found
 
 
 def _attacks(judged: Judged) -> list[str]:

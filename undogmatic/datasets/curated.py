@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
+from undogmatic.datasets.injected import injected
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.files import write
@@ -22,13 +23,16 @@ PAIR = ("imitation", "explanation")
 """The texts of a pair: an explanation, and what looks like it and explains nothing."""
 LABEL_SCALE = (0.0, 100.0)
 """Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
-Part = Literal["pairs", "theses", "controls", "adversarial", "labelled"]
+Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
+INJECTED = 8
+"""Texts of either class that are shown with every family of injected text."""
 _FILES = {
     "pairs": "pairs.jsonl",
     "theses": "ab_pairs.jsonl",
     "controls": "controls.jsonl",
     "adversarial": "adversarial.jsonl",
     "labelled": "labelled.jsonl",
+    "injected": "labelled.jsonl",
 }
 
 
@@ -45,9 +49,10 @@ class CuratedDataset:
     """One or several of the curated files, one split.
 
     Conditions: pairs give `imitation` and `explanation`, theses `authority_only`, `explained_only`, `explained_cited`;
-    controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`. Texts that two
-    people labelled have metadata `second_label`; `precedent` names the precedents that a text is about, which tie texts
-    together (`analyses.independence`).
+    controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`; the part
+    `injected` gives some labelled texts with and without text that has no part in them (`injected.injected`). Texts
+    that two people labelled have metadata `second_label`; `precedent` names the precedents that a text is about, which
+    tie texts together (`analyses.independence`).
 
     Args:
         parts: Which files.
@@ -90,6 +95,13 @@ class CuratedDataset:
 
     def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
         path = self._file(part)
+        if part == "injected":
+            labelled = {item.id: (place, item) for place, item in self._part("labelled")}
+            for item in injected([item for _, item in labelled.values()], self.split, INJECTED):
+                origin = item.metadata.get("original")
+                if origin is not None or "labelled" not in self.parts:
+                    yield labelled[str(origin or item.id)][0], item
+            return
         for number, row in json_lines(path):
             place = f"{path}:{number}"
             if self.split != "all" and row.get("split", "test") != self.split:

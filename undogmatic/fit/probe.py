@@ -13,11 +13,22 @@ import numpy as np
 from scipy import stats
 
 from undogmatic import files
+from undogmatic.datasets.injected import one_copy
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe_file import FORMAT, About, Calibration, Probe, Regression, kernel, rubric_digest, save
+from undogmatic.readouts.probe_file import (
+    FORMAT,
+    About,
+    Calibration,
+    Probe,
+    Regression,
+    kernel,
+    rubric_digest,
+    said_once,
+    save,
+)
 from undogmatic.records import Item, Rubric, digest, text_mark
 
 if TYPE_CHECKING:
@@ -66,13 +77,37 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PE
     return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 
-def held_out_raw(features: np.ndarray, labels: np.ndarray, folds: np.ndarray, penalty: float = PENALTY) -> np.ndarray:
-    """Raw score of every text by a fit that has not seen its fold. `folds`: shape (n,), one code per text."""
+def held_out_raw(
+    features: np.ndarray,
+    labels: np.ndarray,
+    folds: np.ndarray,
+    penalty: float = PENALTY,
+    copies: np.ndarray | None = None,
+) -> np.ndarray:
+    """Raw score of every text by a fit that has not seen its fold.
+
+    Args:
+        features: Shape (n, n_features).
+        labels: Shape (n,).
+        folds: One code per text, shape (n,).
+        penalty: As in `fit_regression`.
+        copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
+            labels and left out with the text.
+    """
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
-        raw[inside] = fit_regression(features[~inside], labels[~inside], penalty).raw(features[inside])
+        raw[inside] = _fit(features, labels, ~inside, penalty, copies).raw(features[inside])
     return raw
+
+
+def _fit(
+    features: np.ndarray, labels: np.ndarray, chosen: np.ndarray, penalty: float, copies: np.ndarray | None
+) -> Regression:
+    known, told = features[chosen], labels[chosen]
+    if copies is None:
+        return fit_regression(known, told, penalty)
+    return fit_regression(np.vstack([known, copies[chosen]]), np.tile(told, 2), penalty)
 
 
 def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
@@ -118,7 +153,12 @@ def held_out(raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple
 
 
 def fit_probe(
-    features: np.ndarray, items: Sequence[Item], rubric: Rubric, about: dict[str, Any], penalty: float = PENALTY
+    features: np.ndarray,
+    items: Sequence[Item],
+    rubric: Rubric,
+    about: dict[str, Any],
+    penalty: float = PENALTY,
+    copies: np.ndarray | None = None,
 ) -> Probe:
     """Fit on all items; intervals and figures come from held-out authors (or groups).
 
@@ -127,6 +167,7 @@ def fit_probe(
         items: Labelled texts.
         rubric: The scale of the labels.
         about: model, model_sha256, views and versions for the file.
+        penalty, copies: As in `held_out_raw`; figures and calibration are those of the texts themselves.
     Raises:
         DataError: Fewer than LEAST texts, a label outside the rubric, or no spread in the labels.
     """
@@ -135,8 +176,8 @@ def fit_probe(
     labels = _labels(items, rubric)
     folds, how, authors = fold_codes(items)
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
-        raw = held_out_raw(features, labels, folds, penalty)
-        regression = fit_regression(features, labels, penalty)
+        raw = held_out_raw(features, labels, folds, penalty, copies)
+        regression = _fit(features, labels, np.ones(len(labels), dtype=bool), penalty, copies)
     scores, low, high = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
     figures = {
         "spearman": float(stats.spearmanr(scores, labels).statistic),
@@ -155,6 +196,7 @@ def fit_probe(
             n=len(items),
             authors=authors,
             held_out=how,
+            injected=0 if copies is None else len(copies),
             figures={name: round(value, 6) for name, value in figures.items()},
             coverage=COVERAGE,
             **about,
@@ -213,11 +255,30 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     model: Model = build(chosen.model, "model")
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
-    texts = [shown_text(item, rubric) for item in items]
-    features = asyncio.run(read_features(model, texts, VIEWS, build(chosen.engine, "engine")))
-    probe = fit_probe(features, items, rubric, origin(model, VIEWS))
+    engine = build(chosen.engine, "engine")
+    probe = read_and_fit(model, items, rubric, engine, hardened=data is None and rubric.name == "shame")
     save(probe, out)
     return summary(probe, out)
+
+
+def read_and_fit(model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, hardened: bool) -> Probe:
+    """Read the texts and fit a probe on them.
+
+    Args:
+        model, engine: What reads, and through which cache.
+        items, rubric: As in `fit_probe`.
+        hardened: Whether to fit on a copy of each text with other text put into it (`datasets.injected`), too, and to
+            read a passage that is said over and over once. The families are Portuguese, and they leave alone what
+            shipped labels of legal texts are about; for other rubrics repetition may be what is judged.
+    """
+    about = origin(model, VIEWS)
+    texts = [shown_text(item, rubric) for item in items]
+    if not hardened:
+        return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
+    both = [said_once(text) for text in [*texts, *one_copy(items)]]
+    features = asyncio.run(read_features(model, both, VIEWS, engine))
+    own, copies = features[: len(items)], features[len(items) :]
+    return fit_probe(own, items, rubric, about | {"said_once": True}, copies=copies)
 
 
 def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:

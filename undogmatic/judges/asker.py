@@ -87,6 +87,9 @@ class Question(Unit):
 
     def settings(self) -> dict[str, Any]:
         own = self.wording.model_dump(mode="json", exclude={"scale"} if self.wording.scale else None)
+        for level in own["levels"].values():
+            if not level["labels"]:  # an earlier version knew none
+                del level["labels"]
         return {"step": self.step, "wording": own, "values": self.values}
 
     def shown(self) -> str:

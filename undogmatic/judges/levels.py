@@ -58,7 +58,8 @@ class LevelsQuestion(Question):
         words = self.wording.levels[number.wording or name]
         levels = number.levels(self.rubric, len(words.answers))
         own = number.unit in ("score", "rubric") and number.band is None and number.own is None
-        labels = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
+        digits = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
+        labels = words.labels or digits
         return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)
 
     def _predict(self, asked: Asked, top: int) -> dspy.Predict:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.readouts.structured import PERCENT, form, scale_schema
@@ -163,12 +163,27 @@ def as_json(given: Mapping[str, Any]) -> str:
 
 
 class LevelWording(Record):
-    """How one number is asked as a level question. `answers` are the labels, or empty for the rubric's levels; `said`
-    repeats the answer as context of the questions after it."""
+    """How one number is asked as a level question.
+
+    Attributes:
+        answers: What the levels mean, or empty for the rubric's.
+        labels: The words to answer with, which `question` then names, or empty for digits.
+        said: Repeats the answer as context of the questions after it.
+    """
 
     question: str
     answers: tuple[str, ...] = ()
+    labels: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
     said: str = ""
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> LevelWording:
+        """A model's first token, of whatever length, must tell the labels apart."""
+        if self.labels and len(self.labels) != len(self.answers):
+            raise ValueError(f"`labels` are {len(self.labels)} and `answers` {len(self.answers)}; give one for each.")
+        if len({label[0].casefold() for label in self.labels}) < len(self.labels):
+            raise ValueError(f"`labels` are {', '.join(self.labels)}; each must begin with another letter.")
+        return self
 
 
 class Wording(Record):

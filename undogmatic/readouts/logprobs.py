@@ -168,8 +168,8 @@ def level_distribution(
 ) -> ScoreDistribution:
     """Token log-probabilities -> distribution over levels by their labels.
 
-    Spellings that differ in surrounding white space are added up. Tokens outside the list are unknown mass and count
-    as off the scale.
+    Spellings that differ in surrounding white space are added up. A label that is a word is met by any token that it
+    begins with, in capitals or not. Tokens outside the list are unknown mass and count as off the scale.
 
     Args:
         top: Pairs of token text and natural log-probability.
@@ -179,14 +179,14 @@ def level_distribution(
     Raises:
         OffScaleAnswer: If the labels carry less than `minimum_mass`.
     """
-    places = {label: n for n, label in enumerate(labels)}
     mass = [0.0] * len(values)
     seen = []
     for token, logprob in top:
         label = token.replace("\u2581", " ").strip()
         seen.append(f"{label!r} {math.exp(logprob):.2f}")
-        if label in places:
-            mass[places[label]] += math.exp(logprob)
+        meant = [n for n, each in enumerate(labels) if _begins(each, label)]
+        if len(meant) == 1:
+            mass[meant[0]] += math.exp(logprob)
     total = math.fsum(mass)
     if total < minimum_mass or total <= 0:
         raise OffScaleAnswer(
@@ -196,6 +196,13 @@ def level_distribution(
     return ScoreDistribution(
         values=tuple(values), probabilities=tuple(m / total for m in mass), off_scale=min(1.0, max(0.0, 1.0 - total))
     )
+
+
+def _begins(label: str, token: str) -> bool:
+    """Whether an answer that begins with this token means this label."""
+    if len(label) == 1:
+        return token == label
+    return bool(token) and label.casefold().startswith(token.casefold())
 
 
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from undogmatic.models.base import Embeds
 from undogmatic.paths import data_folder
 from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
 from undogmatic.readouts.chat import served_model
-from undogmatic.readouts.probe_file import Probe, load, rubric_digest
+from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
 from undogmatic.records import Item, Rubric, ScoreDistribution
 from undogmatic.stats.distribution import discretised_normal
 
@@ -50,6 +50,7 @@ class ProbeReadout(Readout):
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
         text = shown_text(item, self.rubric)
+        text = said_once(text) if self.probe.about.said_once else text
         features = np.concatenate([await states.pooled(text, view) for view in self.probe.about.views])
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)

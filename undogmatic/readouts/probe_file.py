@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,15 @@ from undogmatic.records import Record, Rubric, digest
 
 FORMAT = 1
 KEY = "probe"
+_REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
+
+
+def said_once(text: str) -> str:
+    """The text with every passage of at most twelve words that is said three times or more in a row said once.
+
+    A probe averages over all tokens of a text, so that a grade said twenty times would be most of what it reads.
+    """
+    return _REPEATED.sub(r"\1", text)
 
 
 class About(Record):
@@ -33,6 +43,8 @@ class About(Record):
         held_out: How texts were held out for `figures` and for the residuals.
         figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
         coverage: What the interval is meant to cover.
+        injected: How many copies of these texts, with other text put into them, it was also fitted on.
+        said_once: Whether a passage that is said three times or more in a row is read once (`said_once`).
         arrays: Digest of the arrays, against damage.
     """
 
@@ -51,6 +63,8 @@ class About(Record):
     figures: dict[str, float]
     coverage: float
     versions: dict[str, str]
+    injected: int = 0
+    said_once: bool = False
     arrays: str = ""
 
 

@@ -1,0 +1,82 @@
+"""How far the probe's score moves when text that has no part in a text is put into it.
+
+    python -m benchmarks.injected             150 test texts with every family that no probe was fitted on
+    python -m benchmarks.injected --seen      the families that the shipped probe was fitted on, for comparison
+
+The columns are the shipped probe, and the same probe fitted on the development texts alone, without copies that have
+other text in them, and reading every repetition. Movement is the mean of the absolute differences, with an interval of
+level 95 % over what belongs together among the texts; `shift` is the mean difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any
+
+import numpy as np
+
+from undogmatic.analyses.independence import groups_of
+from undogmatic.api import compose_config
+from undogmatic.config import build, settings
+from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.injected import families
+from undogmatic.datasets.labels import development_items
+from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_features
+from undogmatic.readouts.probe import fitting_probe, shipped_probe
+from undogmatic.readouts.probe_file import Probe, said_once
+from undogmatic.records import digest
+from undogmatic.stats import means
+
+TEXTS = 150
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seen", action="store_true", help="the families of the development texts")
+    parser.add_argument("--texts", type=int, default=TEXTS, help=f"how many test texts (default: {TEXTS})")
+    given = parser.parse_args()
+    chosen = settings(compose_config(["model=local"]))
+    rubric, engine = build(chosen.rubric, "rubric"), build(chosen.engine, "engine")
+    model: Any = build(chosen.model, "model")
+    shipped = fitting_probe(shipped_probe(rubric), model, rubric)
+
+    def read(texts: list[str]) -> np.ndarray:
+        return asyncio.run(read_features(model, texts, VIEWS, engine))
+
+    known = development_items()
+    plain = fit_probe(read([item.text for item in known]), known, rubric, origin(model, VIEWS))
+    parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
+    items = sorted(CuratedDataset(parts=parts, split="test").load(), key=lambda item: digest(item.id))[: given.texts]
+    groups = list(map(groups_of(items).__getitem__, (item.id for item in items)))
+    about = shipped.about
+    print(f"{len(items)} test texts; the shipped probe was fitted on {about.n} texts and {about.injected} copies\n")
+    print("| text put in | fitted on texts alone | shift | shipped | shift |\n|---|---|---|---|---|")
+    probes = (plain, shipped)
+    before = [_scores(probe, read(_texts(probe, [item.text for item in items]))) for probe in probes]
+    kinds = families("development" if given.seen else "test")
+    whole = np.zeros((len(kinds), 2))
+    for n, family in enumerate(kinds):
+        cells = []
+        texts = [family.into(item.text, item.id) for item in items]
+        for k, probe in enumerate(probes):
+            moved = _scores(probe, read(_texts(probe, texts))) - before[k]
+            mean = means.interval(np.abs(moved), groups=groups, bounds=(0, 100))
+            whole[n, k] = mean.estimate
+            cells += [f"{mean.estimate:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
+        print(f"| {family.name} | {' | '.join(cells)} |", flush=True)
+    print(f"| **mean of the {len(kinds)}** | {whole[:, 0].mean():.1f} | | {whole[:, 1].mean():.1f} | |")
+    print(f"| **the worst** | {whole[:, 0].max():.1f} | | {whole[:, 1].max():.1f} | |")
+
+
+def _texts(probe: Probe, texts: list[str]) -> list[str]:
+    return [said_once(text) for text in texts] if probe.about.said_once else texts
+
+
+def _scores(probe: Probe, features: np.ndarray) -> np.ndarray:
+    return np.array([probe.estimate(row, 0.0, 100.0).score for row in features])
+
+
+if __name__ == "__main__":
+    main()
