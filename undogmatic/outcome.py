@@ -3,6 +3,7 @@ statistic."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,7 +48,7 @@ class Asked:
         readout, model, prompt: Their names.
         uses_prompt: Whether the prompt variant reaches the model this way.
         text: What the model is shown besides the judged text, demonstrations included.
-        without_instructions: Whether the prompt variant has instructions of its own that are not in `text`.
+        without: Which parts of the prompt variant are not in `text`: "instructions", "demonstrations".
     """
 
     readout: str
@@ -56,18 +57,27 @@ class Asked:
     uses_prompt: bool
     text: str
     judge: str = ""
-    without_instructions: bool = False
+    without: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
         """The ways of these readouts and askers of a judge, each once."""
         ways = []
         for source in sources:
-            text, own = source.shown(), source.prompt.instructions
-            unsent = source.uses_prompt and own is not None and " ".join(own.split()) not in " ".join(text.split())
-            name, model, prompt = source.name, source.model.name, source.prompt.id
-            ways.append(cls(name, model, prompt, source.uses_prompt, text, judge, unsent))
+            text, own = source.shown(), source.prompt
+            parts = {
+                "instructions": own.instructions or "",
+                "demonstrations": next(("".join(demo.inputs.values()) for demo in own.shown()), ""),
+            }
+            missing = [name for name, part in parts.items() if _letters(part) not in _letters(text)]
+            unsent = tuple(missing) if source.uses_prompt else ()
+            ways.append(cls(source.name, source.model.name, own.id, source.uses_prompt, text, judge, unsent))
         return tuple(dict.fromkeys(ways))
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: what stays of a text however it is escaped or folded."""
+    return re.sub(r"\\[nrt\"]|\W", "", text)
 
 
 @dataclass(frozen=True)

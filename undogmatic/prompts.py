@@ -117,6 +117,11 @@ class Prompt(Record):
                 raise ConfigError(
                     f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {', '.join(rubric.inputs)}."
                 )
+            if unknown := [name for name in demo.inputs if name not in rubric.inputs]:
+                raise ConfigError(
+                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({', '.join(rubric.inputs)}), "
+                    "so no model would see it. Correct its name, or take it out."
+                )
             try:
                 rubric.scale.read(demo.score)
             except ValueError as error:

@@ -66,6 +66,10 @@ class Wording(Record):
         return given
 
 
+ANSWERED = ("confidence", "rationale", "level")
+"""Fields that an answer has beside the score."""
+
+
 class Rubric(Record):
     """What the score means.
 
@@ -128,6 +132,11 @@ class Rubric(Record):
             )
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
+        if self.score_field in ANSWERED or not self.score_field.isidentifier():
+            raise ValueError(
+                f"score_field is {self.score_field!r}; it must be one word that is not the name of another field of "
+                f"the answer ({', '.join(ANSWERED)})"
+            )
         needed = len(self._guided())
         for language, wording in self.wordings.items():
             if (wording.meanings and len(wording.meanings) != needed) or (

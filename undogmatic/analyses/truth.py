@@ -19,7 +19,8 @@ Source = Literal["label", "reference", "condition"]
 
 
 class Truth(NamedTuple):
-    """`rows`: first-repeat rows of `Judged.frame` with a finite column `truth` (score units), judged or failed.
+    """`rows`: first-repeat rows of `Judged.frame` with a finite column `truth` (score units), judged or failed, and
+    `people_apart` (`people_apart`).
 
     `source` says where the truth comes from, `name` which reference run it was ("" otherwise).
     """
@@ -80,7 +81,29 @@ def read_truth(
             f"conditions: {present})."
         )
     check_scale(known, "truth", source, judged.rubric)
-    return Truth(known, source, name)
+    return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
+
+
+def people_apart(judged: Judged, rows: pd.DataFrame) -> pd.Series:
+    """How far apart people were on each text: the largest label less the smallest, in score units, shape (n_rows,).
+
+    Read from the labels of several raters, else from the metadata `label_spread` (where `label_count`, if there is
+    one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
+    """
+
+    def raters(row: pd.Series) -> float:
+        said = judged.said.get(str(row["item_id"]), {}).get(str(row["criterion"]), {})
+        numbers = [float(value) for value in said.values() if not isinstance(value, str)]
+        return max(numbers) - min(numbers) if len(numbers) > 1 else np.nan
+
+    def numbers(name: str) -> pd.Series:
+        column = rows.get(f"metadata.{name}")
+        return pd.Series(np.nan, rows.index) if column is None else pd.to_numeric(column, errors="coerce")
+
+    spread = numbers("label_spread").where(numbers("label_count").fillna(2) >= 2)
+    second = (pd.to_numeric(rows["label"]) - numbers("second_label")).abs()
+    own = pd.Series([raters(row) for _, row in rows.iterrows()], rows.index, dtype=np.float64)
+    return own.fillna(spread).fillna(second)
 
 
 def check_order(analysis: str, rubric: Rubric) -> None:

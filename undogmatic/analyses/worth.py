@@ -32,14 +32,14 @@ BUDGET = 0.2  # the one that the report puts into words
 
 
 def disagreement(rows: pd.DataFrame, doubt: pd.Series, settings: Settings, rng: np.random.Generator) -> Part:
-    """Rank correlation of uncertainty with |label - second label|, where a second human labelled (`second_label`)."""
-    if "metadata.second_label" not in rows or rows["label"].isna().all():
+    """Rank correlation of uncertainty with how far apart people were, where several labelled (`truth.people_apart`)."""
+    given = rows[rows["people_apart"].notna()]
+    if given.empty:
         return nothing()
-    given = rows[rows["metadata.second_label"].notna() & rows["label"].notna()]
     n = len(set(units(given)))
     if n < FEWEST_UNITS:
         return too_few("disagreement", n, FEWEST_UNITS)
-    apart = (given["label"] - given["metadata.second_label"].astype(np.float64)).abs().to_numpy()
+    apart = given["people_apart"].to_numpy(dtype=np.float64)
     order = correlation(doubt.loc[given.index].to_numpy(dtype=np.float64), apart, units(given), settings, rng)
     if order is None:
         return nothing(Finding("calibration.no_disagreement_rank", {"n": len(given)}))

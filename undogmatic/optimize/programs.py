@@ -18,6 +18,7 @@ from undogmatic import files
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.outside import Unreadable, brief, json_value, read_text
+from undogmatic.readouts.adapter import lacking
 from undogmatic.records import Rubric, digest
 from undogmatic.scale import Record
 
@@ -85,7 +86,8 @@ class Program(Record):
             judge: Built for this rubric.
             key: Of the judge, for messages.
         Raises:
-            ConfigError: The judge has other predictors, or predictors with other fields.
+            ConfigError: The judge has other predictors, or predictors with other fields, or a demonstration lacks what
+                it needs to be shown.
         """
         own = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
         made = {name: predictor.signature for name, predictor in self.predictors.items()}
@@ -99,6 +101,12 @@ class Program(Record):
         for name, predictor in judge.named_predictors():
             found = self.predictors[name]
             predictor.signature = predictor.signature.with_instructions(found.instructions or " ")
+            for n, demo in enumerate(found.demonstrations):
+                if missing := lacking(predictor.signature, demo):
+                    raise ConfigError(
+                        f"the program {self.name}: `predictors.{name}.demonstrations[{n}]` lacks {', '.join(missing)}, "
+                        "so it cannot be shown. Complete it, or take it out of the file."
+                    )
             predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in found.demonstrations]
         judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
@@ -124,7 +132,11 @@ def predictors(judge: Judge) -> dict[str, Predictor]:
         name: Predictor(
             signature=signature_hash(predictor),
             instructions=predictor.signature.instructions,
-            demonstrations=tuple(_plain(judge, {*predictor.signature.fields}, demo) for demo in predictor.demos),
+            demonstrations=tuple(
+                _plain(judge, {*predictor.signature.fields}, demo)
+                for demo in predictor.demos
+                if not lacking(predictor.signature, dict(demo))
+            ),
         )
         for name, predictor in judge.named_predictors()
     }

@@ -129,7 +129,7 @@ class JudgeAdapter(dspy.Adapter):
         self.words, self.base, self.exact = words, base, exact
 
     def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> Messages:
-        usable = [demo for demo in map(dict, demos) if _usable(signature, demo)]
+        usable = [demo for demo in map(dict, demos) if not lacking(signature, demo)]
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
         messages: Messages = [{"role": "system", "content": self.system(signature, inputs)}]
@@ -348,11 +348,11 @@ def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _usable(signature: Any, demo: Mapping[str, Any]) -> bool:
-    """Whether a demonstration says what was judged and at least one thing that this signature answers."""
+def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
+    """What a demonstration lacks to be shown: inputs that are judged, or all that this signature answers."""
     judged = {name: field for name, field in signature.input_fields.items() if _mark(field, "judged")}
-    known = all(name in demo or _mark(field, "may_lack") for name, field in judged.items())
-    return known and bool(_answers(signature, demo))
+    missing = [name for name, field in judged.items() if name not in demo and not _mark(field, "may_lack")]
+    return missing if _answers(signature, demo) else [*missing, *signature.output_fields]
 
 
 def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,14 +57,16 @@ def readout_note(run: FinishedRun, words: Words) -> str:
 
 
 def prompt_note(run: FinishedRun, words: Words) -> str:
-    """Whether the prompt variant reaches a model, in which ways it does not, and whether its instructions do."""
+    """Whether the prompt variant reaches a model, in which ways it does not, and which of its parts do not."""
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return words.text("common.note.prompt_unused", readout=blind)
     key = "prompt_partly" if blind else "prompt_used"
     note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
-    unsent = ", ".join(dict.fromkeys(way.readout for way in run.asked if way.without_instructions))
-    return f"{note} {words.text('common.note.prompt_without', readout=unsent)}" if unsent else note
+    for part in ("instructions", "demonstrations"):
+        unsent = ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without))
+        note += f" {words.text(f'common.note.without_{part}', readout=unsent)}" if unsent else ""
+    return note
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:

@@ -38,7 +38,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     failed = int(run.frame["error"].notna().sum())
     counts = {"judged": len(run.frame) - failed, "failed": failed, "kinds": failure_counts(run, words)}
     notes = [words.text("terminal.judged" if failed else "terminal.judged_all", **counts)]
-    whole = run.uses_prompt and not any(way.without_instructions for way in run.asked)
+    whole = run.uses_prompt and not any(way.without for way in run.asked)
     notes += asking_notes(run, words)[: 1 if whole else None]
     notes += review_notes(run, words)
     if run.fitted:
