@@ -26,7 +26,7 @@ def sweep(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         (["prompt=anchored_pt,anchored_en"], "readout=probe"),
         (["prompt=anchored_pt,anchored_en", "model=local,patterns"], "readout=rules"),
-        (["readout=logprobs", "prompt=demos_pt", "+prompt.instructions=kind,strict"], "=strict"),
+        (["readout=logprobs", "prompt=demos_pt", "+prompt.instructions=kind,strict"], None),
         (["readout=logprobs", "prompt=demos_pt,anchored_pt,demos_en", "readout.zero_shot=true,false"], None),
     ],
 )

@@ -123,11 +123,12 @@ NOISE: dict[str, Callable[[Array], Array]] = {
 
 
 def of_controlled() -> Iterator[Question]:
-    """Differences within pairs where a control is held equal, which is so on average or differs by its spread."""
+    """Differences within pairs where a control is held equal, which is so on average, or differs by a third of its
+    spread or all of it."""
     for name, noise in NOISE.items():
-        for apart in (0, 1):
+        for apart, where in ((0.0, "alike"), (0.3, "a little apart"), (1.0, "apart")):
 
-            def draw(rng: Rng, g: Array, noise: Callable[[Array], Array] = noise, apart: int = apart) -> Array:
+            def draw(rng: Rng, g: Array, noise: Callable[[Array], Array] = noise, apart: float = apart) -> Array:
                 z = related(rng, g, 2)
                 return np.column_stack([20 + 5 * (z[:, 1] + apart) + noise(z[:, 0]), z[:, 1] + apart])
 
@@ -138,8 +139,7 @@ def of_controlled() -> Iterator[Question]:
                     return np.nan, np.nan
                 return found.low, found.high
 
-            where = "the control apart" if apart else "the control alike"
-            yield Question("at equal control", f"{name}, {where}", draw, 20.0, {"chosen": ends})
+            yield Question("at equal control", f"{name}, the control {where}", draw, 20.0, {"chosen": ends})
 
 
 def of_missing() -> Iterator[Question]:

@@ -85,6 +85,17 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert 0 <= found.share_low <= found.share_high <= 1 and -1 <= found.increment.low <= found.increment.high <= 1
 
 
+def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
+    """A judge in steps ties in half of the pairs and is right in the others; the surface orders all of them."""
+    rng = np.random.default_rng(4)
+    short = [_text(rng) for _ in range(40)]
+    long = [f"{text} {text} {_text(rng)}" for text in short]
+    prefers = np.arange(40) % 2 == 0
+    found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
+    assert found.share == 1 and found.increment is not None
+    assert found.increment.estimate == 0
+
+
 def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:
     outcomes = []
     for seed in range(3):

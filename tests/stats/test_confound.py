@@ -47,14 +47,14 @@ class TestAtEqual:
     @pytest.mark.parametrize("apart", [0.0, 0.2, 1.0])
     @pytest.mark.parametrize("slope", [0.0, 0.5, 1.5, 4.0])
     def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float) -> None:
-        """1 - 1 / F, where F is that of the slope or of the control's mean, whichever is larger."""
+        """1 - 1.5 / F, where F is that of the slope or of the control's mean, whichever is larger."""
         rng = np.random.default_rng(3)
         z, noise = rng.normal(apart, 1, 60), rng.normal(0, 4, 60)
         d = 12 + slope * z + noise
         fit = sm.OLS(d, sm.add_constant(z)).fit()
         largest = max(fit.fvalue, stats.ttest_1samp(z, 0).statistic ** 2)
         found = confound.at_equal(d, z, 10)
-        assert found.moved.estimate == pytest.approx(max(0.0, 1 - 1 / largest) * (d.mean() - fit.params[0]))
+        assert found.moved.estimate == pytest.approx(max(0.0, 1 - 1.5 / largest) * (d.mean() - fit.params[0]))
 
     def test_a_control_that_says_nothing_costs_nothing(self) -> None:
         rng = np.random.default_rng(3)

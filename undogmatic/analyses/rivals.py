@@ -50,7 +50,8 @@ class Rival(NamedTuple):
 
     `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less than half, or its
     predictions are no nearer to the truth than none, the rival is a coin. `increment` is the share of pairs that the
-    judge orders as expected (ties half) minus the rival's. `at_equal` is the judge's difference between texts of equal
+    judge orders as expected minus the share that the rival does (ties half), both among those in which the judge
+    prefers a text. `at_equal` is the judge's difference between texts of equal
     surface, None where the groups give it no error. All are None where the texts do not differ ("no_texts") or there
     are fewer than FEWEST_GROUPS groups ("open").
     """
@@ -107,7 +108,8 @@ def paired_rival(
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
     share = claim(2 * rival - 1, 0.0, **ends)
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
-    increment = claim(own - (0.5 if against_coin else rival), 0.0, **ends)
+    prefers = own != 0.5  # a judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that
+    increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends)
     said = confound.outcome_difference(similar, a, b, codes, rng)
     try:
         at_equal = confound.at_equal(

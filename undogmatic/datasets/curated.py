@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.injected import injected
+from undogmatic.datasets.curated_copies import injected
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.files import write
@@ -50,9 +50,9 @@ class CuratedDataset:
 
     Conditions: pairs give `imitation` and `explanation`, theses `authority_only`, `explained_only`, `explained_cited`;
     controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`; the part
-    `injected` gives some labelled texts with and without text that has no part in them (`injected.injected`). Texts
-    that two people labelled have metadata `second_label`; `precedent` names the precedents that a text is about, which
-    tie texts together (`analyses.independence`).
+    `injected` gives some labelled texts with and without text that has no part in them (`curated_copies.injected`).
+    Texts that two people labelled have metadata `second_label`; `precedent` names the precedents that a text is about,
+    which tie texts together (`analyses.independence`).
 
     Args:
         parts: Which files.

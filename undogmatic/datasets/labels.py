@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.curated_copies import copies
 from undogmatic.datasets.responses import development_responses
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import brief
 from undogmatic.records import Item, Rubric
 
+COPIES = 1
+"""Of each text, beside the text itself."""
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
 PAIR_GOLD = {
     "authority_only": 95.0,
@@ -43,6 +46,15 @@ def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
             "--data FILE."
         )
     return items
+
+
+def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[list[str]] | None:
+    """Copies of the texts of `labelled_items` with something put into them that has no part in them; None where none
+    were written for the rubric.
+
+    The families are Portuguese, and they leave alone what the shipped labels of legal texts are about.
+    """
+    return copies(items, COPIES) if path is None and rubric.name == "shame" else None
 
 
 def labelled_file(path: str, rubric: Rubric) -> list[Item]:

@@ -13,7 +13,6 @@ import numpy as np
 from scipy import stats
 
 from undogmatic import files
-from undogmatic.datasets.injected import one_copy
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.views import View
@@ -243,7 +242,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """
     from undogmatic.api import compose_config
     from undogmatic.config import build, settings
-    from undogmatic.datasets.labels import labelled_items
+    from undogmatic.datasets.labels import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
@@ -256,29 +255,29 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
-    probe = read_and_fit(model, items, rubric, engine, hardened=data is None and rubric.name == "shame")
+    probe = read_and_fit(model, items, rubric, engine, shipped_copies(data, rubric, items))
     save(probe, out)
     return summary(probe, out)
 
 
-def read_and_fit(model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, hardened: bool) -> Probe:
+def read_and_fit(
+    model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, copies: Sequence[Sequence[str]] | None = None
+) -> Probe:
     """Read the texts and fit a probe on them.
 
     Args:
         model, engine: What reads, and through which cache.
         items, rubric: As in `fit_probe`.
-        hardened: Whether to fit on a copy of each text with other text put into it (`datasets.injected`), too, and to
-            read a passage that is said over and over once. The families are Portuguese, and they leave alone what
-            shipped labels of legal texts are about; for other rubrics repetition may be what is judged.
+        copies: Copies of each text with other text put into it, as many of each, to be fitted with its label. With
+            them a passage that is said over and over is read once, which for other rubrics may be what is judged.
     """
     about = origin(model, VIEWS)
     texts = [shown_text(item, rubric) for item in items]
-    if not hardened:
+    if copies is None:
         return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    both = [said_once(text) for text in [*texts, *one_copy(items)]]
-    features = asyncio.run(read_features(model, both, VIEWS, engine))
-    own, copies = features[: len(items)], features[len(items) :]
-    return fit_probe(own, items, rubric, about | {"said_once": True}, copies=copies)
+    every = [said_once(text) for one in (texts, *zip(*copies, strict=True)) for text in one]
+    features = asyncio.run(read_features(model, every, VIEWS, engine)).reshape(-1, len(texts), len(VIEWS) and -1)
+    return fit_probe(features[0], items, rubric, about | {"said_once": True}, copies=features[1:])
 
 
 def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:

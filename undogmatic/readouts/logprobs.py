@@ -67,9 +67,10 @@ class LogprobsReadout(Readout):
         judged, level = adapter.judged(rubric, prompt.language), {"level": adapter.level(*choice, is_score=True)}
         definition = prompt.definition(rubric)
         task = prompt.task(rubric)
-        if model.base:  # it continues a text, in which the question comes first; there is no role to give
-            question = rubric.wordings[prompt.language].question.strip()
-            task = "\n".join([question, prompt.level_lines(rubric)] if prompt.anchors else [question])
+        if model.base:  # it continues a text, which begins with the instructions, if there are any, and the question
+            levels = prompt.level_lines(rubric) if prompt.anchors else None
+            question = rubric.wordings[prompt.language].question
+            task = "\n".join(part.strip() for part in (prompt.instructions, question, levels) if part)
         self.predict = dspy.Predict(
             adapter.signature(task, judged, level, helpers=("rubric",)),
             temperature=0.0,

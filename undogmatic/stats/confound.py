@@ -22,6 +22,7 @@ MOST_CURVED = 300
 _FEWEST_ACROSS = 2
 _SHARE_ACROSS = 0.05
 _ONE_GROUP = 0.999
+_SHRINK = 1.5  # docs/fakes.md has the power, benchmarks/results/coverage.csv the coverage that it was chosen for
 
 
 class AtEqual(NamedTuple):
@@ -211,11 +212,11 @@ def at_equal(
 
 
 def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[np.intp]) -> float:
-    """The share of what the controls take off that is kept: 1 - 1 / F, and nothing for F below 1.
+    """The share of what the controls take off that is kept: 1 - 1.5 / F, and nothing for F below 1.5.
 
     F is the larger of two statistics: how far the controls say something of the differences, and how far they differ
     between the two sides on average (Hotelling's). Where either is shown, what is taken off is kept nearly whole, so
-    that shrinking never moves the estimate by more than about a seventh of its standard error.
+    that shrinking never moves the estimate by more than about 1.5 / sqrt(n_groups) of its standard error.
     """
     n_groups, k = int(codes.max()) + 1, controls.shape[1]
     freedom = n_groups - k - 1
@@ -228,7 +229,7 @@ def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[
     mean, spread = of_groups.mean(axis=0), np.atleast_2d(np.cov(of_groups.T))
     apart = n_groups * float(mean @ np.linalg.pinv(spread) @ mean) * (n_groups - k) / (k * (n_groups - 1))
     largest = max(of_slopes, apart)
-    return max(0.0, 1 - 1 / largest) if largest > 0 else 0.0
+    return max(0.0, 1 - _SHRINK / largest) if largest > 0 else 0.0
 
 
 def against(

@@ -1,7 +1,7 @@
 """Before a sweep asks anything: would two values of a prompt's key send the same requests?
 
-A base model is not given a prompt's instructions, and a probe is given no prompt at all. A sweep over these would pay
-for the same answers under several names, and conclude that none of them is better.
+A probe is given no prompt, and a base model that a judge style asks its own questions gets none of it. A sweep over
+prompts would there pay for the same answers under several names, and conclude that none of them is better.
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ def _check(config: DictConfig, one: _Swept, fixed: Sequence[str], others: Sequen
     a, b = min(same)
     raise ConfigError(
         f"`{one.words[a]}` and `{one.words[b]}` would send the same requests with every other setting of this sweep "
-        f"({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe reads no prompt; a base "
-        "model is given the question, the levels and the demonstrations of a prompt, and not its instructions. Sweep "
-        "over what reaches this model (readout=logprobs with prompts of other demonstrations), or take an instruction "
-        "model."
+        f"({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe and rules read no "
+        "prompt, and a style that asks a base model its own questions sends none of it. Sweep over what reaches this "
+        "model (judge=score readout=logprobs), or take an instruction model."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.datasets.injected import Family, families, one_copy
+from undogmatic.datasets.curated_copies import Family, copies, families
 from undogmatic.datasets.labels import development_items
 from undogmatic.readouts.probe_file import said_once
 
@@ -47,10 +47,10 @@ def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
 
 def test_the_probe_sees_development_families_alone() -> None:
     items = development_items()
-    copies = one_copy(items)
-    assert len(copies) == len(items)
+    made = copies(items, 2)
+    assert [len(own) for own in made] == [2] * len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
-    assert not [p for p in passages if any(p in text for text in copies)]
+    assert not [p for p in passages if any(p in text for own in made for text in own)]
 
 
 def test_what_is_said_over_and_over_is_read_once() -> None:

@@ -1,4 +1,5 @@
-"""Text put into a judged text that has no part in it: pasted JSON, a grade said twenty times, a reason for the weather.
+"""Copies of the curated texts with something put into them that has no part in them: pasted JSON, a grade said twenty
+times, a reason for the weather.
 
 The families ship in `data/curated/injections.yaml`. Those of the split `development` are in the texts that the shipped
 probe is fitted on; those of the split `test` are in none, so that they say what the probe does with the next one.
@@ -9,10 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import yaml
-
+from undogmatic.outside import read_yaml
 from undogmatic.paths import data_folder
 from undogmatic.records import Item, digest
 
@@ -54,15 +54,16 @@ class Family(NamedTuple):
 def families(split: str = "all") -> tuple[Family, ...]:
     """The shipped families of a split ("development", "test" or "all"), by name."""
     path = data_folder() / "curated" / "injections.yaml"
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found: Any = read_yaml(path)
     made = (Family(name, **fields) for name, fields in sorted(found.items()))
     return tuple(family for family in made if split in ("all", family.split))
 
 
-def one_copy(items: Sequence[Item]) -> list[str]:
-    """The text of each item with something of a development family in it."""
+def copies(items: Sequence[Item], each: int) -> list[list[str]]:
+    """`each` texts per item with something of a development family in them, no two of the same family."""
     known = families("development")
-    return [random.Random(digest([item.id, "copy"])).choice(known).into(item.text, item.id) for item in items]
+    drawn = (random.Random(digest([item.id, "copy"])).sample(known, each) for item in items)
+    return [[family.into(item.text, item.id) for family in own] for item, own in zip(items, drawn, strict=True)]
 
 
 def injected(items: Sequence[Item], split: str, each: int) -> list[Item]:
