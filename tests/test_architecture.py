@@ -14,7 +14,7 @@ ROOMS = """
     errors disguises secrets outside files guard paths versions command scale rubric records wordings sentences
     documents hierarchies project config configfiles composed searchpath overrides prompts progress datasets stats
     models readouts runfolder hydrafiles claim facts judges steps engine api fit analyses outcome resume report
-    tracking optimize review sweep experiment notebook ui run cli
+    tracking optimize review sweep experiment notebook run cli
 """.split()
 """From the ground up: a room, or a module that lies beside the rooms, imports from those before it."""
 

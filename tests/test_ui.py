@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import undogmatic
+from undogmatic.cli.ui import environment, serve, server_command
 from undogmatic.errors import ConfigError
-from undogmatic.ui import environment, serve, server_command
 
 PATIENCE = 120.0  # seconds; it takes some ten on an idle machine
 

@@ -50,10 +50,10 @@ def run(given: argparse.Namespace) -> None:
         sys.exit(1)
 
 
-def _targets(files: list[Path], folder: str | None) -> dict[Path, Path]:
+def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
     """Where the text of each file goes. Raises ConfigError where two would go to one place, or one onto its source."""
     found: dict[Path, Path] = {}
-    for source in files:
+    for source in sources:
         target = (source.parent if folder is None else Path(folder)) / f"{source.stem}.txt"
         if target.absolute() == source.absolute():
             target = target.with_name(f"{source.stem}.extracted.txt")
