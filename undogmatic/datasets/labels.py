@@ -12,8 +12,6 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.outside import brief
 from undogmatic.records import Item, Rubric
 
-COPIES = 1
-"""Of each text, beside the text itself."""
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
 PAIR_GOLD = {
     "authority_only": 95.0,
@@ -48,13 +46,13 @@ def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
     return items
 
 
-def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[list[str]] | None:
-    """Copies of the texts of `labelled_items` with something put into them that has no part in them; None where none
+def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
+    """A copy of each text of `labelled_items` with something put into it that has no part in it; None where none
     were written for the rubric.
 
     The families are Portuguese, and they leave alone what the shipped labels of legal texts are about.
     """
-    return copies(items, COPIES) if path is None and rubric.name == "shame" else None
+    return copies(items) if path is None and rubric.name == "shame" else None
 
 
 def labelled_file(path: str, rubric: Rubric) -> list[Item]:

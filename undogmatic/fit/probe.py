@@ -261,23 +261,23 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
 
 
 def read_and_fit(
-    model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, copies: Sequence[Sequence[str]] | None = None
+    model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, copies: Sequence[str] | None = None
 ) -> Probe:
     """Read the texts and fit a probe on them.
 
     Args:
         model, engine: What reads, and through which cache.
         items, rubric: As in `fit_probe`.
-        copies: Copies of each text with other text put into it, as many of each, to be fitted with its label. With
-            them a passage that is said over and over is read once, which for other rubrics may be what is judged.
+        copies: A copy of each text with other text put into it, to be fitted with the same label. With them a passage that is said over and over is read once, which for other rubrics may be what is judged.
     """
     about = origin(model, VIEWS)
     texts = [shown_text(item, rubric) for item in items]
     if copies is None:
         return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    every = [said_once(text) for one in (texts, *zip(*copies, strict=True)) for text in one]
-    features = asyncio.run(read_features(model, every, VIEWS, engine)).reshape(-1, len(texts), len(VIEWS) and -1)
-    return fit_probe(features[0], items, rubric, about | {"said_once": True}, copies=features[1:])
+    both = [said_once(text) for text in (*texts, *copies)]
+    features = asyncio.run(read_features(model, both, VIEWS, engine))
+    own, of_copies = features[: len(texts)], features[len(texts) :]
+    return fit_probe(own, items, rubric, about | {"said_once": True}, copies=of_copies)
 
 
 def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
