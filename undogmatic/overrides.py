@@ -4,6 +4,7 @@ our words: the key, what was typed, what is close or known, the next step."""
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 import typing
 from collections.abc import Mapping, Sequence
@@ -67,6 +68,9 @@ def typed_wrongly(error: BaseException) -> bool:
     )
 
 
+_THERE = re.compile(r"Could not append to config\. An item is already at '([^']+)'")
+
+
 def explain(error: Exception, words: Sequence[str]) -> str:
     """One message for what composing `words` raised.
 
@@ -88,6 +92,13 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         said = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
         return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
+    if there := _THERE.search(str(error)):
+        key = there[1]
+        typed = next((word for word in words if _key(word) == key), None)
+        by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
+        return (
+            f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
+        )
     lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
@@ -127,6 +138,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not section:
         known += [group for group in options("") if group not in known]
     if not known and "_target_" not in plain:
+        if accepted(node, section, key):
+            return f"{said} `{section}` holds nothing yet. To add to it: +{full}=VALUE."
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
@@ -152,6 +165,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:
     """Whether `+SECTION.KEY=VALUE` would be accepted: by the class that the nearest `_target_` around it names."""
+    from pydantic import BaseModel
+
     from undogmatic.config import resolve, takes
 
     way = [key]
@@ -161,7 +176,7 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
     if node is None or not OmegaConf.is_dict(node):
         return False  # a section of the program's own, which takes what it lists
     try:
-        known = takes(resolve(node["_target_"], section))
+        known = takes(resolve(node["_target_"], section.rsplit(".", len(way) - 1)[0]))
     except (UndogmaticError, OmegaConfBaseException, TypeError):
         return False
     if known is None:
@@ -171,8 +186,15 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
         if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
             return True  # of its own (`judges.composition`)
         return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
-    kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
-    return bool(kinds & {dict, Mapping})
+    for name in way[1:]:
+        kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
+        if kinds & {dict, Mapping}:
+            return True
+        record = next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+        if record is None or name not in record.model_fields:
+            return False
+        hint = record.model_fields[name].annotation
+    return True
 
 
 def _key(word: str) -> str:
