@@ -8,6 +8,7 @@ import inspect
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -68,9 +69,6 @@ def typed_wrongly(error: BaseException) -> bool:
     )
 
 
-_THERE = re.compile(r"Could not append to config\. An item is already at '([^']+)'")
-
-
 def explain(error: Exception, words: Sequence[str]) -> str:
     """One message for what composing `words` raised.
 
@@ -92,14 +90,8 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         said = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
         return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
-    if there := _THERE.search(str(error)):
-        key = there[1]
-        typed = next((word for word in words if _key(word) == key), None)
-        by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
-        return (
-            f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
-        )
-    lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
+    said = _already_there(str(error), words) or str(error).partition("Config search path:")[0]
+    lines = [line.strip() for line in said.splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
@@ -107,6 +99,17 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     if not any(lines):
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
+
+
+def _already_there(said: str, words: Sequence[str]) -> str:
+    """What to say where `+` adds a key that is there; empty for what else Hydra says."""
+    found = re.match(r"Could not append to config\. An item is already at '([^']+)'", said)
+    if found is None:
+        return ""
+    key = found[1]
+    typed = next((word for word in words if _key(word) == key), None)
+    by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
+    return f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -165,8 +168,6 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:
     """Whether `+SECTION.KEY=VALUE` would be accepted: by the class that the nearest `_target_` around it names."""
-    from pydantic import BaseModel
-
     from undogmatic.config import resolve, takes
 
     way = [key]
@@ -186,15 +187,18 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
         if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
             return True  # of its own (`judges.composition`)
         return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
-    for name in way[1:]:
-        kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
-        if kinds & {dict, Mapping}:
-            return True
-        record = next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
-        if record is None or name not in record.model_fields:
-            return False
-        hint = record.model_fields[name].annotation
-    return True
+    return _holds(hint, way[1:])
+
+
+def _holds(hint: Any, way: Sequence[str]) -> bool:
+    """Whether a value of this annotation may have a key at the end of `way`."""
+    from pydantic import BaseModel
+
+    kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
+    if not way or kinds & {dict, Mapping}:
+        return True
+    fields = [kind.model_fields for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)]
+    return any(way[0] in each and _holds(each[way[0]].annotation, way[1:]) for each in fields)
 
 
 def _key(word: str) -> str:
