@@ -3,6 +3,7 @@ where nothing slow is asked, and else takes it to where the first question would
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -196,9 +197,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def assembled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of these tests, so that the embedded model's file is put together once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def _at_home(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _at_home(place: Path, assembled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As a reader with all keys and the files that the pages name."""
+    monkeypatch.setenv("UNDOGMATIC_CACHE", str(assembled))
     shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     for each in KEYS:
         monkeypatch.setenv(f"{each}_API_KEY", KEY)
@@ -256,10 +264,26 @@ def run(words: Sequence[str], folder: Path) -> None:
 BESIDE = ("analysis=meta", "analysis=suite", "experiment=gating", "hydra/sweeper=optuna", "optimizer=random_search")
 
 
+@functools.cache
+def _keys() -> set[str]:
+    """All keys of a default run, and of one with each of BESIDE, with dots."""
+    found: set[str] = set()
+
+    def walk(node: Any, way: str) -> None:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                found.add(f"{way}{key}")
+                walk(value, f"{way}{key}.")
+
+    for context in ([], *([each] for each in BESIDE)):
+        walk(compose_config(context), "")
+    return found
+
+
 def composes(words: Sequence[str]) -> bool:
     """Whether the words can be typed: alone, beside a choice that has their keys, or beside one of BESIDE."""
     group, _, option = words[0].partition("=")
-    if len(words) == 1 and option in options(group):
+    if len(words) == 1 and (option in options(group) or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())):
         return True
     keys = [word.lstrip("+").partition("=")[0].split(".") for word in words]
     groups = [(key[0], key[1]) for key in keys if len(key) > 1]
