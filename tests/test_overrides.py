@@ -58,7 +58,7 @@ def refused(*words: str) -> str:
         ("seed=[1", "`seed=[1` cannot be read as an override. Write KEY=VALUE"),
         ("seed", "`seed` cannot be read as an override. Write KEY=VALUE"),
         ("~nothing", "'nothing' does not exist"),
-        ("+seed=1", "Could not append to config. An item is already at 'seed'."),
+        ("+seed=1", "`seed` is there already, so `+` cannot add it (you typed +seed=1). To set it whether or not"),
         ("model=3", "Config group override must be a string or a list."),
     ],
 )
@@ -67,6 +67,31 @@ def test_a_wrong_word_is_named_with_what_is_close(word: str, said: str) -> None:
     assert said in message
     assert "\n" not in message
     assert str(conf_folder()) not in message
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("model.extra={a: 1}", "`model.extra` holds nothing yet. To add to it: +model.extra.a=VALUE."),
+        (
+            "judge.rules.low_confidence.confidence_below=40",
+            "holds nothing yet. To add to it: +judge.rules.low_confidence.confidence_below=VALUE.",
+        ),
+        ("judge.rules.low_confidence.nope=40", "`judge.rules.low_confidence` is a single value"),
+        ("analysis.judges.judge=[a]", "holds nothing yet. To add to it: +analysis.judges.judge=VALUE."),
+    ],
+)
+def test_what_is_empty_and_takes_keys_is_not_called_a_single_value(word: str, said: str) -> None:
+    assert said in refused("model=gpt", "judge=selective", "analysis=composite", word)
+
+
+def test_what_a_chosen_file_adds_to_a_key_that_is_there_is_said_to_be_the_files() -> None:
+    with (
+        pytest.raises(HydraException) as caught,
+        initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())),
+    ):
+        compose("config", ["+seed=1"])
+    assert "a file that you chose says +seed" in explain(caught.value, ["prompt=demos_pt,demos_en"])
 
 
 def test_a_key_of_a_group_that_is_swept_over_may_belong_to_an_option() -> None:

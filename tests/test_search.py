@@ -47,6 +47,10 @@ class TestSpace:
     def test_the_last_word_counts(self) -> None:
         assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
 
+    def test_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
+        found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
+        assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
+
     @pytest.mark.parametrize(("words", "said"), [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")])
     def test_what_cannot_be_searched(self, words: list[str], said: str) -> None:
         with pytest.raises(ConfigError, match=said):

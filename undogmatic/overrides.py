@@ -4,9 +4,11 @@ our words: the key, what was typed, what is close or known, the next step."""
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -88,7 +90,8 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         said = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
         return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
-    lines = [line.strip() for line in str(error).partition("Config search path:")[0].splitlines()]
+    said = _already_there(str(error), words) or str(error).partition("Config search path:")[0]
+    lines = [line.strip() for line in said.splitlines()]
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
@@ -96,6 +99,17 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     if not any(lines):
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
+
+
+def _already_there(said: str, words: Sequence[str]) -> str:
+    """What to say where `+` adds a key that is there; empty for what else Hydra says."""
+    found = re.match(r"Could not append to config\. An item is already at '([^']+)'", said)
+    if found is None:
+        return ""
+    key = found[1]
+    typed = next((word for word in words if _key(word) == key), None)
+    by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
+    return f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -127,6 +141,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not section:
         known += [group for group in options("") if group not in known]
     if not known and "_target_" not in plain:
+        if accepted(node, section, key):
+            return f"{said} `{section}` holds nothing yet. To add to it: +{full}=VALUE."
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
@@ -161,7 +177,7 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
     if node is None or not OmegaConf.is_dict(node):
         return False  # a section of the program's own, which takes what it lists
     try:
-        known = takes(resolve(node["_target_"], section))
+        known = takes(resolve(node["_target_"], section.rsplit(".", len(way) - 1)[0]))
     except (UndogmaticError, OmegaConfBaseException, TypeError):
         return False
     if known is None:
@@ -171,8 +187,18 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
         if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
             return True  # of its own (`judges.composition`)
         return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
+    return _holds(hint, way[1:])
+
+
+def _holds(hint: Any, way: Sequence[str]) -> bool:
+    """Whether a value of this annotation may have a key at the end of `way`."""
+    from pydantic import BaseModel
+
     kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
-    return bool(kinds & {dict, Mapping})
+    if not way or kinds & {dict, Mapping}:
+        return True
+    fields = [kind.model_fields for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)]
+    return any(way[0] in each and _holds(each[way[0]].annotation, way[1:]) for each in fields)
 
 
 def _key(word: str) -> str:

@@ -86,6 +86,20 @@ def test_every_quote_of_a_journal_is_an_item_once(tmp_path: Path) -> None:
     assert items[0].metadata == {"kind": "errors", "judge": "j", "system": "sys", "quoted": "case/sys"}
 
 
+def test_quotes_beside_different_criteria_of_one_judge_have_ids_of_their_own(tmp_path: Path) -> None:
+    found = {"factual_accuracy": {"errors": '["The date is wrong."]'}, "completeness": {"omissions": '["The dissent"]'}}
+    rows = [
+        {"item_id": "case/sys", "judge": "bucket", "criterion": criterion, "outcome": {"details": details}}
+        for criterion, details in found.items()
+    ]
+    (tmp_path / "judgments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = QuotesDataset(str(tmp_path)).load()
+    assert [(item.id, item.metadata["kind"]) for item in items] == [
+        ("case/sys/bucket/1", "errors"),
+        ("case/sys/bucket/2", "omissions"),
+    ]
+
+
 def test_a_journal_without_quotes_and_another_file_are_named(tmp_path: Path) -> None:
     path = tmp_path / "judgments.jsonl"
     path.write_text('{"item_id": "a", "judge": "j", "outcome": {}}\n')

@@ -36,6 +36,16 @@ def test_the_instruction_that_is_rewarded_is_found_and_believed(
     assert "kestrel" in report
 
 
+@pytest.mark.parametrize(
+    ("writes", "said"), [("", "gepa tried no other program"), ("Be kind.", "Nothing that optimizer")]
+)
+def test_proposals_that_cannot_be_read_are_not_called_worse(
+    writes: str, said: str, optimise: Callable[..., Any], tmp_path: Path
+) -> None:
+    optimise("gepa", *SMALL["gepa"], writes=writes)
+    assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+
+
 def test_where_the_model_cannot_write_those_that_need_no_writer_are_named(optimise: Callable[..., Any]) -> None:
     with pytest.raises(ConfigError, match=r"patterns.* cannot\. .*random_search"):
         optimise("gepa", "optimizer.prompt_model=patterns")

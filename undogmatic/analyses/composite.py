@@ -42,7 +42,7 @@ class CompositeAnalysis:
     long: ClassVar[bool] = True
     weights: Mapping[str, float]
     criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    judges: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    judges: Mapping[str, Sequence[str]] | None = None
     missing: Missing = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
     margin: float | None = None
@@ -61,7 +61,7 @@ class CompositeAnalysis:
     @property
     def pillars(self) -> Pillars:
         """What the composite is made of."""
-        return Pillars(self.weights, self.criteria, self.judges, self.missing)
+        return Pillars(self.weights, self.criteria, {} if self.judges is None else self.judges, self.missing)
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""

@@ -132,7 +132,7 @@ class QuotesDataset:
         return unique(self._items(), f"{self.path}: no judgment in it quotes errors or omissions, so it")
 
     def _items(self) -> Iterable[tuple[str, Item]]:
-        seen: set[tuple[str, str, str]] = set()
+        seen: dict[tuple[str, str], set[str]] = {}
         for number, row in json_lines(self.path):
             place = f"{self.path}:{number}"
             outcome = row.get("outcome")
@@ -141,13 +141,14 @@ class QuotesDataset:
             if row.get("repeat"):
                 continue
             details = outcome.get("details") or {}
-            for n, quote in enumerate(quotes(details), 1):
-                about, judge = row["item_id"], str(row.get("judge"))
-                if (about, judge, quote.text) in seen:  # a judge keeps its quotes beside each of its criteria
+            about, judge = row["item_id"], str(row.get("judge"))
+            earlier = seen.setdefault((about, judge), set())
+            for quote in quotes(details):
+                if quote.text in earlier:  # a judge keeps its quotes beside each of its criteria
                     continue
-                seen.add((about, judge, quote.text))
+                earlier.add(quote.text)
                 case, _, system = about.rpartition("/")
-                fields = {"id": f"{about}/{judge}/{n}", "text": quote.text, "pair": case or about}
+                fields = {"id": f"{about}/{judge}/{len(earlier)}", "text": quote.text, "pair": case or about}
                 fields["labels"] = {OVERALL: {"rules": self.rules.classify(quote.kind, quote.text)}}
                 fields["metadata"] = {"kind": quote.kind, "judge": judge, "system": system or about, "quoted": about}
                 yield place, make_item(place, fields)

@@ -56,9 +56,10 @@ class WideInterval(Record):
 
 
 class Guaranteed(Record):
-    """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it."""
+    """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it; without a run
+    the rule is off."""
 
-    run: str = Field(min_length=1)
+    run: str | None = Field(default=None, min_length=1)
 
 
 class Rules(Record):
@@ -94,8 +95,8 @@ class SelectiveJudge(Judge):
     def __init__(self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules) -> None:
         super().__init__()
         self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
-        named = rules.guaranteed
-        self.promise = None if named is None else read_promise(named.run, cheap, rubric)
+        run = None if rules.guaranteed is None else rules.guaranteed.run
+        self.promise = None if run is None else read_promise(run, cheap, rubric)
         initial = getattr(expensive, "initial", None)
         self.hands_over = isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
 

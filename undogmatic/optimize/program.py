@@ -30,6 +30,7 @@ class Known:
         self.items = {digest(item.inputs): item.blind() for item in items}
         self.stopped: BaseException | None = None
         self.judged = self.running = 0
+        self.programs: set[str] = set()  # hashes of those that judged anything
         self.changed = threading.Condition()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Known:
@@ -88,6 +89,7 @@ class Task(dspy.Module):
         return dspy.Prediction(readings=readings, why=why, sent=sent, score=None if first is None else first.score)
 
     def _one(self, item: Item) -> tuple[Said | None, str]:
+        program = self.judge.program_hash()
         try:
             with self.known.at_work():
                 found = self.judge(item=item)
@@ -101,6 +103,7 @@ class Task(dspy.Module):
             raise
         with self.known.changed:
             self.known.judged += 1
+            self.known.programs.add(program)
         reading = found.readings[self.criterion] if "readings" in found else found.reading
         return (None, f"{reading.kind}: {reading}") if isinstance(reading, ModelError) else (reading, "")
 

@@ -43,10 +43,12 @@ SPENT = "optimisation.json"
 
 
 class Spent(Record):
-    """What a search took, over all attempts: calls to the models, without the cache's answers, and USD."""
+    """What a search took, over all attempts: calls to the models, without the cache's answers, and USD; and how many
+    programs judged anything, the one that it began with included (None: an earlier version did not note it)."""
 
     calls: int = Field(ge=0)
     usd: float = Field(ge=0, allow_inf_nan=False)
+    programs: int | None = Field(default=None, ge=0)
 
 
 class Found(NamedTuple):
@@ -117,8 +119,8 @@ class Search:
             after.put_into(judge, "judge")
         else:
             with self._connected(engine, folder):
-                judge, scores = self._compile(engine, folder)
-                spent = Spent(calls=engine.budget.calls, usd=engine.budget.usd)
+                judge, scores, programs = self._compile(engine, folder)
+                spent = Spent(calls=engine.budget.calls, usd=engine.budget.usd, programs=programs)
             files.write(folder / SPENT, spent.model_dump_json() + "\n")
             after = self._program(judge, OPTIMISED, *scores)
             save(before, folder / PARENT)
@@ -127,7 +129,8 @@ class Search:
         steps = (self._step(self.baseline, before, BASELINE), self._step(judge, after, OPTIMISED))
         return Found(before, after, self.parts._replace(judges=steps), kept, _spent(folder))
 
-    def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float]]:
+    def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
+        """The best judge, what the one before it and it earned on validation examples, and how many were tried."""
         known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
         measure = Measure(self.terms, self._language(), known, self.optimizer.cost_weight)
@@ -153,11 +156,11 @@ class Search:
             compiled = self.optimizer.compile(work)
             before, after = value(task), value(compiled)
         if after <= before:
-            return task.judge, (before, before)
+            return task.judge, (before, before), len(known.programs)
         judge: Judge = compiled.judge
         for _, predictor in judge.named_predictors():
             predictor.lm = None  # SIMBA leaves the one that it sampled with
-        return judge, (before, after)
+        return judge, (before, after), len(known.programs)
 
     @contextlib.contextmanager
     def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[None]:

@@ -125,8 +125,10 @@ def _change(search: Search, found: Found) -> AnalysisResult:
         "validation_of": f"{data.metric.of}_of", "test": len(data.splits.test),
         "seed": lineage.seed,
     }  # fmt: skip
-    said = [Finding("program.sides", values), Finding("program.found" if found.kept else "program.kept", values)]
-    spent = {} if found.spent is None else found.spent.model_dump()
+    spent = {} if found.spent is None else found.spent.model_dump(exclude={"programs"})
+    alone = found.spent is not None and found.spent.programs is not None and found.spent.programs <= 1
+    came_to = "found" if found.kept else "untried" if alone else "kept"
+    said = [Finding("program.sides", values), Finding(f"program.{came_to}", values)]
     if spent:
         said.append(Finding("program.priced" if spent["usd"] else "program.asked", spent))
     lines = changes(found.before.predictors, found.after.predictors)

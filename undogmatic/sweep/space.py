@@ -62,8 +62,9 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
         raise ConfigError(f"`{error.override}` cannot be read as an override of a search.") from None
     for override in parsed:
         key = override.get_key_element()
-        fixed.pop(key, None)
-        keys.pop(key, None)
+        for earlier in [each for each in (*fixed, *keys) if each.lstrip("+") == key.lstrip("+")]:
+            fixed.pop(earlier, None)
+            keys.pop(earlier, None)
         if override.is_sweep_override():
             _check_key(key.lstrip("+~"))
             keys[key] = _distribution(key, override)

@@ -1,0 +1,344 @@
+"""Does with every command in README.md, docs/ and the comments of conf/ what a reader would: runs it on little data
+where nothing slow is asked, and else takes it to where the first question would be asked."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from tests.stub_server import KEY, StubServer
+from undogmatic.api import compose_config
+from undogmatic.cli import main
+from undogmatic.errors import ConfigError
+from undogmatic.experiment import run_experiment
+from undogmatic.overrides import combined
+from undogmatic.paths import conf_folder, data_folder
+from undogmatic.resume import Manifest
+from undogmatic.searchpath import keys_of, options
+
+ROOT = conf_folder().parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGE_WITH_A_TEST_OF_ITS_OWN = "add_your_own.md"
+"""tests/test_extend.py writes the files of this page and runs its commands."""
+
+KEYS = ("OPENAI", "ANTHROPIC", "GEMINI", "OPENROUTER", "AZURE_OPENAI")
+CHOICES = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis", "readout", "optimizer"), "x")
+COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic)(?: .*)?")
+SETTING = re.compile(r"'?\+{0,2}[a-z_]+(?:[./][\w-]+)*=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,;)]|,(?=\S))+'?")
+
+SETTINGS = re.compile(rf"(?:-m )?{SETTING.pattern}(?: {SETTING.pattern})*")
+
+STANDS_FOR = {
+    "outputs/.../program.json": str(data_folder() / "programs" / "shame_pt.json"),
+    "outputs/2026-01-31/12-00-00": "RUN",
+    "RUN_FOLDER": "RUN",
+    "RUN/with_labels.jsonl": "my.jsonl",
+    "outputs/DATE/TIME": "RUN",
+    "dataset=quotes dataset.path=RUN": "dataset=quotes dataset.path=BUCKETS",
+    "experiment=error_classes dataset.path=RUN": "experiment=error_classes dataset.path=BUCKETS",
+    "FILE-OR-FOLDER": "scores.csv",
+    "dataset.summaries=FILE": f"dataset.summaries={data_folder() / 'faith' / 'summaries.jsonl'}",
+    "dataset.path=FILE": "dataset.path=scores.csv",
+    "dataset.path=FOLDER": f"dataset.path={data_folder() / 'gating'}",
+    "dataset.path=...": "dataset.path=my.jsonl",
+    "extract FILES": f"extract {data_folder() / 'faith' / 'us-ferry' / 'opinion.md'} --to texts",
+    "http://HOST:PORT/v1": "http://127.0.0.1:9/v1",
+    "model.api_base=URL": "model.api_base=http://127.0.0.1:9/v1",
+    "rubric=trait/NAME": "rubric=trait/hedging",
+    "question=... --input answer=...": "question='Where is it?' --input answer='On its way.'",
+    "analysis=...": "analysis=labelled",
+    "arm=...,": "arm=",
+}
+"""What a page leaves to the reader, and what stands there in this test."""
+
+LITTLE = ("model=patterns", "run.limit=8")
+RUN: dict[str, Sequence[str]] = {
+    "python -m undogmatic.run": LITTLE,
+    "python -m undogmatic.run dataset=curated": LITTLE,
+    "python -m undogmatic.run dataset=texts dataset.path=my.jsonl": LITTLE,
+    "python -m undogmatic.run run.repeats=2 analysis=variance": LITTLE,
+    "python -m undogmatic.run run.repeats=2 analysis=reliability analysis.against=[RUN_FOLDER]": LITTLE,
+    "python -m undogmatic.run dataset=labelled analysis=escalation": LITTLE,
+    "python -m undogmatic.run model=fake model.kind=capitals model.reverse=true": ["run.limit=8"],
+    "python -m undogmatic.run experiment=faithfulness": ["run.limit=1"],
+    "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": ["run.limit=8"],
+    "python -m undogmatic.run experiment=faithfulness_meta dataset=verdicts dataset.path=FILE": [],
+    "python -m undogmatic.run rubric=faithfulness judge=coverage dataset=texts dataset.path=mine.jsonl": [],
+    "python -m undogmatic.run rubric=faithfulness 'judges=[nli, coverage, bucket_rules]' dataset=texts "
+    "dataset.path=mine.jsonl": [],
+    "experiment=error_classes dataset.path=RUN model=gpt": [],
+    'undogmatic score "Aplica-se o Tema 69 do STF."': ["model=patterns"],
+    "undogmatic score --file texts.jsonl --json": ["model=patterns"],
+    "undogmatic extract FILES": [],
+    "undogmatic review export outputs/2026-01-31/12-00-00 --budget 40 --random 20": [],
+    "undogmatic review import outputs/2026-01-31/12-00-00 queue.csv": [],
+}
+"""Commands that are truly run, with what is typed besides, so that they take a second."""
+
+NOT_STARTED = {
+    "undogmatic review export RUN --budget 40 --random 20": "the same as that of docs/review.md",
+    "undogmatic review import RUN queue.csv": "the same as that of docs/review.md",
+    "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best": "needs a program in the "
+    "prompt registry; tests/optimize",
+    "n_jobs=1": "short for hydra.sweeper.n_jobs=1",
+    "undogmatic ui": "serves pages until it is stopped; tests/test_ui.py",
+    "python -m undogmatic.run --help": "tests/test_cli.py",
+    "undogmatic calibrate readout=logprobs ...": "asks the embedded model for minutes; tests/fit",
+    "undogmatic calibrate --data": "asks the embedded model for minutes; tests/fit",
+    "undogmatic probe fit": "reads hidden states for minutes; tests/fit",
+    "undogmatic probe fit --data": "reads hidden states for minutes; tests/fit",
+    "undogmatic probe fit --data my.jsonl rubric=...": "reads hidden states for minutes; tests/fit",
+    "undogmatic probe fit rubric=trait/hedging --out hedging.safetensors": "reads hidden states for minutes; tests/fit",
+    "undogmatic probe fit rubric=trait/NAME": "reads hidden states for minutes; tests/fit",
+    "undogmatic review import RUN --from-mlflow": "needs a run that was logged to MLflow; tests/review",
+    "undogmatic review import outputs/2026-01-31/12-00-00 --from-mlflow": "the same",
+    "undogmatic score --rubric mine.yaml --input question=... --input answer=... --prompt mine model=gpt": "needs a "
+    "key, and a prompt of the reader's; tests/test_generic.py",
+    "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best": "needs a program "
+    "in the prompt registry, which an optimisation puts there; tests/optimize",
+    "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
+    "patterns}]' judge.history=[outputs/probe,outputs/patterns]": "needs two runs; tests/judges/test_history.py",
+}
+"""Commands that are not done here, and why."""
+
+
+def typed_in(page: Path) -> Iterator[str]:
+    """Every command of a page, and every setting: in code blocks, in indented blocks, and in code within a sentence."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks += re.findall(r"(?:^    .*\n)+", prose, re.MULTILINE)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    for line in [*(part for each in lines for part in each.split(" && ")), *re.findall(r"`([^`\n]+)`", prose)]:
+        command = re.sub(r"\s+", " ", re.split(r"\s+#\s", line.strip())[0])
+        if COMMAND.fullmatch(command) or SETTINGS.fullmatch(command):
+            yield command
+
+
+def commented_in(file: Path) -> Iterator[str]:
+    """The settings that the first comment of a file under conf/ names, each with the choice of the file itself."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    end = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    comment = " ".join(line.lstrip("# ") for line in lines[:end])
+    folder, _, option = file.relative_to(conf_folder()).with_suffix("").as_posix().partition("/")
+    if folder == "hydra":
+        folder, _, option = f"hydra/{option}".rpartition("/")
+    own = f"experiment=uncertainty_bakeoff arm={option}" if folder == "arm" else f"{folder}={option}"
+    for found in SETTINGS.finditer(comment):
+        settings = found[0].rstrip(".:")
+        yield settings if settings.startswith(f"{folder}=") or folder == "arm" else f"{own} {settings}"
+
+
+TYPED = list(dict.fromkeys(c for page in PAGES if page.name != PAGE_WITH_A_TEST_OF_ITS_OWN for c in typed_in(page)))
+COMMANDS = [command for command in TYPED if COMMAND.fullmatch(command)]
+LEFT_OPEN = ("=...", "/...", "<", "NAME=", "=NAME", "RUN,", "[extract, ")
+SETTINGS_TYPED = [
+    command
+    for command in TYPED
+    if not COMMAND.fullmatch(command) and command not in (*RUN, *NOT_STARTED) and not any(map(command.count, LEFT_OPEN))
+]
+COMMENTED = list(dict.fromkeys(c for file in sorted(conf_folder().rglob("*.yaml")) for c in commented_in(file)))
+COMMENTED = [command for command in COMMENTED if command not in RUN and not any(map(command.count, LEFT_OPEN[1:]))]
+
+
+def words_of(command: str) -> list[str]:
+    """The words after the program's name, with something in the place of what the page leaves open."""
+    for left_open, stands in STANDS_FOR.items():
+        command = command.replace(left_open, stands)
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)]
+    return words[3 if words[:1] == ["python"] else 1 if words[:1] == ["undogmatic"] else 0 :]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the pages name: files of texts, a table of scores, a run, and one that quotes errors."""
+    made = tmp_path_factory.mktemp("reader")
+    long = "O valor é devido, porque a obrigação venceu em 3 de maio e o devedor foi avisado antes do prazo."
+    rows = [
+        {
+            "id": f"{pair}{side}",
+            "pair": str(pair),
+            "condition": "imitation" if side == "a" else "explanation",
+            "text": f"Aplica-se o Tema {pair} do STF." if side == "a" else f"{long} Caso {pair}.",
+            "question": "Deve pagar?",
+            "response": "Sim, porque venceu.",
+            "summary": f"{long} Caso {pair}.",
+            "reference": f"{long} Caso {pair}. Houve recurso.",
+        }
+        for pair in range(1, 7)
+        for side in "ab"
+    ]
+    for name in ("mine.jsonl", "texts.jsonl"):
+        (made / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labelled = [row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows]
+    (made / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+    scores = [
+        f"{case},{name},j,{3 + (name == 'b')},{2 + case % 3},.{5 + case},.{4 + case}"
+        for case in range(6)
+        for name in "ab"
+    ]
+    (made / "scores.csv").write_text(
+        "case,system,judge,factual_accuracy,completeness,nli,coverage\n" + "\n".join(scores) + "\n"
+    )
+    run(LITTLE, made / "RUN")
+    buckets = ["experiment=faithfulness", "dataset.summaries=shipped", "steps=[]", "judges=[bucket_rules]"]
+    run([*buckets, "analysis=none", "run.limit=8"], made / "BUCKETS")
+    return made
+
+
+@pytest.fixture(scope="module")
+def assembled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of these tests, so that the embedded model's file is put together once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _at_home(place: Path, assembled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a reader with all keys and the files that the pages name."""
+    monkeypatch.setenv("UNDOGMATIC_CACHE", str(assembled))
+    shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    for each in KEYS:
+        monkeypatch.setenv(f"{each}_API_KEY", KEY)
+    monkeypatch.setenv("DECISION_API_BASE", "http://127.0.0.1:9")
+
+
+MOST_JOBS = 4
+LAUNCHERS = ("hydra/launcher", "hydra.launcher")
+"""Keys of packages that not everybody has."""
+
+
+def jobs(words: Sequence[str]) -> list[list[str]]:
+    """The jobs of a command: one, or as many as give each value that is swept over a turn, up to MOST_JOBS."""
+    words = [word for word in combined(words) if not word.startswith(LAUNCHERS)]
+    own = [word for word in words if word != "-m"]
+    params: dict[str, Any] = {}
+    with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
+        if "-m" in words:
+            plain = [word for word in own if not OverridesParser.create().parse_override(word).is_sweep_override()]
+            params = dict(compose("config", plain, return_hydra_config=True).hydra.sweeper.get("params") or {})
+        given = {word.lstrip("+").partition("=")[0] for word in own}
+        own = [f"{key}={value}" for key, value in params.items() if key.lstrip("+") not in given] + own
+        values = [
+            [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()]
+            if each.is_sweep_override()
+            else [word]
+            for word, each in zip(own, OverridesParser.create().parse_overrides(own), strict=True)
+        ]
+    return [[each[n % len(each)] for each in values] for n in range(min(MOST_JOBS, max(map(len, values), default=1)))]
+
+
+class Reached(Exception):
+    """The run would now ask its first question."""
+
+
+def start(words: Sequence[str]) -> None:
+    """Do a run until its first question."""
+
+    def stop(*_: Any) -> None:
+        raise Reached
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Reached):
+        patch.setattr(Manifest, "open", stop)
+        run_experiment(compose_config([*words, "tracking=none"]), CHOICES, Path("out"))
+
+
+def run(words: Sequence[str], folder: Path) -> None:
+    """Do a run to its end, with the config in its folder as Hydra leaves it."""
+    config = compose_config([*words, "tracking=none", "engine.cache=false"])
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "config.yaml").write_text(json.dumps(config))
+    run_experiment(config, CHOICES, folder)
+
+
+BESIDE = ("analysis=meta", "analysis=suite", "experiment=gating", "hydra/sweeper=optuna", "optimizer=random_search")
+
+
+@functools.cache
+def _keys() -> set[str]:
+    """All keys of a default run, and of one with each of BESIDE, with dots."""
+    found: set[str] = set()
+
+    def walk(node: Any, way: str) -> None:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                found.add(f"{way}{key}")
+                walk(value, f"{way}{key}.")
+
+    for context in ([], *([each] for each in BESIDE)):
+        walk(compose_config(context), "")
+    return found
+
+
+def composes(words: Sequence[str]) -> bool:
+    """Whether the words can be typed: alone, beside a choice that has their keys, or beside one of BESIDE."""
+    group, _, option = words[0].partition("=")
+    if len(words) == 1 and (option in options(group) or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())):
+        return True
+    keys = [word.lstrip("+").partition("=")[0].split(".") for word in words]
+    groups = [(key[0], key[1]) for key in keys if len(key) > 1]
+    having = [f"{group}={name}" for group, key in groups for name in options(group)[:60] if key in keys_of(group, name)]
+    for context in ([], *([each] for each in (*having[:3], *BESIDE))):
+        try:
+            compose_config([*context, *words])
+        except ConfigError as error:
+            if "is required" in str(error):
+                return True
+        else:
+            return True
+    return False
+
+
+RUNS = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic run)(?: .*)?")
+STARTED = [each for each in COMMANDS if RUNS.fullmatch(each) and each not in RUN and each not in NOT_STARTED]
+
+
+def test_each_command_is_run_or_started_or_it_is_said_why_not() -> None:
+    assert len(COMMANDS) > 80
+    done = {*STARTED, *RUN, *NOT_STARTED}
+    assert set(COMMANDS) - done == set(), "neither run nor named in NOT_STARTED"
+    assert (RUN.keys() | NOT_STARTED.keys()) - set(TYPED) == set(), "no longer documented"
+
+
+@pytest.mark.parametrize("command", STARTED)
+def test_a_command_starts(command: str) -> None:
+    for job in jobs(words_of(command)):
+        start(job)
+
+
+@pytest.mark.parametrize("command", SETTINGS_TYPED)
+def test_a_setting_composes(command: str) -> None:
+    for job in jobs(words_of(command)):
+        assert composes(job)
+
+
+@pytest.mark.parametrize("command", COMMENTED)
+def test_a_setting_in_a_comment_composes(command: str) -> None:
+    for job in jobs(words_of(command)):
+        assert composes(job)
+
+
+@pytest.mark.parametrize("command", RUN)
+def test_a_command_runs_to_its_end(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*words_of(command), *RUN[command]]
+    if command.startswith("undogmatic"):
+        if "import" in words:
+            main(["review", "export", "RUN", "--all"])
+            queue = pd.read_csv("queue.csv", dtype=str)
+            queue.assign(label="50").to_csv("queue.csv", index=False)
+        main(words)
+        assert capsys.readouterr().out
+        return
+    with StubServer() as stub:
+        run([*words, *([f"model.api_base={stub.url}/v1"] if "model=gpt" in words else [])], Path("out"))
+    assert Path("out/report.html").is_file()
