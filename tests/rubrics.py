@@ -107,7 +107,7 @@ class FormFiller(Model):
         if field.get("type") in ("number", "integer"):
             value = field["minimum"] + self.place * (field["maximum"] - field["minimum"])
             return round(value) if field["type"] == "integer" else value
-        return [] if field.get("type") == "array" else "words"
+        return ["words"] * field.get("minItems", 0) if field.get("type") == "array" else "words"
 
 
 def _schema(request: Any) -> dict[str, Any]:

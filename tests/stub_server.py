@@ -366,7 +366,7 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         return f"{' '.join(text.split()[:12])}."
     if name == "compelling":
         return "critic"
-    return ["Stub."] if field.get("type") == "array" else "Stub."
+    return ["Stub."] * field.get("minItems", 1) if field.get("type") == "array" else "Stub."
 
 
 def _judged_text(body: dict[str, Any]) -> str:

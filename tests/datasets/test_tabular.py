@@ -44,6 +44,20 @@ def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     assert loaded[0][0].metadata == {"court": "STF"}
 
 
+def test_options_may_be_a_list_or_stand_by_their_letters(tmp_path: Path) -> None:
+    given = [["two", 2], {"A": "two", "B": 2}, "A: two\nB: 2"]
+    path = lines(tmp_path / "t.jsonl", *({"question": "Which?", "options": options, "label": "B"} for options in given))
+    items = TextsDataset(path, ("question", "options")).load()
+    assert [item.inputs["options"] for item in items] == ["A: two\nB: 2"] * 3
+
+
+@pytest.mark.parametrize("options", [[], [["nested"]], 7])
+def test_options_that_are_none_are_named(tmp_path: Path, options: object) -> None:
+    path = lines(tmp_path / "t.jsonl", {"question": "Which?", "options": options})
+    with pytest.raises(DataError, match=r"t\.jsonl:1: `.*options`"):
+        TextsDataset(path, ("question", "options")).load()
+
+
 def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = lines(tmp_path / "t.jsonl", {"text": "um"}, "", {"text": "dois"})
     assert [i.id for i in TextsDataset(path).load()] == ["1", "3"]

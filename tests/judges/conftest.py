@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -83,8 +83,8 @@ class Bench:
         self.chat.connect(Gateway())
         return LevelsAsker(self.chat, self.prompt, self.rubric, WORDINGS)
 
-    def judge(self, judge: Judge, text: str = "Tema 69.", **metadata: Any) -> Judgment:
-        item = Item(id="a", text=text, metadata=metadata)
+    def judge(self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any) -> Judgment:
+        item = Item(id="a", inputs={"text": text} if isinstance(text, str) else text, metadata=metadata)
         with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
             return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 

@@ -12,7 +12,7 @@ from undogmatic.judges.calibration_probe import Accuracy
 from undogmatic.judges.debate import Advocate, Critic, Debate, Decision
 from undogmatic.judges.devils_advocate import Critique
 from undogmatic.judges.distributional import points_answer
-from undogmatic.judges.questions import Answer, Wording, numbers, schema
+from undogmatic.judges.questions import Answer, Wording, numbers, repeats, schema
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
 from undogmatic.prompts import Prompt
@@ -53,7 +53,26 @@ def test_the_schema_requires_and_bounds_every_field(rubric: Rubric) -> None:
     assert made["additionalProperties"] is False
     assert made["properties"]["range_high"] == {"type": "number", "minimum": 0, "maximum": 100}
     assert made["properties"]["critique_strength"] == {"type": "number", "minimum": 0, "maximum": 10}
+    asked = schema(Debate, rubric)["properties"]["advocate_strengths"]
+    assert (asked["minItems"], asked["maxItems"]) == (3, 3)
     assert schema(Debate, rubric)["properties"]["compelling"]["enum"] == ["advocate", "critic", "neither"]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        ("Argument with evidence.", True),
+        ("argument 2 with evidence", True),
+        ("…", True),
+        (["It cites Tema 69.", "..."], True),
+        ({"text": "No scope.", "severity": "minor"}, False),
+        ("The argument is that no evidence is given.", False),
+        ("1988", False),
+        (True, False),
+    ],
+)
+def test_what_only_repeats_the_form_is_told_from_an_argument(given: object, is_one: bool) -> None:
+    assert repeats('["argument with evidence", "...", {"severity": "minor" | "major"}]', given) is is_one
 
 
 def test_points_have_a_field_per_level_that_means_it(rubric: Rubric) -> None:

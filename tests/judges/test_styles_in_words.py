@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.judges.conftest import Bench, FixedJudge
+from undogmatic.config import build
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
@@ -16,16 +18,17 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge, balance
 from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.paths import conf_folder
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Failure, Judgment, Verdict
 
 ISSUE = {"kind": "missing", "severity": "moderate", "text": "No scope."}
 CRITIQUE = {"issues": [ISSUE], "critique_strength": 4, "range_low": 50, "range_high": 65, "confidence": 70}
-POINTS = {"level_0": 0, "level_1": 0, "level_2": 10, "level_3": 80, "level_4": 10}
+POINTS = {"reason": "It cites.", "level_0": 0, "level_1": 0, "level_2": 10, "level_3": 80, "level_4": 10}
 DEBATE = {
-    "advocate_strengths": ["cites only"],
+    "advocate_strengths": ["cites only", "one theme", "nothing of the case"],
     "advocate_score": 90,
-    "critic_weaknesses": ["one reason"],
+    "critic_weaknesses": ["one reason", "a condition", "says why"],
     "critic_score": 30,
     "rationale": "Mostly citation.",
     "compelling": "advocate",
@@ -33,8 +36,8 @@ DEBATE = {
     "confidence": 75,
 }
 RED_BLUE = {
-    "red_reasons": ["one reason"],
-    "blue_reasons": ["cites"],
+    "red_reasons": ["one reason", "a condition", "says why"],
+    "blue_reasons": ["cites", "one theme", "nothing of the case"],
     "red_strength": 2,
     "blue_strength": 8,
     "rationale": "It cites.",
@@ -49,6 +52,7 @@ SINGLE = {
     "key_uncertainty": "Is the scope a reason?",
     "rationale": "Half and half.",
 }
+ACCURACY = {"reason": "Such texts are plain.", "accuracy": 64}
 START = Reading(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
 
 
@@ -70,7 +74,7 @@ STYLES: list[tuple[Callable[[Asker], Judge], dict[str, Any]]] = [
     (DebateJudge, DEBATE),
     (RedBlueJudge, RED_BLUE),
     (single, SINGLE),
-    (probe, {"accuracy": 64}),
+    (probe, ACCURACY),
 ]
 
 
@@ -124,6 +128,24 @@ def test_points_are_the_distribution(bench: Bench) -> None:
     assert found.distribution.probabilities == pytest.approx((0, 0, 0.1, 0.8, 0.1))
     assert (found.score, found.interval, found.uncertainty) == (pytest.approx(75), (50, 100), "medium")
     assert found.issues == ()
+    assert found.rationale == "It cites."
+
+
+def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None:
+    file = conf_folder() / "rubric" / "choice.yaml"
+    bench.rubric = build(yaml.safe_load(file.read_text(encoding="utf-8")), "rubric")
+    said = "Only the Supreme Court decides an extraordinary appeal."
+    answer = {"reason": said, "level_0": 70, "level_1": 30, "level_2": 0, "level_3": 0}
+    judge = DistributionalJudge(bench.words(answer))
+    judge.judge_by(bench.rubric)
+    question = {"question": "Who decides an extraordinary appeal?", "options": "A: STF\nB: STJ\nC: TST\nD: TSE"}
+    found = verdict(bench.judge(judge, question))
+    assert (found.category, found.score, found.rationale, found.uncertainty) == ("A", None, said, "medium")
+    assert found.distribution is not None
+    assert found.distribution.probabilities == pytest.approx((0.7, 0.3, 0, 0))
+    assert found.details["entropy"] == pytest.approx(0.8813 / 2, abs=1e-4)  # of 0.7 and 0.3, over log2 of 4 options
+    assert '"level_1": 0-100 (points for: B)' in bench.chat.requests[0]["system"]
+    assert "C: TST" in bench.asked()[0]
 
 
 def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_is_named(bench: Bench) -> None:
@@ -155,8 +177,8 @@ def test_a_judge_in_the_middle_and_a_degenerate_debate_are_uncertain(bench: Benc
 
 def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench: Bench) -> None:
     parts = [
-        {"advocate_strengths": ["cites only"], "advocate_score": 90},
-        {"critic_weaknesses": ["one reason"], "critic_score": 30},
+        {"advocate_strengths": ["cites only", "one theme", "nothing of the case"], "advocate_score": 90},
+        {"critic_weaknesses": ["one reason", "a condition", "says why"], "critic_score": 30},
         {k: DEBATE[k] for k in ("rationale", "compelling", "final_score", "confidence")},
     ]
     judgment = bench.judge(DebateJudge(bench.words(*parts), separate_calls=True))
@@ -190,8 +212,9 @@ def test_a_single_pass_gives_its_range(bench: Bench) -> None:
 
 
 def test_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
-    found = verdict(bench.judge(probe(bench.words({"accuracy": 64}))))
+    found = verdict(bench.judge(probe(bench.words(ACCURACY))))
     assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
+    assert found.details["accuracy_reason"] == "Such texts are plain."
     assert found.uncertainty == "medium"
 
 
@@ -214,7 +237,7 @@ def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: An
         (DistributionalJudge, "mostly the third level", "unparseable", "not a JSON object"),
         (DistributionalJudge, POINTS | {"level_2": "10"}, "unparseable", "not a number"),
         (DistributionalJudge, POINTS | {"level_2": -10}, "off_scale", "outside 0-100"),
-        (DistributionalJudge, dict.fromkeys(POINTS, 0), "unparseable", "all levels got 0 points"),
+        (DistributionalJudge, dict.fromkeys(POINTS, 0) | {"reason": "None."}, "unparseable", "all levels got 0 points"),
         (
             DebateJudge,
             {k: v for k, v in DEBATE.items() if k != "final_score"},
@@ -223,9 +246,31 @@ def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: An
         ),
         (DebateJudge, DEBATE | {"rationale": " "}, "unparseable", "`rationale` is empty"),
         (DebateJudge, DEBATE | {"compelling": None}, "unparseable", "`compelling` is empty"),
+        (DebateJudge, DEBATE | {"advocate_strengths": ["cites", "one theme"]}, "unparseable", "at least 3 items"),
+        (
+            DebateJudge,
+            DEBATE | {"critic_weaknesses": ["argument with evidence", "...", "..."]},
+            "unparseable",
+            "`critic_weaknesses` has no words of its own",
+        ),
+        (
+            DebateJudge,
+            DEBATE | {"rationale": "One or two sentences with the reason of the decision."},
+            "unparseable",
+            "`rationale` has no words of its own",
+        ),
+        (
+            RedBlueJudge,
+            RED_BLUE | {"red_reasons": ["Reason 1", "reason 2", "reason 3"]},
+            "unparseable",
+            "`red_reasons`",
+        ),
+        (devil, CRITIQUE | {"issues": [ISSUE | {"text": "the problem"}]}, "unparseable", "`issues` has no words"),
+        (probe, {"accuracy": 64}, "unparseable", "`reason` is missing"),
+        (DistributionalJudge, POINTS | {"reason": "..."}, "unparseable", "`reason` has no words of its own"),
         (RedBlueJudge, RED_BLUE | {"blue_strength": True}, "unparseable", "not a number"),
         (single, SINGLE | {"range_low": 70}, "unparseable", "`range_low` is 70, above `score` 60"),
-        (probe, {"accuracy": 640}, "off_scale", "outside 0-100"),
+        (probe, ACCURACY | {"accuracy": 640}, "off_scale", "outside 0-100"),
     ],
 )
 def test_a_bad_answer_gets_one_retry_with_the_reason_then_a_failure(

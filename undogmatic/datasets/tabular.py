@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from undogmatic.datasets.base import existing_file, make_item, unique
@@ -15,6 +16,8 @@ from undogmatic.records import UNNAMED, Item
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
+OPTIONS = "options"
+"""The one input that a file may give as a list, or by letters."""
 _RATED = "label."
 """`label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them."""
 
@@ -86,6 +89,8 @@ def item_of(
     fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
     blank = [k for k in optional if isinstance(given.get(k), str) and not given[k].strip()]
     fields["inputs"] |= {k: given.pop(k) for k in optional if k in given and k not in blank}
+    if OPTIONS in fields["inputs"]:
+        fields["inputs"] |= {OPTIONS: _lettered(fields["inputs"][OPTIONS])}
     missing = [name for name in inputs if name not in fields["inputs"]]
     if missing:
         raise DataError(
@@ -106,6 +111,15 @@ def item_of(
     noted = given.pop("metadata", {})
     fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
     return make_item(place, fields | {"label_scale": label_scale})
+
+
+def _lettered(options: Any) -> Any:
+    """The options of a multiple-choice item, one a line behind its letter; what is no list and no object stays."""
+    if isinstance(options, list) and len(options) <= len(ascii_uppercase):
+        options = dict(zip(ascii_uppercase, options, strict=False))
+    if not isinstance(options, dict) or any(isinstance(text, dict | list | None) for text in options.values()):
+        return options
+    return "\n".join(f"{letter}: {text}" for letter, text in options.items())
 
 
 def table_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.questions import (
     Answer,
     Number,
@@ -22,6 +22,7 @@ from undogmatic.judges.questions import (
     ends,
     make,
     numbers,
+    repeats,
     schema,
 )
 from undogmatic.readouts import adapter
@@ -185,10 +186,12 @@ class WordsQuestion(Question):
         super().__init__(step, kind, asker, *more)
         marks = numbers(kind)
         fields: dict[str, Any] = {}
+        self.worded: dict[str, str] = {}
         for name, field in kind.model_fields.items():
             mark = marks.get(name)
             worded = self._form(name, mark)
             if mark is None:
+                self.worded[name] = worded
                 fields[name] = adapter.words(field.annotation, worded)
                 continue
             bounds = {"at_least": mark.at_least, "at_most": mark.at_most}
@@ -220,6 +223,9 @@ class WordsQuestion(Question):
         async def once(**said: str | None) -> dspy.Prediction:
             prediction = await ask(self.predict, self.adapter, **inputs, **said)
             given = {name: prediction[name] for name in self.kind.model_fields}
+            for name, worded in self.worded.items():
+                if repeats(worded, given[name]):
+                    raise UnparseableAnswer(f"`{name}` has no words of its own, only those of the form", as_json(given))
             return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
 
         return await insisting(RETRIES, once)

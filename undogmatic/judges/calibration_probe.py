@@ -14,8 +14,9 @@ from undogmatic.stats.uncertainty import critique_uncertainty
 
 
 class Accuracy(Answer):
-    """Estimated share of right scores."""
+    """Estimated share of right scores, after one sentence on what it rests on."""
 
+    reason: str | None = None
     accuracy: Annotated[float, Number("percent")]
 
 
@@ -39,7 +40,11 @@ class CalibrationProbeJudge(Judge):
         if initial is None:
             initial = (await self.initial.acall(item=item)).reading
         context = {"initial": written(initial, self.rubric)}
-        accuracy: float = (await self.accuracy.acall(item=item, context=context)).answer.accuracy
+        answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
+        accuracy = answer.accuracy
+        details: dict[str, float | str] = {"estimated_accuracy": accuracy}
+        if answer.reason is not None:
+            details["accuracy_reason"] = answer.reason
         level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level
         return initial._replace(
             confidence=accuracy,
@@ -47,7 +52,7 @@ class CalibrationProbeJudge(Judge):
             uncertainty=level,
             doubt=1 - accuracy / 100,
             review=level == "high",
-            details=initial.details | {"estimated_accuracy": accuracy},
+            details=initial.details | details,
         )
 
     def readouts(self) -> Sequence[Source]:

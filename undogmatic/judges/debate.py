@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker, Question
 from undogmatic.judges.base import Judge, Source
-from undogmatic.judges.questions import Answer, Number
+from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item
 from undogmatic.stats.uncertainty import debate_uncertainty
@@ -19,14 +19,14 @@ HIGH, LOW = (0.8, 1.0), (0.1, 0.4)
 class Advocate(Answer):
     """The case for a high score."""
 
-    advocate_strengths: tuple[str, ...] = ()
+    advocate_strengths: Arguments = ()
     advocate_score: Annotated[float, Number(band=HIGH)]
 
 
 class Critic(Answer):
     """The case for a low score."""
 
-    critic_weaknesses: tuple[str, ...] = ()
+    critic_weaknesses: Arguments = ()
     critic_score: Annotated[float, Number(band=LOW)]
 
 
@@ -42,9 +42,9 @@ class Decision(Answer):
 class Debate(Answer):
     """All three in one answer."""
 
-    advocate_strengths: tuple[str, ...] = ()
+    advocate_strengths: Arguments = ()
     advocate_score: Annotated[float, Number(band=HIGH)]
-    critic_weaknesses: tuple[str, ...] = ()
+    critic_weaknesses: Arguments = ()
     critic_score: Annotated[float, Number(band=LOW)]
     rationale: str | None = None
     compelling: Literal["advocate", "critic", "neither"] | None = None

@@ -19,13 +19,19 @@ from undogmatic.stats.uncertainty import points_entropy
 
 
 class Points(Answer):
-    """Points per level; the fields are made for the rubric."""
+    """Points per level, and why the level with the most of them; the fields of the levels are made for the rubric."""
+
+    reason: str | None = None
 
     @model_validator(mode="after")
     def _some(self) -> Points:
-        if not any(self.model_dump().values()):
+        if not any(self.points().values()):
             raise ValueError("all levels got 0 points")
         return self
+
+    def points(self) -> dict[str, float]:
+        """The points of each level, in the order of the levels."""
+        return self.model_dump(exclude={"reason"})
 
 
 def points_answer(rubric: Rubric, language: str) -> type[Points]:
@@ -64,8 +70,7 @@ class DistributionalJudge(Judge):
     async def judge(self, item: Item) -> Reading:
         """`reading` with the distribution."""
         answer: Points = (await self.points.acall(item=item)).answer
-        points: dict[str, float] = answer.model_dump()
-        found = points_entropy(points)
+        found = points_entropy(answer.points())
         levels = self.asker.rubric.levels
         distribution = ScoreDistribution(values=levels, probabilities=found.probabilities)
         interval = quantile_interval(found.probabilities, levels) if self.rubric.scale.ordered else None
@@ -75,6 +80,7 @@ class DistributionalJudge(Judge):
             interval=None if interval is None else (float(interval.low), float(interval.high)),
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
             issues=found.notes if self.asker.in_words else (),
+            rationale=answer.reason,
             uncertainty=found.band,
             doubt=found.normalised_entropy,
             review=found.band == "high",

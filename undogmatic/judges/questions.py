@@ -8,11 +8,12 @@ can give. The wording is data: `wordings` in the style's file of `conf/judge/`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.readouts.structured import PERCENT, form, scale_schema
@@ -34,6 +35,9 @@ class Answer(Record):
 
 
 A = TypeVar("A", bound=Answer)
+
+Arguments = Annotated[tuple[str, ...], Field(min_length=3, json_schema_extra={"maxItems": 3})]
+"""A side's three arguments. A fourth is not asked for, and no harm where it comes."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,30 @@ def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
         what = first["msg"].removeprefix("Value error, ")
         what = what[:1].lower() + what[1:]
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
+
+
+def repeats(wording: str, given: Any) -> bool:
+    """Whether a text in an answer only repeats the words with which the form asked for it, or is nothing but dots.
+
+    Args:
+        wording: How the field stands in the form. Words to choose among ("minor" | "major") may be repeated, of course.
+        given: The field's answer: a text, a list, or an object with fields of its own.
+    """
+    if isinstance(given, BaseModel):
+        given = given.model_dump()
+    if isinstance(given, Mapping | list | tuple):
+        parts = given.values() if isinstance(given, Mapping) else given
+        return any(repeats(wording, part) for part in parts)
+    if not isinstance(given, str):
+        return False
+    said = set(_WORD.findall(given.casefold()))
+    asked = set(_WORD.findall(_CHOICES.sub("", wording).casefold()))
+    numbered = {word for word in said if not word.isdigit()}  # "argument 1"
+    return numbered <= asked if numbered else set(given) <= set(" .…")
+
+
+_WORD = re.compile(r"\w+")
+_CHOICES = re.compile(r'"[^"]*"(\s*\|\s*"[^"]*")+')
 
 
 def as_json(given: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
-from undogmatic.judges.questions import Answer, Number
+from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.readouts.base import Reading
 from undogmatic.records import Item
 
@@ -15,8 +15,8 @@ from undogmatic.records import Item
 class RedBlue(Answer):
     """Both teams and the verdict. The red team argues for a low score, the blue team for a high one."""
 
-    red_reasons: tuple[str, ...] = ()
-    blue_reasons: tuple[str, ...] = ()
+    red_reasons: Arguments = ()
+    blue_reasons: Arguments = ()
     red_strength: Annotated[float, Number("strength")]
     blue_strength: Annotated[float, Number("strength")]
     rationale: str | None = None
