@@ -2,6 +2,7 @@
 
     python -m benchmarks.planted              # the table of data/README.md
     python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a split
+    python -m benchmarks.planted --precision  # how often accusations of a kind are right (facts/precision.yaml)
 
 An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful summary; what is
 left out is found if it is listed as missing, or a sentence of the reference is no longer covered. What is found may
@@ -21,12 +22,17 @@ import numpy as np
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from undogmatic.api import judge_items
 from undogmatic.datasets.cases import CasesDataset
+from undogmatic.facts.precision import CONTRADICTED, HEDGED, INVENTED
+from undogmatic.outside import read_yaml
+from undogmatic.paths import data_folder
 from undogmatic.records import Item, Judgment, Verdict
 
 JUDGES = ("nli", "coverage", "bucket_rules")
 WEIGHTS = {"nli": 0.35, "factual_accuracy": 0.2, "completeness": 0.2, "coverage": 0.25}
 """Of conf/analysis/composite.yaml, the pillar of judges in equal halves."""
-FAITHFUL, FILLER = "perfect", "verbose_filler"
+DOUBTED = 1.0
+"""With so much asked of a kind nothing counts, so that no accusation keeps another from being made."""
+FAITHFUL, FILLER, SUMMARY = "perfect", "verbose_filler", "summary"
 
 Own = Mapping[str, Judgment]
 Row = dict[str, Any]
@@ -100,6 +106,63 @@ def measured(items: Sequence[Item], found: Mapping[str, Own]) -> list[Seen]:
     return [seen(item, found[item.id], found[f"{item.id.split('/')[0]}/{FAITHFUL}"]) for item in flawed]
 
 
+class Told(NamedTuple):
+    """A summary whose planted sentence is known ("" where it is faithful)."""
+
+    item: Item
+    planted: str
+    kind: str
+
+
+def retold(split: str) -> list[Told]:
+    """The summaries of data/faith/retold.yaml: the faithful ones, and each with one of its phrases replaced."""
+    texts = read_yaml(data_folder() / "faith" / "retold.yaml")
+    found = []
+    for item in CasesDataset(summaries="shipped", split=split).load():  # type: ignore[arg-type]
+        case, variant = item.id.split("/")
+        for n, each in enumerate(texts[case] if variant == FAITHFUL else ()):
+            own = {FAITHFUL: ("", "")} | each["wrong"]
+            for kind, (said, wrong) in own.items():
+                inputs = item.inputs | {SUMMARY: each["text"].replace(said, wrong) if said else each["text"]}
+                copy = item.model_copy(update={"id": f"{case}/retold{n + 1}/{kind}", "inputs": inputs})
+                found.append(Told(copy, wrong, kind))
+    return found
+
+
+def shipped(split: str) -> list[Told]:
+    """The shipped summaries with the sentence that was planted in each."""
+    return [Told(each, " ".join(each.metadata["added"]), each.metadata["variant"]) for each in summaries(split)]
+
+
+def accused(told: Sequence[Told], sure: float) -> list[tuple[Told, Row, bool]]:
+    """Every accusation that bucket_rules makes of a summary, and whether it is right: it quotes what was planted."""
+    by_id = {each.item.id: each for each in told}
+    settings = ["rubric=faithfulness", "judge=bucket_rules", f"judge.sure={sure}", f"nli.sure={sure}"]
+    found = []
+    for one in judge_items([each.item for each in told], settings):
+        if one.criterion == "factual_accuracy":
+            each = by_id[one.item_id]
+            wrong = " ".join(each.planted.split())
+            for row in _table(one, "errors"):
+                quote = " ".join(row["quote"].split())
+                right = bool(wrong) and each.kind != FILLER and (wrong in quote or quote in wrong)
+                found.append((each, row, right))
+    return found
+
+
+def precision(found: Sequence[tuple[Told, Row, bool]]) -> dict[str, dict[str, list[int]]]:
+    """Of each kind of accusation how many are right, and how many there are, where all are DOUBTED; what is
+    said of one sentence of a case in several summaries counts once."""
+    counts: dict[str, dict[str, list[int]]] = {CONTRADICTED: {}, INVENTED: {}, HEDGED: {}}
+    once = {(told.item.id.split("/")[0], row["quote"], row["problem"]): (row, right) for told, row, right in found}
+    for row, right in once.values():
+        source = HEDGED if row["kind"] == "hedging" else CONTRADICTED
+        source = INVENTED if row["kind"] in ("fabricated_citation", "invented_detail") else source
+        own = counts[source].setdefault(row["problem"].split(":")[0], [0, 0])
+        own[0], own[1] = own[0] + right, own[1] + 1
+    return counts
+
+
 def table(seen_by_split: Mapping[str, list[Seen]]) -> list[str]:
     """A row per kind of error, in Markdown: split by split how many were found, and the mean loss."""
     rows: dict[str, str] = {}
@@ -126,7 +189,11 @@ def main() -> None:
     """Print the table of both splits, or all that was named in one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", choices=("dev", "test"), help="print what was named, summary by summary")
+    parser.add_argument("--precision", action="store_true", help="print how often accusations of a kind are right")
+    parser.add_argument("--sure", type=float, default=0.9, help="with --precision: judge.sure and nli.sure (0.9)")
     given = parser.parse_args()
+    if given.precision:
+        return _print_precision(given.sure)
     splits = {}
     for split in (given.rows,) if given.rows else ("dev", "test"):
         items = summaries(split)
@@ -142,6 +209,28 @@ def main() -> None:
             _print("false alarm", each.alarms)
     print("| kind |", *(f"found, {split} | lost, {split} |" for split in splits))
     print(*table(splits), sep="\n")
+
+
+def _print_precision(sure: float) -> None:
+    for split in ("dev", "test"):
+        told = retold(split)
+        found = accused(shipped(split) + told, sure)
+        print(f"# {split}")
+        for source, counted in precision(accused(shipped(split) + told, DOUBTED)).items():
+            print(f"{source}: {json.dumps(dict(sorted(counted.items())))}".replace('"', ""))
+        faithful = [each for each in shipped(split) + told if each.kind == FAITHFUL]
+        for word, most in (("named", 5), ("at a cost", 4)):
+            ids = {each.item.id for each, row, _ in found if row["bucket"] <= most and each.kind == FAITHFUL}
+            print(f"# faithful summaries of which something is {word}: {len(ids)} of {len(faithful)}")
+        wrong = [each for each in told if each.kind != FAITHFUL]
+        for kind in dict.fromkeys(each.kind for each in wrong):
+            own = [each.item.id for each in wrong if each.kind == kind]
+            hit = {each.item.id for each, _, right in found if right}
+            paid = {each.item.id for each, row, right in found if right and row["bucket"] < 5}
+            print(f"# retold, {kind}: {len(hit & set(own))} of {len(own)} found, {len(paid & set(own))} at a cost")
+        alarms = {(each.item.id.split("/")[0], row["problem"]): row for each, row, right in found if not right}
+        for (case, _), row in alarms.items():
+            _print(f"false alarm, {case}", [row])
 
 
 def _print(what: str, rows: list[Row]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from undogmatic.datasets.quotes import OTHER, QuotesDataset, Rules, quotes
 from undogmatic.errors import ConfigError, DataError
 
 RULES = Rules()
+OTHERS = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "faith"
+"""Quotes that real judges made, with the classes that others gave them; they are no part of the project."""
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,27 @@ RULES = Rules()
         ("errors", "Fabricated citation of a case that was never decided.", "fabricated_citation"),
         ("errors", "Cita a Súmula 900, que não existe.", "fabricated_citation"),
         ("errors", "Misstates the holding of the majority.", "wrong_holding"),
+        ("errors", "The summary overstates the rule: the justices confined it to public employers.", OTHER),
+        ("errors", "This is too broad. The Court did not hold that all such clauses are void.", "wrong_holding"),
+        (
+            "errors",
+            "Turns a remark of the concurrence into the law, rather than the holding of the court.",
+            "wrong_holding",
+        ),
+        ("errors", "What it calls the rule is the opposite of what the court held.", "wrong_holding"),
+        ("errors", "The legal test is described inaccurately; intent is no part of it.", "wrong_holding"),
+        ("errors", "Conflates the test for standing with the holding on the merits.", "wrong_holding"),
+        ("errors", "A tese está invertida: o tribunal exigiu a notificação.", "wrong_holding"),
+        ("errors", "Distorce o entendimento da maioria sobre o prazo.", "wrong_holding"),
+        ("errors", "O tribunal não decidiu que a multa é sempre devida.", "wrong_holding"),
+        ("errors", "Relies on Doe v. Roe, which is not in the reference.", "fabricated_citation"),
+        ("errors", "The reference does not cite 12 F.3d 345.", "fabricated_citation"),
+        ("errors", "§ 12 of the act is never mentioned; it appears to be invented.", "fabricated_citation"),
+        ("errors", "The statute quoted here does not exist.", "fabricated_citation"),
+        ("errors", "O art. 940 citado não consta da referência.", "fabricated_citation"),
+        ("errors", "A referência não menciona a Súmula 12.", "fabricated_citation"),
+        ("errors", "The driver was cited for speeding, which the reference does not mention.", "invented_detail"),
+        ("errors", "The state court refused to rule, which is not mentioned in the reference.", "invented_detail"),
         ("errors", "The size of the farm is not mentioned in the reference.", "invented_detail"),
         ("errors", "Omits the dissent of Judge Alder.", "omitted_dissent"),
         ("errors", "It was 8 to 5. | vote: the reference says '7 to 6', the summary '8 to 5'", "wrong_date_or_vote"),
@@ -108,3 +133,20 @@ def test_a_journal_without_quotes_and_another_file_are_named(tmp_path: Path) -> 
     path.write_text('{"a": 1}\n')
     with pytest.raises(DataError, match=r"jsonl:1: not a judgment"):
         QuotesDataset(str(path)).load()
+
+
+@pytest.mark.skipif(not OTHERS.is_dir(), reason="the quotes of others are not part of the project")
+def test_classes_of_quotes_that_real_judges_made() -> None:
+    """Of 49 that others call a fabricated precedent nearly all merely stand nowhere in the reference (names, dates,
+    facts); five name a citation or a statute."""
+    found: Counter[tuple[str, str]] = Counter()
+    for line in (OTHERS / "taxonomy_errors.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        text = " | ".join(row[field] for field in ("error_quote", "issue", "correct_info") if row[field])
+        found[row["primary_category"], RULES.classify("errors", text)] += 1
+    unsupported = ("fabricated_citation", "invented_detail")
+    assert sum(found["fabricated_precedent", name] for name in unsupported) == 49
+    assert found["fabricated_precedent", "fabricated_citation"] == 5
+    assert found["wrong_holding", "wrong_holding"] == 3
+    assert sum(n for (_, ours), n in found.items() if ours == "wrong_holding") == 3
+    assert sum(n for (_, ours), n in found.items() if ours == "fabricated_citation") <= 7

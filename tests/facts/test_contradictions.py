@@ -48,3 +48,20 @@ def test_a_planted_error_is_found_and_named(n: int, kind: str) -> None:
 def test_filler_moves_nothing(n: int, kind: str) -> None:
     reference, summary = PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]
     assert found(reference, f"{summary} {FILLER}") == found(reference, summary)
+
+
+@pytest.mark.parametrize(
+    ("reference", "summary"),
+    [
+        (
+            "The Supreme Court affirmed the injunction against the league in 2021.",
+            "The league went to the Supreme Court, seeking reversal of the injunction.",
+        ),
+        (
+            "A locatária substituiu o telhado ao custo de R$ 41.200,00.",
+            "A locatária substituiu o telhado, que custou pouco mais de quarenta e um mil reais.",
+        ),
+    ],
+)
+def test_what_is_asked_for_and_a_rounded_number_are_no_contradiction(reference: str, summary: str) -> None:
+    assert not any(found(reference, summary))

@@ -31,3 +31,11 @@ def test_the_end_of_a_number_that_is_not_known_is_no_number() -> None:
     """ "cinqüenta e oito" in a spelling that nobody listed must not be read as eight."""
     assert values("Eram cinkuenta e oito cozinheiros.", "pt") == ()
     assert values("There were some twelvty eight cooks.", "en") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("o IPTU de 2018 a 2020", "pt"), ("the 1966–1967 handbook", "en"), ("o décimo quinto lugar", "pt")],
+)
+def test_a_range_of_years_and_a_half_read_ordinal_are_no_value(text: str, language: Any) -> None:
+    assert values(text, language) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.paths import conf_folder
 from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.records import Item, Rubric
 
 PLAIN = Prompt(id="plain", language="en")
@@ -32,19 +34,29 @@ def rubric() -> Rubric:
     return found
 
 
-def judged(inputs: dict[str, str], structure: dict[int, float], off_topic: float, **options: Any) -> Reading:
-    """By a model that gives these odds; of the relevance "1" (off topic) has the probability `off_topic`."""
+def judged(
+    inputs: dict[str, str],
+    structure: dict[int, float],
+    off_topic: float,
+    idle: float = 0.5,
+    base: bool = False,
+    **options: Any,
+) -> Reading:
+    """By a model that gives these odds; to the question that says nothing it answers "off topic" with `idle`."""
 
-    def odds(asked: str) -> dict[int, float]:
-        return {0: 1 - off_topic, 1: off_topic} if "something else?" in asked else structure
+    def reply(asked: str) -> tuple[str, dict[str, float]]:
+        labels, p = ("0", "1") if base else ("yes", "no"), idle if "N/A" in asked else off_topic
+        relevance = dict(zip(labels, (1 - p, p), strict=True))
+        odds = relevance if "something else?" in asked else {str(n): mass for n, mass in structure.items()}
+        return next(iter(odds)), {label: math.log(mass) for label, mass in odds.items() if mass > 0}
 
-    model = NumbersChat(odds)
+    model = FakeChat(reply, base=base)
     model.connect(Gateway())
-    own = readout()
+    own = LogprobsReadout(zero_shot=True) if base else readout()
     own.bind(model, PLAIN, rubric())
     judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS), **options)
     judge.judge_by(rubric())
-    found = reading_of(judge, model, Item(id="a", inputs=inputs))  # type: ignore[arg-type]
+    found = reading_of(judge, model, Item(id="a", inputs=inputs))
     judged.requests = model.requests  # type: ignore[attr-defined]
     return found
 
@@ -59,15 +71,43 @@ def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: flo
     found = judged(BOTH, {structure: 1.0}, off_topic)
     assert found.score == pytest.approx(score)
     assert found.details["structure"] == pytest.approx(structure)
-    assert found.details["off_topic"] == pytest.approx(off_topic)
+    assert found.details["off_topic"] == found.details["off_topic_asked"] == pytest.approx(off_topic)
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
 def test_the_structure_is_judged_without_the_question_and_relevance_with_it() -> None:
     judged(BOTH, {90: 1.0}, 0.0)
-    first, second = (request[-1]["content"] for request in judged.requests)  # type: ignore[attr-defined]
-    assert "bake bread" not in first
-    assert "bake bread" in second
+    asked = [request["messages"][-1]["content"] for request in judged.requests]  # type: ignore[attr-defined]
+    assert ["bake bread" in each for each in asked] == [False, True, False]
+    assert "N/A" in asked[2] and BOTH["response"] in asked[2], "the same response, under a question that says nothing"
+
+
+@pytest.mark.parametrize(
+    ("asked", "idle", "off_topic", "score"),
+    [(0.7, 0.8, 0.368, 90), (0.4, 0.2, 0.727, 50), (0.68, 0.66, 0.523, 90), (0.0, 0.9, 0.0, 90), (1.0, 1.0, 0.5, 90)],
+)
+def test_what_a_model_answers_to_whatever_question_is_taken_out(
+    asked: float, idle: float, off_topic: float, score: float
+) -> None:
+    found = judged(BOTH, {90: 1.0}, asked, idle)
+    assert found.details["off_topic_asked"] == pytest.approx(asked)
+    assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
+    assert found.score == pytest.approx(score)
+    unsure = [each for each in found.issues if each.startswith("unsure: off the topic")]
+    assert bool(unsure) == (0.45 < off_topic < 0.55)
+
+
+def test_how_sure_it_must_be_to_cap_is_a_setting() -> None:
+    assert judged(BOTH, {90: 1.0}, 0.6).score == pytest.approx(50)
+    assert judged(BOTH, {90: 1.0}, 0.6, sure=0.9).score == pytest.approx(90)
+
+
+def test_a_base_model_answers_with_digits() -> None:
+    """It goes on with a number after the list of answers, and with neither word."""
+    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
+    assert found.details["off_topic_asked"] == pytest.approx(0.9)
+    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
+    assert "0 = " in last and "yes or no" not in last
 
 
 def test_without_a_question_nothing_can_be_off_the_topic() -> None:

@@ -78,6 +78,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 DOUBTS = {
     "biological_issues": [{"severity": "major", "text": "T cells above live cells"}],
     "missing_critical_gates": ["Singlets"],
+    "invented_gates": ["T cells"],
     "marker_concerns": ["CD25 is not in the panel"],
     "hallucination_risk": 4,
     "revised_overall": 3,
@@ -196,6 +197,17 @@ def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench)
     assert whole.details["major_issues"] == 1 and whole.details["accuracy"] == 0.8
     assert whole.issues[0] == "shallow" and whole.issues[2] == "missing critical gate: Singlets"
     assert "7" in own.chat.requests[0]["messages"][-1]["content"]
+
+
+def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_invented(own: Bench) -> None:
+    made = asker(own, "uncertainty", DOUBTS)
+    start = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
+    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
+    whole = verdict(judged(own, UncertaintyJudge(start, made))[OVERALL])
+    asked = own.chat.requests[-1]["messages"][-1]["content"]
+    assert "completeness 1, accuracy 8, scientific 7.5, overall 6" in asked
+    assert whole.details["invented_gates"] == "T cells"
+    assert "may be invented: T cells" in whole.issues
 
 
 def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:

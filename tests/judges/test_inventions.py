@@ -12,14 +12,19 @@ from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
 from undogmatic.datasets.quotes import Rules, quotes
+from undogmatic.facts import precision
 from undogmatic.paths import data_folder
-from undogmatic.records import Item, Verdict
+from undogmatic.records import Item, Judgment, Verdict
 
 NEW = ("fabricated_citation", "invented_detail", "hedging")
-UNTOLD = {"verbose_filler": "says nothing wrong"}
+UNTOLD = {
+    "verbose_filler": "says nothing wrong",
+    "hedging": "a doubt: eight of eight are too few to be sure of the kind",
+}
 """What ties with the faithful summary, and why."""
 PARTLY = {
-    "invented_detail": "one without a name, number or date is only guessed at, and costs nothing",
+    "reversed_outcome": "where the summary does not name the court and another court decided so, nothing is said",
+    "invented_detail": "one without a number or date is a doubt, and costs nothing",
     "wrong_holding": "turned round in other words it has no value, name or citation that rules could compare",
     "omitted_facts": "in Portuguese cases what is left out resembles what is said, so that it counts as covered",
     "omitted_concurrence": "in Portuguese cases, for the same reason",
@@ -53,17 +58,53 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
     found = [each for each in measured("dev") if each.variant == kind]
     assert len(found) == 8
     assert {(each.case, kind) for each in found if not each.found} == {one for one in NOT_SEEN if one[1] == kind}
-    guessed = 0  # events that no source has are named at no cost
+    doubts = 0
     for each in found:
         assert [row["kind"] for row in each.named] == [kind] * each.found
         assert not each.alarms
         for row in each.named:
             costs = row["bucket"] < 5
             assert each.lost >= 0.04 - 1e-9 if costs else each.lost == pytest.approx(0)
-            guessed += not costs
+            assert row["doubt"] == (not costs)
+            doubts += not costs
             (quote,) = quotes({"errors": json.dumps([row])})
             assert Rules().classify("errors", quote.text) == kind
-    assert guessed == (2 if kind == "invented_detail" else 0)
+    assert doubts == {"invented_detail": 3, "hedging": 8, "fabricated_citation": 0}[kind]
+
+
+def test_the_stored_precision_is_that_of_the_summaries_of_development() -> None:
+    found = planted.accused(planted.shipped("dev") + planted.retold("dev"), planted.DOUBTED)
+    assert planted.precision(found) == precision.measured()
+
+
+def test_a_kind_is_sure_only_after_many_right_accusations() -> None:
+    assert precision.is_sure("contradicted", "vote", 0.9)
+    assert not precision.is_sure("contradicted", "party", 0.9)  # right once of once
+    assert not precision.is_sure("invented", "event", 0.9)  # seldom right
+    assert not precision.is_sure("contradicted", "no such kind", 0.9)
+    assert precision.is_sure("contradicted", "no such kind", 0)
+
+
+def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
+    reference = "The landlord sued because the heating had failed for 45 days. The rent was paid late."
+    summary = reference.replace("45 days", "60 days")
+    item = Item(id="c/1", inputs={"summary": summary, "reference": reference}, pair="c")
+
+    def scored(judge: str, *more: str) -> list[Judgment]:
+        return list(judge_items([item], ["rubric=faithfulness", f"judge={judge}", *more]))
+
+    (doubted,) = scored("nli")
+    assert isinstance(doubted.outcome, Verdict)
+    assert doubted.score == 1
+    assert [row["label"] for row in json.loads(str(doubted.outcome.details["sentences"]))] == ["doubt", "none"]
+    (sure,) = scored("nli", "nli.sure=0")
+    assert sure.score == 0.5
+    accuracy = scored("bucket_rules")[0]
+    (row,) = errors({accuracy.criterion: accuracy})
+    assert isinstance(accuracy.outcome, Verdict)
+    assert accuracy.score == 1 and row["doubt"] and row["kind"] == "number"
+    assert accuracy.outcome.issues[0].startswith("doubt: number: the reference says '45 days'")
+    assert scored("bucket_rules", "nli.sure=0")[0].score == pytest.approx(0.6)
 
 
 def test_the_figures_in_the_documentation_are_those_of_the_rules() -> None:
@@ -111,7 +152,7 @@ def test_hedges_that_cover_little_are_named_and_cost_nothing() -> None:
     scores = []
     for n, summary in enumerate((reference, little, both)):
         item = Item(id=f"c/{n}", inputs={"summary": summary, "reference": reference}, pair="c")
-        own = next(iter(judge_items([item], ["rubric=faithfulness", "judge=bucket_rules"])))
+        own = next(iter(judge_items([item], ["rubric=faithfulness", "judge=bucket_rules", "judge.sure=0"])))
         assert [row["kind"] for row in errors({own.criterion: own})] == ["hedging"] * n
         scores.append(own.score)
     assert scores == pytest.approx([1, 1, 0.8])

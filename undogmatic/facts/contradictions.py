@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from undogmatic.facts.inventions import room
 from undogmatic.facts.outcomes import Outcome, alike, opposed, outcomes
 from undogmatic.facts.parties import Role, deeds, judges, named_sides, opposite, side_of, winners
 from undogmatic.facts.polarity import turned
@@ -119,9 +120,16 @@ def _value(both: Compared, n: int, kind: str, least: float) -> Contradiction | N
             for other in _alike(both, k, value):
                 if any(comparable(each, other) and agree(each, other) for each in own) or _excused(both, n, k, other):
                     continue
+                if kind == "number" and _close(value, other, both.text[k]):
+                    continue
                 if kind == "vote" or _same_place(both, n, k, value, other):
                     return Contradiction(kind, k, value.said, other.said)
     return None
+
+
+def _close(value: Value, other: Value, sentence: str) -> bool:
+    """Whether the number of a sentence is another, rounded, and says so."""
+    return abs((value.parts[0] or 0) - (other.parts[0] or 0)) <= room(other, sentence)
 
 
 def _alike(both: Compared, k: int, value: Value) -> list[Value]:
@@ -141,12 +149,14 @@ def _excused(both: Compared, n: int, k: int, other: Value) -> bool:
 
 
 def _same_place(both: Compared, n: int, k: int, value: Value, other: Value) -> bool:
-    """Whether two values are of the same thing: in nearly the same sentences; in sentences that are each other's best
-    match, if a part of the date is right; or among the same words."""
+    """Whether two values are of the same thing: in nearly the same sentences, or among the same words; dates also in
+    sentences that are each other's best match, but (unless nearly the same) only if a part of them is right."""
     if both.similarity[n, k] >= NEARLY_THE_SAME:
         return True
     mutual = both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
     right = any(a is not None and a == b for a, b in zip(value.parts, other.parts, strict=True))
+    if value.kind == "date" and not right:
+        return False  # of which nothing is right is the date of another event
     if value.kind == "date" and mutual and right and both.similarity[n, k] >= QUITE_ALIKE:
         return True
     around = _around(both.reference[n], value, both.language) & _around(both.text[k], other, both.language)
@@ -169,7 +179,7 @@ def _outcomes(both: Compared, n: int) -> Contradiction | None:
             wrong = next((other for other in said if opposed(own, other)), None)
             if wrong is None or any(alike(own, other) for other in said):
                 continue
-            if not _said_right(both, n, k, own, wrong) and not _of_another(both, n, k, wrong):
+            if not _said_right(both, n, k, own, wrong) and not _of_another(both, n, k, own, wrong):
                 return Contradiction("outcome", k, own.said, wrong.said)
     return None
 
@@ -185,11 +195,13 @@ def _said_right(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) ->
     return False
 
 
-def _of_another(both: Compared, n: int, k: int, wrong: Outcome) -> bool:
-    """Whether another sentence of the reference, which the text's sentence resembles more, says just that."""
+def _of_another(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) -> bool:
+    """Whether another sentence of the reference says just that: one which the text's sentence resembles more, or any
+    where not both name the court."""
+    anywhere = own.level != wrong.level
     return any(
         m != n
-        and both.similarity[m, k] >= both.similarity[n, k]
+        and (anywhere or both.similarity[m, k] >= both.similarity[n, k])
         and any(alike(wrong, each) for each in outcomes(sentence, both.language))
         for m, sentence in enumerate(both.reference)
     )

@@ -242,10 +242,15 @@ def _counted(value: Value, sentence: str, known: Sources) -> bool:
     priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
     if any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced):
         return True
+    near = room(value, sentence)
+    return any(abs(number - other) <= near for other in known.numbers)
+
+
+def room(value: Value, sentence: str) -> float:
+    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
     before = plain(sentence)[max(0, value.start - 30) : value.start]
     rounded = re.search(rf"(?<!\w){support()['about']}$", f"{before} ") or re.search(support()["about"] + "$", before)
-    near = ROUNDED * number if rounded else 1e-9
-    return any(abs(number - other) <= near for other in known.numbers)
+    return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
 
 def _names(sentence: str, known: Sources, language: Language) -> tuple[list[str], int]:

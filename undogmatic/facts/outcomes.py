@@ -99,10 +99,18 @@ def negated(text: str, start: int, language: Language, near: int = NEAR) -> bool
     return sum(word in word_set("negators", language) for word in before) % 2 == 1
 
 
+_NOT_DECIDED = frozenset(
+    "to would should if for seek seeks seeking sought request requested requesting urged urging para de a pedindo "
+    "pediu requerendo requereu pleiteando pleiteou buscando buscou".split()
+)
+
+
 def _elsewhere(text: str, match: re.Match[str]) -> bool:
-    """Whether the word is used of something other than a decision: "provided that", "reverse the car"."""
-    before = words(text[: match.start()])[-1:]
-    return match[0] == "provided" or before in (["to"], ["would"], ["should"], ["para"], ["de"], ["a"], ["if"])
+    """Whether the word is used of something other than a decision: "provided that", "reverse the car", "seeking
+    reversal", "the upheld rules"."""
+    before = (words(text[: match.start()]) or [""])[-1]
+    noun = match[0].endswith(("al", "ance", "ing"))
+    return match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
 
 
 def level_of(text: str, match: re.Match[str]) -> str:

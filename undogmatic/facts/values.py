@@ -68,6 +68,7 @@ def values(sentence: str, language: Language) -> tuple[Value, ...]:
     text = plain(sentence)
     for source in lexicon()["citations"]:
         text = _blank(compiled(source), text)
+    text = _blank(_YEARS, text)
     found: list[Value] = []
     for finder in (_dates, _votes, _numbers):
         own = finder(text, language)
@@ -76,6 +77,10 @@ def values(sentence: str, language: Language) -> tuple[Value, ...]:
             end = value.start + len(value.said)
             text = text[: value.start] + " " * len(value.said) + text[end:]
     return tuple(sorted(found, key=lambda value: value.start))
+
+
+_YEARS = re.compile(r"(?<!\w)(?:1[6-9]|20)\d\d ?(?:-|/|to|through|until|a|ate) ?(?:(?:1[6-9]|20)\d\d|\d\d)(?![\w/-])")
+"""From a year to another: no date, and no number."""
 
 
 def _blank(found: re.Pattern[str], text: str) -> str:
@@ -164,7 +169,7 @@ def _votes(text: str, language: Language) -> list[Value]:
 
 _BETWEEN = r"\s+e\s+|\s+and\s+|\s*-\s*|\s+"
 _CUT = re.compile(
-    r"(?:ent[ao]s?|int[ae]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
+    r"(?:ent[ao]s?|int[ae]|\w*esim[ao]|decim[ao]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
     r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
 )
 """What stands before a number that is only the end of a longer one, of which another part was not known."""
@@ -231,10 +236,13 @@ def _units(raw: str, after: list[str], language: Language) -> set[str]:
 
 def _ordinals(text: str, language: Language) -> list[Value]:
     found = []
+    ending = "" if language == "en" else "[oa]s?"
+    several = compiled(rf"(?:{'|'.join(lexicon()['ordinals'][language])}){ending}")
     for number, name in enumerate(lexicon()["ordinals"][language], 1):
-        ending = "" if language == "en" else "[oa]s?"
         for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
             unit = match["unit"]
+            if several.fullmatch(unit) or _CUT.search(text[: match.start()]):
+                continue
             if unit not in word_set("stop", language) and unit not in word_set("function", language):
                 units = frozenset({f"the n-th {stem(unit, language)}"})
                 found.append(Value("number", (number,), units, match[0], match.start()))

@@ -11,6 +11,7 @@ from pydantic import Field
 from undogmatic.facts.hedges import Hedge, hedges
 from undogmatic.facts.inventions import Invention, inventions, support
 from undogmatic.facts.outcomes import outcomes
+from undogmatic.facts.precision import HEDGED, INVENTED, is_sure, measured
 from undogmatic.facts.words import language_of, pattern, plain
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.bucket import CRITERIA
@@ -42,6 +43,9 @@ class BucketRulesJudge(Judge):
     reference; or a hedge on what the reference says without one. Where an item has no opinion, nothing is called
     invented: citations that the reference lacks are noted (`details.noted`) and cost nothing.
 
+    Accusations of a kind that was too often wrong on development (facts/precision.yaml) are doubts: they are listed
+    with `doubt`, and cost nothing.
+
     An omission is a dissent or concurrence that the summary never speaks of, or a sentence of the reference that it
     does not cover: one with an outcome weighs as a holding.
 
@@ -54,6 +58,7 @@ class BucketRulesJudge(Judge):
         invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
         hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
         several: How many.
+        sure: A kind of accusation costs something if its precision on development is above this share.
         aligned: Similarity from which a hedged sentence is about one of the reference.
         threshold: Similarity above which a sentence is covered.
         least: Shorter sentences are skipped, in characters.
@@ -73,6 +78,7 @@ class BucketRulesJudge(Judge):
         invented: dict[str, Bucket],
         hedged: Bucket = 4,
         several: Annotated[int, Field(ge=1)] = 2,
+        sure: Annotated[float, Field(ge=0, le=1)] = 0.9,
         aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45,
         threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5,
         least: Annotated[int, Field(ge=1, le=1000)] = 10,
@@ -81,7 +87,7 @@ class BucketRulesJudge(Judge):
         self.nli, self.embeddings, self.prompt = nli, embeddings, prompt
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
-        self.threshold, self.least = threshold, least
+        self.threshold, self.least, self.sure = threshold, least, sure
 
     async def judge(self, item: Item) -> Mapping[str, Reading]:
         """A reading per criterion."""
@@ -98,7 +104,7 @@ class BucketRulesJudge(Judge):
         readings = {}
         for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
             bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
-            issues = tuple(str(row.get("problem") or row["omission"]) for row in rows)
+            issues = tuple(_said(row) for row in rows)
             details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows)}
             if name == "errors":
                 details["sources"] = "opinion, reference" if opinion else "reference"
@@ -110,10 +116,11 @@ class BucketRulesJudge(Judge):
     def _errors(self, own: Sides, found: Sequence[Finding]) -> list[Fault]:
         rows = []
         for sentence, each in zip(own.reference, found, strict=True):
-            if each.contradicted:
+            if each.contradicted or each.doubted:
                 bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
                 quote = "" if each.match is None else own.summary[each.match]
-                rows.append(Fault(quote=quote, problem=each.why, correct=sentence, kind=each.kind, bucket=bucket))
+                row = Fault(quote=quote, problem=each.why, correct=sentence, kind=each.kind)
+                rows.append(_weighed(row, bucket, each.contradicted))
         return rows
 
     def _beside(self, own: Sides, opinion: str, found: Sequence[Finding]) -> list[Fault]:
@@ -130,10 +137,10 @@ class BucketRulesJudge(Judge):
         faults = []
         for (place, kind), ones in rows.items():
             said = ", ".join(dict.fromkeys(repr(one.said) for one in ones))
-            bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
-            row = {"quote": own.summary[place], "problem": f"{kind}: {said} stands {where}", "kind": named}
-            faults.append(Fault(row, bucket=bucket))
+            row = Fault(quote=own.summary[place], problem=f"{kind}: {said} stands {where}", kind=named)
+            bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
+            faults.append(_weighed(row, bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
 
     def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
@@ -141,9 +148,9 @@ class BucketRulesJudge(Judge):
         rows = []
         for each in found:
             said = ", ".join(map(repr, each.said))
-            row = {"quote": own.summary[each.place], "problem": f"hedging: {said}; the reference says it without"}
-            correct = own.reference[each.reference]
-            rows.append(Fault(row, correct=correct, kind="hedging", bucket=self.hedged if costs else FLAWLESS))
+            row = Fault(quote=own.summary[each.place], problem=f"hedging: {said}; the reference says it without")
+            row |= {"correct": own.reference[each.reference], "kind": "hedging"}
+            rows.append(_weighed(row, self.hedged if costs else FLAWLESS, is_sure(HEDGED, "hedging", self.sure)))
         return rows
 
     def _omissions(self, own: Sides, covered: Covered) -> list[Fault]:
@@ -171,5 +178,14 @@ class BucketRulesJudge(Judge):
     def settings(self) -> dict[str, Any]:
         own: dict[str, Any] = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
         own |= {"invented": self.invented, "hedged": self.hedged, "several": self.several, "aligned": self.aligned}
-        own |= {"support": digest(support())}
+        own |= {"support": digest(support()), "sure": self.sure, "precision": digest(measured())}
         return super().settings() | own | {"least": self.least, "embeddings": self.embeddings.name}
+
+
+def _weighed(row: Fault, bucket: int, sure: bool) -> Fault:
+    """The row with its bucket; a doubt says that it is one, and leaves the best."""
+    return Fault(row, bucket=bucket if sure else FLAWLESS, doubt=not sure)
+
+
+def _said(row: Fault) -> str:
+    return ("doubt: " if row.get("doubt") else "") + str(row.get("problem") or row["omission"])

@@ -20,6 +20,7 @@ from undogmatic.scale import UnorderedScale
 QUESTION, RESPONSE = "question", "response"
 RELEVANCE = UnorderedScale(categories=("ENGAGES", "OFF_TOPIC"))
 LONGEST_REST = 40
+CONTENT_FREE = "N/A"
 _ENDED = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)")
 
 
@@ -35,11 +36,16 @@ class CoherenceJudge(Judge):
 
     A response that breaks off is judged by its whole sentences. Without a question nothing can be off the topic.
 
+    Where log-probabilities tell the relevance, the same is asked of the same response with a question that says nothing
+    (CONTENT_FREE), and the odds are divided by those (after Zhao et al. 2021): many models favour one of the two
+    answers whatever they are asked.
+
     Args:
         readout: How the score of the structure comes out of the model.
         asker: How the question of relevance is put.
         minimum_mass: Least probability on the numbers of the scale, and on the two answers about relevance.
         cap: Highest score of a response that is off the topic, as a share of the scale.
+        sure: Least probability of being off the topic at which the score is capped; nearer to even it is left alone.
     """
 
     name = "coherence"
@@ -50,9 +56,10 @@ class CoherenceJudge(Judge):
         asker: Asker,
         minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.1,
         cap: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        sure: Annotated[float, Field(ge=0.5, le=1)] = 0.55,
     ) -> None:
         super().__init__()
-        self.minimum_mass, self.cap = minimum_mass, cap
+        self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
         self.readout = readout.tolerating(minimum_mass) if isinstance(readout, IntegersReadout) else readout
         if isinstance(asker, LevelsAsker):
             asker.minimum_mass = minimum_mass
@@ -72,19 +79,38 @@ class CoherenceJudge(Judge):
         }
         if QUESTION not in item.inputs:
             return reading._replace(details=details)
-        answer: Relevance = (await self.relevance.acall(item=item)).answer
-        details["off_topic"] = answer.off_topic
+        off_topic = details["off_topic_asked"] = await self._off_topic(item)
+        if not self.asker.in_words:
+            idle = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
+            off_topic = _corrected(off_topic, await self._off_topic(idle))
+        details["off_topic"] = off_topic
         cap = self.rubric.units(self.cap)
-        if answer.off_topic <= 0.5 or reading.score <= cap:
-            return reading._replace(details=details)
+        if off_topic < self.sure or reading.score <= cap:
+            issues = reading.issues
+            if 1 - self.sure < off_topic < self.sure and reading.score > cap:
+                issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
+            return reading._replace(details=details, issues=issues)
         # The distribution is that of the structure, and its expectation no longer the score.
         return reading._replace(score=cap, distribution=None, interval=None, details=details)
+
+    async def _off_topic(self, item: Item) -> float:
+        answer: Relevance = (await self.relevance.acall(item=item)).answer
+        return answer.off_topic
 
     def readouts(self) -> Sequence[Source]:
         return (self.readout, self.asker)
 
     def settings(self) -> dict[str, object]:
-        return super().settings() | {"minimum_mass": self.minimum_mass, "cap": self.cap, "rest": LONGEST_REST}
+        own = {"minimum_mass": self.minimum_mass, "cap": self.cap, "sure": self.sure, "rest": LONGEST_REST}
+        return super().settings() | own | ({} if self.asker.in_words else {"content_free": CONTENT_FREE})
+
+
+def _corrected(asked: float, idle: float) -> float:
+    """A probability whose odds are divided by those of the question that says nothing."""
+    low, high = 1e-4, 1 - 1e-4
+    asked, idle = min(max(asked, low), high), min(max(idle, low), high)
+    odds = asked / (1 - asked) * (1 - idle) / idle
+    return odds / (1 + odds)
 
 
 def whole_part(text: str) -> tuple[str, bool]:

@@ -15,10 +15,11 @@ class Finding(NamedTuple):
     """What was found of one sentence of the reference.
 
     Attributes:
-        contradicted: Whether any sentence of the summary contradicts it.
+        contradicted: Whether any sentence of the summary surely contradicts it.
         match: The place of the sentence that does, else of the one that comes nearest; None where there is none.
         why: The rule and what it found, or the words of whoever judged.
-        kind: Of what kind the contradiction is (date, vote, outcome, ...), where that is known.
+        kind: Of what kind the contradiction is (date, vote, outcome, ...), where that is known; with a kind but not
+            `contradicted` it is a doubt.
         numbers: Similarity or probabilities, by name.
     """
 
@@ -27,6 +28,11 @@ class Finding(NamedTuple):
     why: str = ""
     kind: str = ""
     numbers: Mapping[str, float] = {}
+
+    @property
+    def doubted(self) -> bool:
+        """Whether a contradiction is suspected by means that err too often to say so."""
+        return bool(self.kind) and not self.contradicted
 
 
 class Entailment(Unit):

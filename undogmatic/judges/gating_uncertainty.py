@@ -11,7 +11,7 @@ from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.gating import Asserted, Scored, hierarchy
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item, Record
+from undogmatic.records import OVERALL, Item, Record
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 
@@ -29,6 +29,7 @@ class Doubts(Answer):
 
     biological_issues: tuple[BiologicalIssue, ...] = ()
     missing_critical_gates: tuple[str, ...] = ()
+    invented_gates: tuple[str, ...] = ()
     marker_concerns: tuple[str, ...] = ()
     hallucination_risk: Annotated[float, Number("strength")]
     revised_overall: Scored
@@ -38,7 +39,7 @@ class Doubts(Answer):
 
 class UncertaintyJudge(Judge):
     """The revised score, with the formulas of the devil's advocate: 1 - confidence is the strength of the case, and the
-    range runs from the initial to the revised score.
+    range runs from the initial to the revised score. The case is made against every score of the initial judge.
 
     Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is
     in the details. A person is asked for where the level is high or the judge wants one.
@@ -62,7 +63,8 @@ class UncertaintyJudge(Judge):
         if initial is None:
             initial = (await self.initial.acall(item=item)).reading
         rubric, first = self.rubric, float(initial.score or 0)
-        doubts: Doubts = (await self.critique.acall(item=item, context={"initial": written(initial, rubric)})).answer
+        context = {"initial": self._quoted(initial)}
+        doubts: Doubts = (await self.critique.acall(item=item, context=context)).answer
         ends = sorted((first, doubts.revised_overall))
         counts = Counter(issue.severity for issue in doubts.biological_issues)
         strength = 1 - doubts.confidence / 100
@@ -77,6 +79,7 @@ class UncertaintyJudge(Judge):
         if self.asker.in_words:
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
             details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
+            details["invented_gates"] = ", ".join(doubts.invented_gates)
         return initial._replace(
             score=doubts.revised_overall,
             distribution=None,
@@ -87,6 +90,7 @@ class UncertaintyJudge(Judge):
                 *initial.issues,
                 *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues),
                 *(f"missing critical gate: {gate}" for gate in doubts.missing_critical_gates),
+                *(f"may be invented: {gate}" for gate in doubts.invented_gates),
                 *(f"marker: {concern}" for concern in doubts.marker_concerns),
             ),
             uncertainty=found.level,
@@ -94,6 +98,15 @@ class UncertaintyJudge(Judge):
             review=found.recommend_human_review or doubts.expert_review > 0.5,
             details=initial.details | details,
         )
+
+    def _quoted(self, initial: Reading) -> str:
+        """All scores of the initial judge: the overall one, and those of its other criteria that its details keep."""
+        others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
+        units = {name: self.rubric.units(share) for name, share in others.items() if isinstance(share, float | int)}
+        if not units:
+            return written(initial, self.rubric)
+        said = [f"{name} {self.rubric.scale.write(score)}" for name, score in units.items()]
+        return ", ".join([*said, f"{OVERALL} {written(initial, self.rubric)}"])
 
     def readouts(self) -> Sequence[Source]:
         return (*self.initial.readouts(), self.asker)

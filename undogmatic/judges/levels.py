@@ -59,8 +59,11 @@ class LevelsQuestion(Question):
         levels = number.levels(self.rubric, len(words.answers))
         own = number.unit in ("score", "rubric") and number.band is None and number.own is None
         digits = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
-        labels = words.labels or digits
-        return Asked(number, words, self._fill(words.question, {"meaning": number.meaning}), labels, levels)
+        labels = digits if self.base or not words.labels else words.labels
+        question = self._fill(words.question, {"meaning": number.meaning})
+        if labels is not digits and words.answer_with:
+            question = f"{question} {words.answer_with}"
+        return Asked(number, words, question, labels, levels)
 
     def _predict(self, asked: Asked, top: int) -> dspy.Predict:
         helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")

@@ -18,7 +18,8 @@ from undogmatic.stats.faithfulness import uncontradicted
 class NliJudge(Judge):
     """1 - contradicted / total over the sentences of the reference; one that any sentence contradicts is contradicted.
 
-    What a summary says besides moves nothing, and what it leaves out neither: that is for `coverage`.
+    A doubt is listed with the sentences and costs nothing. What a summary says besides moves nothing, and what it
+    leaves out neither: that is for `coverage`.
 
     Args:
         nli: Who says whether a sentence contradicts another.
@@ -40,6 +41,7 @@ class NliJudge(Judge):
         score = uncontradicted([each.contradicted for each in found])
         details: dict[str, float | str] = {
             "contradicted": float(sum(each.contradicted for each in found)),
+            "doubted": float(sum(each.doubted for each in found)),
             "reference_sentences": float(len(own.reference)),
             "summary_sentences": float(len(own.summary)),
             "sentences": table(rows(own, found)),
@@ -60,7 +62,7 @@ def rows(own: Sides, found: Sequence[Finding]) -> list[dict[str, Any]]:
         {
             "sentence": sentence,
             "best_match": None if each.match is None else own.summary[each.match],
-            "label": "contradiction" if each.contradicted else "none",
+            "label": "contradiction" if each.contradicted else "doubt" if each.doubted else "none",
             "kind": each.kind,
             "why": each.why,
             **each.numbers,

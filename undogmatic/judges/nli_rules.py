@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from undogmatic.facts.contradictions import contradictions
+from undogmatic.facts.precision import CONTRADICTED, is_sure, measured
 from undogmatic.facts.words import lexicon
 from undogmatic.judges.base import Source
 from undogmatic.judges.compared import Means, Sides
@@ -26,15 +27,21 @@ class RulesEntailment(Entailment):
         embeddings: What says which sentences are about the same.
         prompt: The run's; it reaches nobody here.
         aligned: Cosine similarity from which two sentences are about the same.
+        sure: A kind of contradiction counts if its precision on development (facts/precision.yaml) is above this
+            share; others are named as doubts.
     """
 
     name = "rules"
 
     def __init__(
-        self, embeddings: Embeddings, prompt: Prompt, aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45
+        self,
+        embeddings: Embeddings,
+        prompt: Prompt,
+        aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45,
+        sure: Annotated[float, Field(ge=0, le=1)] = 0.9,
     ) -> None:
         super().__init__()
-        self.embeddings, self.prompt, self.aligned = embeddings, prompt, aligned
+        self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[Finding]:
         """What the rules find of every sentence of the reference."""
@@ -45,7 +52,7 @@ class RulesEntailment(Entailment):
             Finding(False, int(best[n]), numbers={"similarity": float(similarity[n, best[n]])})
             if one is None
             else Finding(
-                True,
+                is_sure(CONTRADICTED, one.kind, self.sure),
                 one.place,
                 f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}",
                 one.kind,
@@ -58,5 +65,5 @@ class RulesEntailment(Entailment):
         return (Means("rules", self.embeddings, self.prompt),)
 
     def settings(self) -> dict[str, Any]:
-        own = {"embeddings": self.embeddings.name, "aligned": self.aligned}
-        return super().settings() | own | {"words": digest(lexicon())}
+        own = {"embeddings": self.embeddings.name, "aligned": self.aligned, "sure": self.sure}
+        return super().settings() | own | {"words": digest(lexicon()), "precision": digest(measured())}

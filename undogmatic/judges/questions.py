@@ -195,13 +195,16 @@ class LevelWording(Record):
 
     Attributes:
         answers: What the levels mean, or empty for the rubric's.
-        labels: The words to answer with, which `question` then names, or empty for digits.
+        labels: The words that a chat model answers with, or empty for digits. A base model is always given digits: it
+            goes on with a number after a list, and with neither word.
+        answer_with: The sentence that asks for one of the words.
         said: Repeats the answer as context of the questions after it.
     """
 
     question: str
     answers: tuple[str, ...] = ()
     labels: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
+    answer_with: str = ""
     said: str = ""
 
     @model_validator(mode="after")

@@ -163,7 +163,7 @@ class JudgeAdapter(dspy.Adapter):
 
     def _labels_only(self, signature: Any) -> str:
         labels = _mark(signature.output_fields["level"], "labels")
-        if len(labels[0]) > 1:  # words: the question itself says that it is to be answered with one of them
+        if len(labels[0]) > 1:  # words: their own wording asks for one of them
             return ""
         sentence = self.words.level if labels[0].isdigit() else self.words.letter
         return sentence.format(labels=", ".join(labels))
