@@ -20,7 +20,7 @@ from undogmatic.analyses.independence import groups_of
 from undogmatic.api import compose_config
 from undogmatic.config import build, settings
 from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.datasets.injected import families
+from undogmatic.datasets.curated_copies import families
 from undogmatic.datasets.labels import development_items
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_features
 from undogmatic.readouts.probe import fitting_probe, shipped_probe

@@ -60,7 +60,7 @@ def families(split: str = "all") -> tuple[Family, ...]:
 
 
 def copies(items: Sequence[Item]) -> list[str]:
-    """The text of each item with something of a development family in it. Two or three copies of each were no better."""
+    """The text of each item with something of a development family in it; more copies of each were no better."""
     known = families("development")
     return [random.Random(digest([item.id, "copy"])).sample(known, 1)[0].into(item.text, item.id) for item in items]
 

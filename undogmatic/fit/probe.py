@@ -268,7 +268,8 @@ def read_and_fit(
     Args:
         model, engine: What reads, and through which cache.
         items, rubric: As in `fit_probe`.
-        copies: A copy of each text with other text put into it, to be fitted with the same label. With them a passage that is said over and over is read once, which for other rubrics may be what is judged.
+        copies: A copy of each text with other text put into it, to be fitted with the same label. With them a passage
+            that is said over and over is read once, which for other rubrics may be what is judged.
     """
     about = origin(model, VIEWS)
     texts = [shown_text(item, rubric) for item in items]
