@@ -147,6 +147,18 @@ def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
 
 
+@pytest.mark.parametrize("kind", ["bars", "forest", "heatmap"])
+def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_path: Path) -> None:
+    data = dict(DATA[kind][0])
+    rows = "rows" if kind == "heatmap" else "labels"
+    data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
+    drawn = figures.KINDS[kind](data, Pen(Words("en"), "trial", shame()))
+    figures.draw(FigureData("one", kind, data), Words("en"), "trial", shame(), tmp_path / "one.png")
+    names = [label.get_text() for ax in drawn.axes[:1] for label in (*ax.get_yticklabels(), *ax.get_xticklabels())]
+    told = [name for name in names if name.startswith("instructions")]
+    assert len(told) == len(set(told)) == len(data[rows]) and max(map(len, told)) < 70
+
+
 def test_equal_points_lie_beside_each_other() -> None:
     figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, Pen(Words("en"), "trial", shame()))
     points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")

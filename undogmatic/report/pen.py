@@ -23,6 +23,7 @@ MARKERS = "osD^vPX"
 INK = "#222222"
 SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
+_LONGEST_NAME = 56
 
 
 def look_of(number: int) -> dict[str, str]:
@@ -84,7 +85,7 @@ class Pen:
 
     def group(self, name: Any, n: int | None = None, beside: int = 1) -> str:
         """A group's name, with its number of texts below; broken into lines where `beside` names share the axis."""
-        shown = wrap(self.words.value(str(name), self.section), max(9, 64 // beside))
+        shown = wrap(_short(self.words.value(str(name), self.section)), max(9, 64 // beside))
         return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
 
     def text(self, key: str, **values: Any) -> str:
@@ -113,6 +114,11 @@ def ticks(words: Words) -> Any:
 def plain(text: str) -> str:
     """The text for drawing: Matplotlib reads `$...$` as mathematics, so the sign is escaped."""
     return text.replace("$", r"\$")
+
+
+def _short(name: str) -> str:
+    """Both ends of a name that would leave the axes no room, such as an instruction that a sweep tries."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 21]} … {name[-18:]}"
 
 
 def wrap(text: str, width: int) -> str:
