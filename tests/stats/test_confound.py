@@ -102,6 +102,25 @@ class TestAtEqual:
         )
         assert (here.difference.outcome, here.extrapolated) == (there.difference.outcome, there.extrapolated)
 
+    def test_what_leaving_a_group_out_makes_of_its_prediction_explains_nothing(self) -> None:
+        """The mean of the others foretells each difference perfectly, with a slope of -(n - 1): that is arithmetic."""
+        d = np.random.default_rng(5).normal(20, 14, 30)
+        of_others = (d.sum() - d) / (d.size - 1)
+        plain = confound.at_equal(d, 0 * d, 10)
+        assert confound.at_equal(d, of_others, 10).foreseen == pytest.approx(1)
+        found = confound.at_equal(d, of_others, 10, predictions=[True])
+        assert found.foreseen == 0
+        assert (found.difference.low, found.difference.high) == (plain.difference.low, plain.difference.high)
+
+    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(self) -> None:
+        rng = np.random.default_rng(6)
+        z = rng.normal(1, 0.2, 30)
+        agrees = 20 * z + rng.normal(0, 1, 30)
+        kept, as_control = (confound.at_equal(agrees, z, 10, predictions=told) for told in ([True], []))
+        assert kept == as_control and kept.difference.estimate < 10 < kept.raw
+        contradicts = confound.at_equal(40 - agrees, z, 10, predictions=[True])
+        assert contradicts.difference.estimate == pytest.approx(contradicts.raw) and contradicts.extrapolated
+
     def test_a_control_twice_or_of_zeros_changes_nothing(self) -> None:
         rng = np.random.default_rng(4)
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)

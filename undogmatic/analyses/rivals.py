@@ -112,8 +112,16 @@ def paired_rival(
     increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends)
     said = confound.outcome_difference(similar, a, b, codes, rng)
     try:
+        foretold = [True, bool(against_coin)]  # a surface that tells the sides apart is a control, whatever its slope
         at_equal = confound.at_equal(
-            a - b, np.column_stack([said, guess]), margin, sign=sign, alpha=alpha, groups=codes, bounds=bounds
+            a - b,
+            np.column_stack([said, guess]),
+            margin,
+            predictions=foretold,
+            sign=sign,
+            alpha=alpha,
+            groups=codes,
+            bounds=bounds,
         )
     except ValueError:
         at_equal = None

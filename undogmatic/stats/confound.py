@@ -95,13 +95,17 @@ def at_equal_length(
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
     codes = checks.groups(groups, a.size)
     both = np.concatenate([log_a, log_b])[:, None]
+    predictions = []
     if a.size > MOST_CURVED:
         parts = surface.bent(both)
         said = parts[: a.size] - parts[a.size :]
     else:
         said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
+        predictions = [False, True]
     controls = np.column_stack([ratio, said])
-    return at_equal(a - b, controls, margin, sign=sign, alpha=alpha, groups=codes, bounds=bounds)
+    return at_equal(
+        a - b, controls, margin, predictions=predictions, sign=sign, alpha=alpha, groups=codes, bounds=bounds
+    )
 
 
 def outcome_difference(
@@ -126,6 +130,7 @@ def at_equal(
     controls: ArrayLike,
     margin: float,
     *,
+    predictions: Sequence[bool] = (),
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
@@ -139,11 +144,14 @@ def at_equal(
     Of what the controls take off, the part is kept that James and Stein would (`_kept`): controls that say no more of
     the differences than chance would take nothing off, and else cost the power that they need at equal n.
     Where most differences are the same once the controls are taken off, the bounds of the scale say how far others may
-    lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out.
+    lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out. So are
+    predictions of the difference with a negative slope: that other groups say the contrary explains nothing, and where
+    they know nothing, leaving a group out makes it so, because its own difference is missing from their mean.
 
     Args:
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
+        predictions: Which controls are predictions of the difference, made from other groups; none if empty.
         margin, sign, alpha, power: As in `claims.claim`.
         groups: What belongs together, shape (n_pairs,).
         bounds: Lowest and highest difference that scores could have.
@@ -164,7 +172,8 @@ def at_equal(
     codes = checks.groups(groups, d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
-    z = _telling_columns(z, codes)
+    meet = _meet(_telling_columns(z, codes))
+    z = _telling_columns(_believable(d, z, predictions), codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
     if n_groups - design.shape[1] < 1:
@@ -207,7 +216,7 @@ def at_equal(
         held(intercept, of_intercept, rest, within),
         held(raw - intercept, of_mean - of_intercept, d, (bottom - room, top + room)),
         foreseen,
-        not _meet(z),
+        not meet,
     )
 
 
@@ -273,6 +282,20 @@ def _lengths(values: ArrayLike, name: str) -> Array:
     if np.any(size <= 0):
         raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
     return size
+
+
+def _believable(differences: Array, controls: Array, predictions: Sequence[bool]) -> Array:
+    """The controls without predictions whose slopes are negative; the most negative goes first."""
+    kept = np.arange(controls.shape[1])
+    while predictions:
+        design = np.column_stack([np.ones(differences.size), controls[:, kept]])
+        size = np.sqrt(np.mean(controls[:, kept] ** 2, axis=0))
+        slopes = np.linalg.lstsq(design, differences, rcond=None)[0][1:] * size
+        slopes[~np.asarray(predictions)[kept]] = 0
+        if not slopes.size or slopes.min() >= 0:
+            break
+        kept = np.delete(kept, slopes.argmin())
+    return controls[:, kept]
 
 
 def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
