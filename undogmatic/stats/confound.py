@@ -144,9 +144,9 @@ def at_equal(
     Of what the controls take off, the part is kept that James and Stein would (`_kept`): controls that say no more of
     the differences than chance would take nothing off, and else cost the power that they need at equal n.
     Where most differences are the same once the controls are taken off, the bounds of the scale say how far others may
-    lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out. So are
-    predictions of the difference with a negative slope: that other groups say the contrary explains nothing, and where
-    they know nothing, leaving a group out makes it so, because its own difference is missing from their mean.
+    lie (`means.interval`). Controls that add nothing to the others, or are 0 in all groups but one, are left out.
+    So are predictions of the difference with a negative slope: that other groups say the contrary explains nothing, and
+    where they know nothing, leaving a group out makes it so, because its own difference is missing from their mean.
 
     Args:
         differences: Shape (n_pairs,), in score units.
