@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.stub_server import KEY, Fault, StubServer
+from undogmatic.api import ScoreResult
 from undogmatic.cli import main
+from undogmatic.cli.score import _in_words
 from undogmatic.paths import data_folder
 
 CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY}
@@ -171,6 +173,17 @@ def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.Capt
     found = json.loads(capsys.readouterr().out)
     assert (found["uncertainty"], found["review"], found["issues"]) == ("low", False, [])
     assert found["details"]["disagreement"] == 0
+
+
+def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
+    """Without that, "confidence 100" beside "uncertainty high" reads like a contradiction."""
+    source = {"score": 60, "confidence": 100, "uncertainty": "high", "details": {"level_from": "width, major_issues"}}
+    assert _in_words(ScoreResult(**source, confidence_source="procedure")) == (
+        "60.0  confidence 100 (by the judge's procedure)  uncertainty high (by width, major issues)"
+    )
+    assert _in_words(ScoreResult(score=60, confidence=0, confidence_source="stated", uncertainty="low")) == (
+        "60.0  confidence 0 (the model's own word)  uncertainty low"
+    )
 
 
 @pytest.mark.parametrize("status", [400, 200], ids=["an error", "an answer"])

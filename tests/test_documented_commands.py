@@ -183,6 +183,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     labelled = [row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows]
     (made / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+    options = {"question": "Who decides an extraordinary appeal?", "options": ["STF", "STJ", "TST", "TSE"]}
+    (made / "questions.jsonl").write_text(json.dumps({"id": "1", "label": "A"} | options) + "\n")
     scores = [
         f"{case},{name},j,{3 + (name == 'b')},{2 + case % 3},.{5 + case},.{4 + case}"
         for case in range(6)

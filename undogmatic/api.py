@@ -24,6 +24,7 @@ class ScoreResult(Record):
     score: float | None
     category: str | None = None
     confidence: float | None = None
+    confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
     interval: tuple[float, float] | None = None
     uncertainty: Literal["low", "medium", "high"] | None = None
     review: bool = False

@@ -75,6 +75,22 @@ def test_what_the_cache_answered_counts_as_calls_and_not_as_free(rng: np.random.
     assert "costs.usd" not in result.metrics and "costs.spent_unpriced" in found
 
 
+def test_an_item_that_cannot_be_read_is_no_text_of_no_calls(
+    tmp_path: Path, rng: np.random.Generator, said: Said
+) -> None:
+    asked = [verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(6)]
+    unread = [verdict(f"u{k}", "input", cost=cost(0)) for k in range(2)]
+    (result,) = CostsAnalysis()(judged([*asked, *unread]), rng)
+    assert said(result)["costs.calls_single"].values == {"calls": 2.0, "n": 6, "ratio": 2.0}
+
+
+def test_a_text_that_was_decided_without_a_call_is_a_text_of_no_calls(rng: np.random.Generator) -> None:
+    """As by a judge that asks only where rules of its own do not suffice."""
+    run = judged([verdict(f"i{k}", 50.0, cost=cost(k % 4 == 0)) for k in range(8)])
+    (result,) = CostsAnalysis()(run, rng)
+    assert result.metrics["costs.calls"] == 0.25
+
+
 def test_copies_of_a_text_do_not_narrow_the_trigger_rate(rng: np.random.Generator) -> None:
     run = judged(
         [

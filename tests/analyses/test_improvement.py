@@ -90,6 +90,15 @@ def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:
     assert level_of(0.05, 12) < 1 / 2001
 
 
+def test_a_small_p_value_of_a_later_look_is_told_why_it_is_no_evidence() -> None:
+    first, later = (verdict(2.6, looks=looks) for looks in (1, 12))
+    assert (key(first), key(later)) == ("better", "open")
+    assert later.metrics["improvement.p"] < 0.05
+    said = Words("en", later.texts).say(later.verdict)
+    assert "look number 12" in said and "it is 0.0003788 here instead of 0.05" in said
+    assert "look number" not in Words("en", first.texts).say(first.verdict)
+
+
 def test_the_levels_of_all_looks_sum_to_twice_the_first() -> None:
     levels = [level_of(0.05, k) for k in range(1, 10_001)]
     assert levels[:3] == [0.05, 0.025, pytest.approx(0.05 / 6)]

@@ -217,4 +217,5 @@ def test_a_score_outside_its_own_range_is_called_a_contradiction(
     rubric: Rubric, score: float, interval: tuple[float, float], contradicts: bool
 ) -> None:
     found = coherent(Reading(score=score, interval=interval), rubric)
-    assert any(issue.startswith("Contradiction: the score") for issue in found.issues) is contradicts
+    assert [issue.startswith("Contradiction: the score") for issue in found.issues] == [True] * contradicts
+    assert coherent(found, rubric).issues == found.issues, "a judge around the judge does not say it again"

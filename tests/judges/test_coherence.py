@@ -65,13 +65,14 @@ BOTH = {"question": "How do I bake bread?", "response": "Mix, knead, wait and ba
 
 
 @pytest.mark.parametrize(
-    ("structure", "off_topic", "score"), [(90, 0.9, 50), (90, 0.1, 90), (30, 0.9, 30), (50, 0.9, 50), (90, 0.5, 90)]
+    ("structure", "off_topic", "score"),
+    [(90, 0.9, 50), (90, 0.1, 90), (30, 0.9, 30), (50, 0.9, 50), (90, 0.5, 90), (90, 0.58, 90), (90, 0.6, 50)],
 )
 def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: float, score: float) -> None:
     found = judged(BOTH, {structure: 1.0}, off_topic)
     assert found.score == pytest.approx(score)
     assert found.details["structure"] == pytest.approx(structure)
-    assert found.details["off_topic"] == found.details["off_topic_asked"] == pytest.approx(off_topic)
+    assert [found.details[name] for name in ("off_topic", "off_topic_asked")] == pytest.approx([off_topic] * 2)
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
@@ -84,7 +85,14 @@ def test_the_structure_is_judged_without_the_question_and_relevance_with_it() ->
 
 @pytest.mark.parametrize(
     ("asked", "idle", "off_topic", "score"),
-    [(0.7, 0.8, 0.368, 90), (0.4, 0.2, 0.727, 50), (0.68, 0.66, 0.523, 90), (0.0, 0.9, 0.0, 90), (1.0, 1.0, 0.5, 90)],
+    [
+        (0.7, 0.8, 0.368, 90),
+        (0.4, 0.2, 0.727, 50),
+        (0.68, 0.66, 0.523, 90),
+        (0.86, 0.82, 0.574, 90),
+        (0.0, 0.9, 0.0, 90),
+        (1.0, 1.0, 0.5, 90),
+    ],
 )
 def test_what_a_model_answers_to_whatever_question_is_taken_out(
     asked: float, idle: float, off_topic: float, score: float
@@ -94,7 +102,7 @@ def test_what_a_model_answers_to_whatever_question_is_taken_out(
     assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
     assert found.score == pytest.approx(score)
     unsure = [each for each in found.issues if each.startswith("unsure: off the topic")]
-    assert bool(unsure) == (0.45 < off_topic < 0.55)
+    assert bool(unsure) == (0.4 < off_topic < 0.6)
 
 
 def test_how_sure_it_must_be_to_cap_is_a_setting() -> None:
@@ -176,3 +184,13 @@ def test_a_cut_off_is_not_punished() -> None:
         judge.judge_by(rubric())
         scores.append(reading_of(judge, model, Item(id="a", inputs={"response": response})).score)  # type: ignore[arg-type]
     assert scores == [pytest.approx(90)] * 2
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_a_chat_model_is_asked_in_words_that_begin_differently(language: str) -> None:
+    """The probability is read from the first token, which must tell the two answers apart."""
+    words = yaml.safe_load((conf_folder() / "judge" / "coherence.yaml").read_text(encoding="utf-8"))["wordings"]
+    asked = words[language]["relevance"]["levels"]["off_topic"]
+    engages, off_topic = asked["labels"]
+    assert engages[0] != off_topic[0]
+    assert all(f"{label}" in asked["answer_with"] for label in asked["labels"])

@@ -102,16 +102,21 @@ def test_a_strength_of_one_is_a_tenth(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "level_from"),
     [
-        {"critique_strength": 7},
-        {"issues": [ISSUE | {"severity": "major"}] * 2},
-        {"range_low": 20, "range_high": 65},
+        ({"critique_strength": 7}, "strength"),
+        ({"issues": [ISSUE | {"severity": "major"}] * 2}, "major_issues"),
+        ({"critique_strength": 0, "range_low": 20, "range_high": 65}, "width"),
+        ({"critique_strength": 7, "range_low": 20, "range_high": 65}, "strength, width"),
     ],
 )
-def test_strength_major_issues_or_a_wide_range_ask_for_review(bench: Bench, changes: dict[str, Any]) -> None:
+def test_strength_major_issues_or_a_wide_range_ask_for_review(
+    bench: Bench, changes: dict[str, Any], level_from: str
+) -> None:
+    """The confidence comes from the strength alone, so the verdict says what else made the level."""
     found = verdict(bench.judge(devil(bench.words(CRITIQUE | changes))))
     assert (found.uncertainty, found.review) == ("high", True)
+    assert found.details["level_from"] == level_from
 
 
 def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) -> None:
@@ -209,6 +214,7 @@ def test_a_single_pass_gives_its_range(bench: Bench) -> None:
     found = verdict(bench.judge(single(bench.words(SINGLE))))
     assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
     assert found.issues == ("Is the scope a reason?",)
+    assert found.details["level_from"] == "width"
 
 
 def test_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.optimize.scripted import MAGIC
-from undogmatic.errors import ConfigError
+from tests.optimize.scripted import MAGIC, Scripted
+from undogmatic.errors import ConfigError, DataError
 
 SMALL = {
     "gepa": ["optimizer.calls=60", "optimizer.validation=12"],
@@ -44,6 +44,15 @@ def test_proposals_that_cannot_be_read_are_not_called_worse(
 ) -> None:
     optimise("gepa", *SMALL["gepa"], writes=writes)
     assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["mipro", "copro"])
+def test_a_writer_that_cannot_be_read_at_all_ends_with_a_plain_message(
+    name: str, optimise: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "_written", lambda self, payload: "blah")
+    with pytest.raises(DataError, match=r"a proposal that cannot be read.*optimizer\.prompt_model=NAME"):
+        optimise(name, *SMALL[name])
 
 
 def test_where_the_model_cannot_write_those_that_need_no_writer_are_named(optimise: Callable[..., Any]) -> None:

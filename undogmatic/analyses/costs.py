@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
+from undogmatic.records import Cost, Failure, Judgment
 from undogmatic.runfolder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
@@ -50,6 +52,7 @@ class CostsAnalysis:
         """One result without headline: what is cheap is not therefore good."""
         rows = judged.frame[judged.frame["error"].ne("not_judged")]
         own, base = per_item(rows), self._baseline(judged)
+        rows = read(rows)
         table = pd.DataFrame(
             [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": _ratio(own[q], base[q])} for q in own]
         )
@@ -126,8 +129,7 @@ class CostsAnalysis:
                 f"`analysis.baseline`: {self.baseline} shares {len(own & there)} items with this run, which has "
                 f"{len(own)}; that one has {len(there)}. Costs are compared on the same texts."
             )
-        rows = [j.cost.model_dump(mode="json") for j in found]
-        return per_item(pd.DataFrame(rows))
+        return per_item(spent(found))
 
 
 def _names(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -136,17 +138,35 @@ def _names(rows: pd.DataFrame, column: str) -> pd.Series:
     return texts.map(lambda text: [name.strip() for name in text.split(",") if name.strip()])
 
 
+def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
+    """One row per judgment: `item_id`, `repeat`, what it took, and in `error` why it failed (None: it did not)."""
+    rows = [
+        {
+            "item_id": j.item_id,
+            "repeat": j.repeat,
+            "error": j.outcome.reason if isinstance(j.outcome, Failure) else None,
+        }
+        | j.cost.model_dump()
+        for j in judgments
+    ]
+    return pd.DataFrame(rows, columns=["item_id", "repeat", "error", *Cost.model_fields])
+
+
+def read(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those for which nobody was asked because the item lacks what the judge reads: no text of 0 calls
+    was judged there. A judge that asks nobody, or nobody for some items, keeps its rows."""
+    return rows[rows["error"].ne("input") | ((rows["calls"] + rows["cached"]) > 0)]
+
+
 def per_item(rows: pd.DataFrame) -> dict[str, float]:
     """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
 
-    Money is unknown as soon as one of these judgments' is. A judgment for which nobody could be asked, because its item
-    lacks what the judge reads, is none; where no judgment has a call, the judge asks nobody, and all count.
+    Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`).
 
     Args:
-        rows: One row per judgment, with columns QUANTITIES and cached.
+        rows: One row per judgment, with columns QUANTITIES, cached and error.
     """
-    asked = (rows["calls"] + rows["cached"]) > 0
-    rows = rows[asked] if asked.any() else rows
+    rows = read(rows)
     costs = rows[list(QUANTITIES)].astype("float64")
     fresh = costs[rows["cached"] == 0]
     found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}

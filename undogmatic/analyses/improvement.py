@@ -110,6 +110,7 @@ def improvement(
         "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
         "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
     }  # fmt: skip
+    values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
     if gain is not None:
         values |= gain._asdict() | {"interval": (gain.low, gain.high), "detectable": gain.detectable}
     return AnalysisResult(

@@ -166,6 +166,13 @@ def _ends(rubric: Rubric) -> str:
     return " / ".join(f"{name} = {meaning}" for name, meaning in shown)
 
 
+_SOURCES = {
+    "stated": "the model's own word",
+    "entropy": "by the spread of its probabilities",
+    "procedure": "by the judge's procedure",
+}
+
+
 def _in_words(result: ScoreResult) -> str:
     if result.error is not None:
         return f"no score ({result.error})"
@@ -173,9 +180,12 @@ def _in_words(result: ScoreResult) -> str:
     if result.interval is not None:
         words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
     if result.confidence is not None:
-        words.append(f"confidence {result.confidence:.0f}")
+        source = _SOURCES.get(result.confidence_source)
+        words.append(f"confidence {result.confidence:.0f}{f' ({source})' if source else ''}")
     if result.uncertainty is not None:
-        words.append(f"uncertainty {result.uncertainty}{', for review' if result.review else ''}")
+        given_by = str(result.details.get("level_from", "")).replace("_", " ")
+        level = f"uncertainty {result.uncertainty}{f' (by {given_by})' if given_by else ''}"
+        words.append(f"{level}{', for review' if result.review else ''}")
     if result.rationale:
         words.append(result.rationale)
     words += result.issues

@@ -197,7 +197,7 @@ def _said_right(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) ->
 
 def _of_another(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) -> bool:
     """Whether another sentence of the reference says just that: one which the text's sentence resembles more, or any
-    where not both name the court."""
+    where not both are of the same level."""
     anywhere = own.level != wrong.level
     return any(
         m != n

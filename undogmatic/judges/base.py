@@ -170,7 +170,10 @@ def coherent(reading: Reading, rubric: Rubric) -> Reading:
     if not isinstance(rubric.scale, NumericScale) and write(reading.score) in (write(low), write(high)):
         return reading  # the same category, whatever the numbers
     said = f"the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
-    return reading._replace(issues=(*reading.issues, f"Contradiction: {said}."))
+    contradiction = f"Contradiction: {said}."
+    if contradiction in reading.issues:  # a judge inside of this one has said so
+        return reading
+    return reading._replace(issues=(*reading.issues, contradiction))
 
 
 def verdict(reading: Reading) -> Verdict:

@@ -42,7 +42,7 @@ class CalibrationProbeJudge(Judge):
         context = {"initial": written(initial, self.rubric)}
         answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
         accuracy = answer.accuracy
-        details: dict[str, float | str] = {"estimated_accuracy": accuracy}
+        details: dict[str, float | str] = {"estimated_accuracy": accuracy, "level_from": "accuracy"}
         if answer.reason is not None:
             details["accuracy_reason"] = answer.reason
         level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level

@@ -21,6 +21,7 @@ QUESTION, RESPONSE = "question", "response"
 RELEVANCE = UnorderedScale(categories=("ENGAGES", "OFF_TOPIC"))
 LONGEST_REST = 40
 CONTENT_FREE = "N/A"
+ROUNDING = 1e-9  # a corrected probability of .6 is .5999999999999999 in floating point
 _ENDED = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)")
 
 
@@ -56,7 +57,7 @@ class CoherenceJudge(Judge):
         asker: Asker,
         minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.1,
         cap: Annotated[float, Field(ge=0, le=1)] = 0.5,
-        sure: Annotated[float, Field(ge=0.5, le=1)] = 0.55,
+        sure: Annotated[float, Field(ge=0.5, le=1)] = 0.6,
     ) -> None:
         super().__init__()
         self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
@@ -85,9 +86,10 @@ class CoherenceJudge(Judge):
             off_topic = _corrected(off_topic, await self._off_topic(idle))
         details["off_topic"] = off_topic
         cap = self.rubric.units(self.cap)
-        if off_topic < self.sure or reading.score <= cap:
+        known = off_topic >= self.sure - ROUNDING
+        if not known or reading.score <= cap:
             issues = reading.issues
-            if 1 - self.sure < off_topic < self.sure and reading.score > cap:
+            if not known and off_topic > 1 - self.sure + ROUNDING and reading.score > cap:
                 issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
             return reading._replace(details=details, issues=issues)
         # The distribution is that of the structure, and its expectation no longer the score.

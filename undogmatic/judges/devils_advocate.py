@@ -69,6 +69,7 @@ class DevilsAdvocateJudge(Judge):
             "initial_score": score,
             "critique_strength": critique.critique_strength / 10,
             "score_delta": abs(score - (critique.range_low + critique.range_high) / 2),
+            "level_from": found.level_from,
         }
         if self.asker.in_words:
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}

@@ -75,6 +75,7 @@ class UncertaintyJudge(Judge):
             "hallucination_risk": doubts.hallucination_risk / 10,
             "stated_confidence": doubts.confidence,
             "expert_review": doubts.expert_review,
+            "level_from": found.level_from,
         }
         if self.asker.in_words:
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}

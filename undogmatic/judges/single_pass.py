@@ -64,7 +64,7 @@ class SinglePassJudge(Judge):
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,
             review=level == "high",
-            details=reading.details | {"width": answer.range_high - answer.range_low},
+            details=reading.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
         )
 
     def readouts(self) -> Sequence[Source]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, ValidationError
 
 from undogmatic import claim, files
@@ -325,6 +326,12 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
         if not isinstance(error, Exception):
             raise
         known.stopped = known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
+        if isinstance(error, AdapterParseError) and known.stopped is None:  # of the writer: a judge's is a wrong answer
+            known.stopped = DataError(
+                f"the model that writes prompts gave a proposal that cannot be read: {str(error).splitlines()[0]} So "
+                "nothing was found. Choose one that follows instructions (optimizer.prompt_model=NAME), or an "
+                f"optimiser that needs none: {', '.join(OTHERS)}."
+            )
         if known.stopped is None:
             raise
     if isinstance(known.stopped, ConfigError | DataError):

@@ -107,7 +107,7 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, about: tuple[str, str], wo
         source = f"common.item_confidence_{verdict.confidence_source}"
         said.append(words.text(source, confidence=verdict.confidence))
     if verdict.uncertainty is not None:
-        said.append(words.text("common.item_uncertainty", level=words.text(f"common.level_{verdict.uncertainty}")))
+        said.append(_uncertainty(verdict, words))
     if not missing(row["label"]):
         said.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
@@ -119,6 +119,15 @@ def _item(row: Mapping[Any, Any], judgment: Judgment, about: tuple[str, str], wo
         below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
     named, text = about
     return Quote(f"{named}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
+
+
+def _uncertainty(verdict: Verdict, words: Words) -> str:
+    """The level, and where the judge says it, what gives it: the confidence beside it may come from something else."""
+    level, known = words.text(f"common.level_{verdict.uncertainty}"), verdict.details.get("level_from")
+    if not isinstance(known, str):
+        return words.text("common.item_uncertainty", level=level)
+    sources = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
+    return words.text("common.item_uncertainty_from", level=level, sources=sources)
 
 
 def shorten(text: str) -> str:

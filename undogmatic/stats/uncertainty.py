@@ -25,13 +25,15 @@ _ROUNDING = 1e-9
 
 
 class CritiqueUncertainty(NamedTuple):
-    """`score_delta` is on 0-10, `confidence_interval` the revised range on 0-1."""
+    """`score_delta` is on 0-10, `confidence_interval` the revised range on 0-1. `level_from` says what gives it,
+    "strength", "major_issues" and "width" joined by commas; all of the three where the level is low."""
 
     level: Level
     score_delta: float
     confidence_interval: Interval
     recommend_human_review: bool
     notes: tuple[str, ...]
+    level_from: str
 
 
 class PointsEntropy(NamedTuple):
@@ -99,14 +101,17 @@ def critique_uncertainty(
         raise ValueError(f"`major_issues` is {major_issues}; a count cannot be negative.")
     low, high = min(first, second), max(first, second)
     width = high - low
-    level: Level = "low"
-    if _above(strength, 0.6) or major_issues >= 2 or _above(width, 4):
-        level = "high"
-    elif _above(strength, 0.3) or major_issues >= 1 or _above(width, 2):
-        level = "medium"
+    reached: dict[str, int] = {
+        "strength": _above(strength, 0.3) + _above(strength, 0.6),
+        "major_issues": min(major_issues, 2),
+        "width": _above(width, 2) + _above(width, 4),
+    }
+    highest = max(reached.values())
+    level = LEVELS[highest]
+    level_from = ", ".join(name for name, own in reached.items() if own == highest)
     notes = (f"The ends of the revised range were swapped: {first:g}, {second:g}.",) if first > second else ()
     delta = abs(score - (low + high) / 2)
-    return CritiqueUncertainty(level, delta, (low / 10, high / 10), level == "high", notes)
+    return CritiqueUncertainty(level, delta, (low / 10, high / 10), level == "high", notes, level_from)
 
 
 def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:

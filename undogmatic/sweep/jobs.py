@@ -16,11 +16,12 @@ import pandas as pd
 from pydantic import ValidationError
 
 from undogmatic.analyses.base import part_names
+from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.outside import read_text
-from undogmatic.records import OVERALL, Cost, Rubric, Verdict
+from undogmatic.records import OVERALL, Rubric, Verdict
 from undogmatic.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
 
 ITEMS = "items_{name}.csv"
@@ -177,14 +178,7 @@ def _result(
     judge, criterion = voice
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
-    costs = pd.DataFrame(
-        [
-            {"item_id": j.item_id, "repeat": j.repeat} | j.cost.model_dump()
-            for j in folder.judgments
-            if (j.judge, j.criterion) == payer
-        ],
-        columns=["item_id", "repeat", *Cost.model_fields],
-    )
+    costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
     return {
         "judge": judge,
         "criterion": criterion,

@@ -136,12 +136,9 @@ def outcome(folder: Path) -> Outcome:
 
 
 def _costs(run: RunFolder) -> dict[str, float]:
-    import pandas as pd
+    from undogmatic.analyses.costs import per_item, spent
 
-    from undogmatic.analyses.costs import per_item
-
-    rows = pd.DataFrame([judgment.cost.model_dump(mode="json") for judgment in run.judgments])
-    found = per_item(rows)
+    found = per_item(spent(run.judgments))
     return {
         "calls": found["calls"],
         "tokens": found["input_tokens"] + found["output_tokens"],
