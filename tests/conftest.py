@@ -49,6 +49,7 @@ def _no_claims_left() -> Iterator[None]:
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Every test has its own folder and cache; only tests of the embedded model share the assembled file."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LLM_PROVIDER", raising=False)
     if request.node.get_closest_marker("local_model") is None:
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / "cache"))
 

@@ -207,6 +207,35 @@ def test_score_text_in_a_notebook_and_outside() -> None:
         score_texts(["x", "  "], ["model=patterns"])
 
 
+def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
+    import asyncio
+    import signal
+    import threading
+
+    from undogmatic.readouts.chat import finished
+
+    ended: list[bool] = []
+
+    async def endless() -> None:
+        threading.Timer(0.1, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT]).start()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    async def cell() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel
+        with pytest.raises(KeyboardInterrupt):
+            finished(endless())
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        asyncio.run(cell())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended
+
+
 def test_a_mistyped_resume_is_refused() -> None:
     for wrong in ("outputs/nope", "", " "):
         with pytest.raises(ConfigError, match="holds no run"):

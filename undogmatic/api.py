@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from undogmatic.errors import ConfigError, DataError, UndogmaticError
-from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict
+from undogmatic.command import say
+from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
+from undogmatic.files import Log
+from undogmatic.paths import cache_folder
+from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict, digest
 from undogmatic.secrets import scrub_words
 
 if TYPE_CHECKING:
     from undogmatic.config import Settings
+
+DEFAULT_MODEL = "local"  # of conf/config.yaml
+LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
+_MODEL = re.compile(r"[+~]{0,2}model[=.@]")
+_unlogged: list[str] = []
 
 Folders = str | Path | Sequence[str | Path]
 
@@ -41,7 +52,8 @@ class ScoreResult(Record):
 def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:
     """Score one text with the composed default, or with Hydra overrides such as ["model=gpt", "prompt=anchored_en"].
 
-    Works with and without a running event loop.
+    Works with and without a running event loop. Where LLM_PROVIDER is set, and no override chooses a model, the model
+    is `model=env`. What came of each text is appended to `score.log` in the cache folder (`paths.cache_folder`).
 
     Args:
         text: The text, or where the rubric judges several inputs, these by name.
@@ -59,7 +71,18 @@ def score_texts(
     """`score_text` for several texts, in order; the model is loaded once."""
     from undogmatic.config import settings
 
-    return score_composed(texts, settings(compose_config(overrides, config_dir)), overrides)
+    return score_composed(texts, settings(scoring_config(overrides, config_dir)), overrides)
+
+
+def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
+    """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
+    from undogmatic.models.keys import setting
+
+    config, choices = _composed(overrides, config_dir)
+    chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
+    if chosen or setting("LLM_PROVIDER") is None:
+        return config
+    return compose_config([*overrides, "model=env"], config_dir)
 
 
 def score_composed(
@@ -70,7 +93,33 @@ def score_composed(
 
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
-    return [_result(judgment, overrides) for judgment in _judged(items, chosen)]
+    try:
+        results = [_result(judgment, overrides) for judgment in _judged(items, chosen)]
+    except UndogmaticError as error:
+        _log([{"error": f"{type(error).__name__}: {error}"}])
+        raise
+    _log(
+        {"text": digest(item.inputs)[:12]}
+        | result.model_dump(include={"model", "readout", "score", "category", "error"})
+        for item, result in zip(items, results, strict=True)
+    )
+    return results
+
+
+def _log(lines: Iterable[Mapping[str, Any]]) -> None:
+    """Append to the log of scores, whose lines hold no judged text; one that cannot be written is said once."""
+    path = cache_folder() / LOG
+    try:
+        if path.is_file() and path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_name(f"{LOG}.1"))
+        with Log(path) as log:
+            for line in lines:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                log.append(json.dumps({"time": now, **line}, ensure_ascii=False))
+    except (StorageError, OSError) as error:
+        if not _unlogged:
+            _unlogged.append(str(error))
+            say(f"the log of scores is not written: {error}")
 
 
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
@@ -115,6 +164,11 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
         overrides: As on the command line.
         config_dir: A folder of config groups of one's own, or several, beside those of the project file.
     """
+    return _composed(overrides, config_dir)[0]
+
+
+def _composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The config, and which option of each group is in it."""
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf, open_dict
     from omegaconf.errors import MissingMandatoryValue
@@ -145,7 +199,7 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
             raise
         raise ConfigError(explain(error, overrides)) from None
     assert isinstance(config, dict)
-    return searchpath.adopt(config, runtime.config_sources, runtime.choices)
+    return searchpath.adopt(config, runtime.config_sources, runtime.choices), runtime.choices
 
 
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:

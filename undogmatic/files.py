@@ -157,7 +157,8 @@ def make_folder(path: Path) -> None:
 
 
 def _opener(mode: int):  # type: ignore[no-untyped-def]
-    return lambda name, flags: os.open(name, flags, mode)
+    # Opening a pipe would otherwise last until somebody reads from it.
+    return lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0), mode)
 
 
 def refused(path: Path, error: Exception) -> StorageError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from tests.stats.test_copies import LONG, edited, words
+from undogmatic.analyses import independence
 from undogmatic.analyses.independence import groups_of
 from undogmatic.analyses.units import units
 from undogmatic.records import Item
@@ -44,6 +46,17 @@ def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
     ]
     assert together(*items) == sets("a b c made", "alone", "orphan sibling")
     assert groups_of(items)["made"] == "pair p"
+
+
+def test_many_copies_of_one_text_take_no_longer_than_as_many_texts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [Item(id=str(n), text=f"text {n}") for n in range(15_000)]
+    seconds = []
+    for found in (tuple(range(len(items))), (0,) * len(items)):
+        monkeypatch.setattr(independence, "copies", lambda texts, found=found: found)
+        start = time.process_time()
+        groups_of(items)
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 2 * seconds[0] + 0.5
 
 
 def test_what_all_items_share_ties_nothing_and_a_source_that_some_share_does() -> None:

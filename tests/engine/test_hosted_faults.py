@@ -152,6 +152,18 @@ def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(run: Run
     assert isinstance(again[2].outcome, Failure) and isinstance(again[8].outcome, Verdict)
 
 
+@pytest.mark.parametrize("status", [302, 401, 403, 404, 418])
+def test_a_resume_of_which_every_open_text_is_refused_ends_as_the_run_did(
+    run: Run, stub: StubServer, status: int
+) -> None:
+    stub.faults = {"number 8.": Fault("status", times=None, body="{}")}
+    run()
+    stub.faults = {"number 8.": Fault("status", times=None, status=status, body="{}")}
+    again = run()
+    assert sum(isinstance(judgment.outcome, Verdict) for judgment in again) == 11
+    assert isinstance(again[8].outcome, Failure) and str(status) in again[8].outcome.message
+
+
 def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubServer, tmp_path: Path) -> None:
     first = run()
     again = run(folder=tmp_path / "other")

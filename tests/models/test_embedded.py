@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from undogmatic.config import build
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
+from undogmatic.models.llama import Llama
 from undogmatic.models.views import View
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.logprobs import LogprobsReadout
@@ -137,6 +139,46 @@ def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(mo
     assert 0 < model.count_tokens(first) <= 7
     with pytest.raises(ModelError, match="do not fit the context of 512"):
         asyncio.run(model.continue_text("word " * 600, 6))
+
+
+def test_an_interrupt_ends_a_continuation_at_the_next_token(
+    model: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pooled(model, "texto")
+    third, interrupted, count, own = threading.Event(), threading.Event(), [0], Llama._logits
+
+    def logits(llama: Llama) -> np.ndarray:
+        count[0] += 1
+        if count[0] == 3:
+            third.set()
+            assert interrupted.wait(60)
+        return own(llama)
+
+    async def cut() -> None:
+        task = asyncio.create_task(model.continue_text("Era uma vez", 400))
+        await asyncio.to_thread(third.wait, 60)
+        task.cancel()
+        await asyncio.wait({task})
+        interrupted.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Llama, "_logits", logits)
+        asyncio.run(cut())
+    assert count[0] == 3
+    assert np.array_equal(before, pooled(model, "texto"))
+
+
+def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel) -> None:
+    llama, ended, texts = _llama(model.path, model.threads, 512), threading.Event(), ["Era uma vez", " um gato"]
+    llama.forget()
+    right = llama.next_token(texts, 3)
+    llama.forget()
+    ended.set()
+    with llama.until(ended):
+        for work in (lambda: llama.next_token(texts, 3), lambda: llama.states([2, 5, 6], (2,))):
+            with pytest.raises(ModelError, match="given up"):
+                work()
+    assert llama.next_token(texts, 3) == right
 
 
 def test_whole_numbers_are_put_together_from_digits_and_a_reason_ends_with_its_line(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.models.conftest import folder_of, run_once, shipped
 from tests.models.test_hosted import request
-from tests.stub_server import KEY, StubServer
+from tests.stub_server import KEY, StubServer, score_of
+from undogmatic import api
+from undogmatic.api import score_text
+from undogmatic.cli import main
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Chats
 
@@ -42,3 +47,68 @@ def test_what_is_missing_is_named(tmp_path: Path, env: dict[str, str], message: 
     folder_of(tmp_path, **env)
     with pytest.raises(ConfigError, match=message):
         shipped("env")
+
+
+@pytest.fixture
+def served(stub: StubServer, tmp_path: Path) -> StubServer:
+    """A provider that `.env` names."""
+    stub.key = KEY
+    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_MODEL="my-model", LLM_API_KEY=KEY, LLM_BASE_URL=stub.url + "/v1")
+    return stub
+
+
+def logged(tmp_path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (tmp_path / "cache" / "score.log").read_text("utf-8").splitlines()]
+
+
+def test_scoring_asks_the_model_of_the_environment_names_it_and_writes_its_log(
+    served: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "Aplica-se o Tema 69."
+    found = score_text(text)
+    assert (found.score, found.model.split("@")[0]) == (score_of(text), "my-model")
+    main(["score", text, "engine.cache=false"])
+    out, err = capsys.readouterr()
+    assert f"{score_of(text):.1f}" in out
+    assert "my-model@" in err
+    assert [request.body["model"] for request in served.requests] == ["my-model", "my-model"]
+    log = tmp_path / "cache" / "score.log"
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [(found.score, found.model)] * 2
+    everything = out + err + found.model_dump_json() + log.read_text("utf-8")
+    assert KEY not in everything
+    assert "Tema" not in log.read_text("utf-8")
+
+
+@pytest.mark.parametrize("words", [["model=patterns"], ["experiment=fakes", "model=patterns"]])
+def test_a_model_that_is_chosen_wins(served: StubServer, words: list[str]) -> None:
+    assert score_text("Aplica-se o Tema 69.", words).model.startswith("patterns")
+    assert served.requests == []
+
+
+def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder_of(tmp_path, LLM_PROVIDER="skynet", LLM_API_KEY=KEY)
+    with pytest.raises(ConfigError, match=r"LLM_PROVIDER is 'skynet'.*openai, anthropic.*model=NAME"):
+        score_text("x")
+    with pytest.raises(SystemExit) as end:
+        main(["score", "um texto"])
+    assert end.value.code == 2
+    assert "openai, anthropic" in capsys.readouterr().err
+
+
+def test_a_log_that_cannot_be_written_costs_no_score_and_is_said_once(
+    served: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_unlogged", [])
+    (tmp_path / "cache").mkdir()
+    os.mkfifo(tmp_path / "cache" / "score.log")
+    texts = ["Tema 1", "Tema 2"]
+    assert [score_text(text).score for text in texts] == [score_of(text) for text in texts]
+    assert capsys.readouterr().err.count("score.log cannot be written") == 1
+
+
+def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path) -> None:
+    served.key = "another"
+    with pytest.raises(ConfigError):
+        score_text("Tema 1")
+    assert "ConfigError" in str(logged(tmp_path)[-1]["error"])

@@ -53,7 +53,7 @@ def groups(items: Sequence[Item]) -> list[Group]:
         times = Counter(mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]]))
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
         likenesses = [place for place in places if crossing & {*copied[place]}]
-        firsts = {apart[place]: place for place in reversed(likenesses)}.values()
+        firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
         named = sorted(likenesses, key=lambda place: place not in firsts)
         own, ids = ([items[place].id for place in chosen] for chosen in (named, places))
         found.append(Group(_name(items[places[0]]), tuple(ids), ties, tuple(own)))

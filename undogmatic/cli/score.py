@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
-    from undogmatic.api import compose_config, score_composed
+    from undogmatic.api import score_composed, scoring_config
     from undogmatic.config import build, settings
 
     text = given.text
@@ -57,7 +57,7 @@ def run(given: argparse.Namespace) -> None:
     if text is not None:
         _check_text(text)
     overrides = [*_chosen(given), *words(given)]
-    chosen = settings(compose_config(overrides))
+    chosen = settings(scoring_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
     names, texts = _read(given, text, rubric)
     failed = 0

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
@@ -109,6 +109,12 @@ class Journals:
         if isinstance(record, Judgment):
             return self.judgments.append(record)
         return self.made[record.step].append(record)
+
+    def answered(self) -> set[str]:
+        """Names of the models that have answered by now: what goes wrong with one of them hardly lies in its config."""
+        journals: list[Journal[Any]] = [self.judgments, *self.made.values()]
+        kept = (record for journal in journals for record in journal.done.values() if not unanswered(record))
+        return {call.model for record in kept for call in record.calls}
 
     def costs(self, judgments: Sequence[Judgment] | None = None) -> list[Cost]:
         """What these judgments took (all in the journal, if none are given), and all that steps made."""

@@ -105,7 +105,7 @@ class LocalEngine:
         with parts.asking():
             asking = copy_context()
         with journals:
-            async with self._connected(parts.model, running):
+            async with self._connected(parts.model, running, journals.answered()):
                 while True:
                     while stop is None and len(running) < limit and agenda.pending():
                         step, item, repeat = agenda.take()
@@ -132,10 +132,10 @@ class LocalEngine:
             raise stop
 
     @asynccontextmanager
-    async def _connected(self, model: Model, running: set[_Task]) -> AsyncIterator[None]:
+    async def _connected(self, model: Model, running: set[_Task], answered: set[str]) -> AsyncIterator[None]:
         """The model with its gateway; whatever is still running when it ends is given up."""
         cache = ReplyCache(self.cache_dir) if self.cache else None
-        model.connect(Gateway(cache, self.budget, self.timeout, self.retries, self.backoff))
+        model.connect(Gateway(cache, self.budget, self.timeout, self.retries, self.backoff, answered=answered))
         # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
         # server judgments per second (benchmarks/hosted.py).
         gc.freeze()

@@ -14,7 +14,7 @@ import hashlib
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextvars import ContextVar, Token
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -137,6 +137,7 @@ class Gateway:
             random. A longer `Retry-After` wins.
         max_backoff: See `backoff`.
         max_wait: A server that asks to wait longer than so many seconds is given up at once.
+        answered: Names of models that have answered in an earlier part of the run.
     """
 
     def __init__(
@@ -148,7 +149,9 @@ class Gateway:
         backoff: float = 0.5,
         max_backoff: float = 30.0,
         max_wait: float = 300.0,
+        answered: Collection[str] = (),
     ) -> None:
+        self.answered = answered
         self.cache, self.budget = cache, budget or Budget()
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait

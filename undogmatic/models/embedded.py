@@ -6,9 +6,10 @@ import asyncio
 import base64
 import os
 import threading
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from undogmatic.models.in_process import InProcessChat
 
+T = TypeVar("T")
 CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
@@ -141,33 +143,44 @@ class EmbeddedModel(Model):
         request = {"states": view.model_dump(mode="json"), "text": text}
 
         async def send() -> Reply:
-            vector, tokens = await asyncio.to_thread(self._read, text, view)
+            vector, tokens = await self._with_llama(lambda llama: self._read(llama, text, view))
             return Reply(base64.b64encode(vector.astype("<f4").tobytes()).decode(), input_tokens=tokens, usd=0.0)
 
         reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_vector)
         return _vector(reply.data)
 
-    def _read(self, text: str, view: View) -> tuple[np.ndarray, int]:
-        with _lock:
-            llama = _llama(self.path, self.threads, self.context)
-            outside = max(view.blocks)
-            if outside > llama.blocks:
-                raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {outside} does not exist.")
-            before, inside, after = view.segments(text)
-            start, body, end = (llama.tokenize(part, begin=False) for part in (before, inside, after))
-            first = llama.tokenize("")
-            room = llama.limit - len(first) - len(start) - len(end)
-            if room < 1 or not body:
-                raise ModelError(
-                    f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
-                )
-            vectors, weights = [], []
-            for begin in range(0, len(body), room):
-                window = body[begin : begin + room]
-                states = llama.states([*first, *start, *window, *end], view.blocks)
-                vectors.append(pool(view, states, (len(start), len(window), len(end))))
-                weights.append(len(window))
+    def _read(self, llama: Llama, text: str, view: View) -> tuple[np.ndarray, int]:
+        outside = max(view.blocks)
+        if outside > llama.blocks:
+            raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {outside} does not exist.")
+        before, inside, after = view.segments(text)
+        start, body, end = (llama.tokenize(part, begin=False) for part in (before, inside, after))
+        first = llama.tokenize("")
+        room = llama.limit - len(first) - len(start) - len(end)
+        if room < 1 or not body:
+            raise ModelError(f"the view's own words leave no room for the text in a context of {llama.limit} tokens")
+        vectors, weights = [], []
+        for begin in range(0, len(body), room):
+            window = body[begin : begin + room]
+            states = llama.states([*first, *start, *window, *end], view.blocks)
+            vectors.append(pool(view, states, (len(start), len(window), len(end))))
+            weights.append(len(window))
         return np.average(vectors, axis=0, weights=weights).astype(np.float32), len(body)
+
+    async def _with_llama(self, work: Callable[[Llama], T]) -> T:
+        """What `work` makes of the loaded model, in a thread; where nobody waits any more it ends at the next token."""
+        ended = threading.Event()
+
+        def alone() -> T:
+            with _lock:
+                llama = _llama(self.path, self.threads, self.context)
+                with llama.until(ended):
+                    return work(llama)
+
+        try:
+            return await asyncio.to_thread(alone)
+        finally:
+            ended.set()
 
     def count_tokens(self, text: str) -> int:
         with _lock:
@@ -177,11 +190,7 @@ class EmbeddedModel(Model):
         """The likeliest continuation of a text, of at most so many tokens, cached. Raises ModelError."""
 
         async def send() -> Reply:
-            def ask() -> tuple[str, int, int]:
-                with _lock:
-                    return _llama(self.path, self.threads, self.context).continued([text], most)
-
-            found, read, written = await asyncio.to_thread(ask)
+            found, read, written = await self._with_llama(lambda llama: llama.continued([text], most))
             return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
 
         request = {"continue": text, "most": most}
@@ -202,11 +211,7 @@ class EmbeddedModel(Model):
         payload = {"parts": parts, "top": top}
 
         async def send() -> Reply:
-            def ask() -> tuple[list[tuple[str, float]], int]:
-                with _lock:
-                    return _llama(self.path, self.threads, self.context).next_token(parts, top)
-
-            found, count = await asyncio.to_thread(ask)
+            found, count = await self._with_llama(lambda llama: llama.next_token(parts, top))
             return Reply([list(pair) for pair in found], input_tokens=count, output_tokens=1, usd=0.0)
 
         reply = await self.gateway.call(self.name, payload, send, timed=False, check=_check_odds)
@@ -225,11 +230,7 @@ class EmbeddedModel(Model):
         from dspy.lm15 import Message, Response, TextPart, Usage
 
         async def send() -> Reply:
-            def ask() -> tuple[str, int, int]:
-                with _lock:
-                    return _llama(self.path, self.threads, self.context).continued(parts, most, "\n")
-
-            found, read, written = await asyncio.to_thread(ask)
+            found, read, written = await self._with_llama(lambda llama: llama.continued(parts, most, "\n"))
             return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
 
         request = {"parts": parts, "most": most}

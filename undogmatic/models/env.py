@@ -41,7 +41,8 @@ class EnvModel(Model):
         if provider is None or provider.lower() not in PROVIDERS:
             found = "is not set" if provider is None else f"is {provider!r}"
             raise ConfigError(
-                f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}."
+                f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}. "
+                "To use another model: model=NAME."
             )
         file = conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
         node: Any = read_yaml(file)
@@ -58,6 +59,7 @@ class EnvModel(Model):
             node["key_env"] = "LLM_API_KEY"
         self._inner: Any = build(node, "model")
         self.name, self.readouts, self.licence = self._inner.name, self._inner.readouts, self._inner.licence
+        self.context = self._inner.context
 
     def connect(self, gateway: Gateway) -> None:
         super().connect(gateway)

@@ -89,6 +89,7 @@ class HostedModel(Model):
                 "Set model.price.input and model.price.output (USD per million tokens), or engine.max_usd=null."
             )
         super().connect(gateway)
+        self._client.answered |= self.name in gateway.answered
 
     async def close(self) -> None:
         await self._client.close()

@@ -11,10 +11,12 @@ The version of xllamacpp is pinned, and the one structure offset used is checked
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import struct
+import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,7 @@ class Llama:
                 "version: pip install undogmatic --force-reinstall."
             ) from None
         self.limit = context
+        self._ended = threading.Event()
         self._wanted: dict[str, np.ndarray | None] = {}
         self._last = ""
         self._kept: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
@@ -119,6 +122,15 @@ class Llama:
         self._width = self._c.llama_model_n_embd(self._model)
         self.blocks = int(self._c.llama_model_n_layer(self._model))
         self._c.llama_set_n_threads(self._context, threads, threads)
+
+    @contextlib.contextmanager
+    def until(self, ended: threading.Event) -> Iterator[None]:
+        """Whatever is evaluated inside is given up soon after `ended` is set, with ModelError."""
+        before, self._ended = self._ended, ended
+        try:
+            yield
+        finally:
+            self._ended = before
 
     def tokenize(self, text: str, begin: bool = True) -> list[int]:
         """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays text."""
@@ -139,9 +151,11 @@ class Llama:
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
         self._c.llama_memory_clear(self._memory(), True)
-        status = self._decode(tokens, every=True)
-        found = [self._wanted[name] for name in names]
-        self._wanted, self._last = {}, ""
+        try:
+            status = self._decode(tokens, every=True)
+            found = [self._wanted[name] for name in names]
+        finally:  # or the next pass would end where this one should have
+            self._wanted, self._last = {}, ""
         states = [each for each in found if each is not None and len(each) == len(tokens)]
         if status or len(states) != len(names):
             raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
@@ -259,7 +273,10 @@ class Llama:
         wanted = (ctypes.c_int8 * count)(*([int(every)] * (count - 1) + [1]))
         ids = (ctypes.c_int32 * count)(*tokens)
         batch = _Batch(count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p))
-        return int(self._c.llama_decode(self._context, batch))
+        status = int(self._c.llama_decode(self._context, batch))
+        if self._ended.is_set():  # what the pass left behind is no state to go on from
+            raise ModelError("the evaluation was given up, because nobody waits for it any more")
+        return status
 
     def _logits(self) -> np.ndarray:
         """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in llama.cpp."""
@@ -276,6 +293,8 @@ class Llama:
 
     def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
         """llama.cpp's callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""
+        if self._ended.is_set():
+            return asking
         name = self._c.ggml_get_name(tensor).decode(errors="replace")
         if name not in self._wanted:
             return not asking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -181,24 +182,46 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks)."""
+    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks).
+
+    An interrupt of whoever waits cancels the work in that thread too, and waits until it has ended.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
     results: list[T] = []
     errors: list[BaseException] = []
+    cancels: list[Callable[[], object]] = []
+    begun, ended = threading.Event(), threading.Event()  # an interrupted `join` would take the thread for ended
     context = contextvars.copy_context()
+
+    async def watched() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancels.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        begun.set()
+        return await work
 
     def run() -> None:
         try:
-            results.append(context.run(asyncio.run, work))
+            results.append(context.run(asyncio.run, watched()))
         except BaseException as error:  # handed to the caller's thread below
             errors.append(error)
+        finally:
+            begun.set()
+            ended.set()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    threading.Thread(target=run).start()
+    try:
+        ended.wait()
+    except BaseException:
+        begun.wait()
+        with contextlib.suppress(RuntimeError):  # its loop has ended already
+            for cancel in cancels:
+                cancel()
+        ended.wait()
+        raise
     if errors:
         raise errors[0]
     return results[0]
