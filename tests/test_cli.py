@@ -173,6 +173,7 @@ def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.Capt
     found = json.loads(capsys.readouterr().out)
     assert (found["uncertainty"], found["review"], found["issues"]) == ("low", False, [])
     assert found["details"]["disagreement"] == 0
+    assert found["is_uncertain"] is False and found["revised_score"] is None, "one panel member, and no second look"
 
 
 def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:

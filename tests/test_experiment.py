@@ -36,7 +36,9 @@ def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.Capt
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"judgments.jsonl", "scores.csv", "metrics.json", "report.md", "report.html", "figures", "run.json"} <= names
     rows = scores(tmp_path / "out")
-    expected = "item_id pair_id group condition score confidence uncertainty calls seconds error".split()
+    expected = (
+        "item_id pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
+    ).split()
     assert list(rows[0]) == expected
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert metrics["judged"] == len(rows) == 136

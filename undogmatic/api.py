@@ -9,13 +9,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from undogmatic.command import say
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.files import Log
 from undogmatic.paths import cache_folder
-from undogmatic.records import Failure, Item, Judgment, Record, Rubric, ScoreDistribution, Verdict, digest
+from undogmatic.records import (
+    Failure,
+    Item,
+    Judgment,
+    Record,
+    Rubric,
+    ScoreDistribution,
+    Verdict,
+    digest,
+    is_uncertain,
+    revised_score,
+)
 from undogmatic.secrets import scrub_words
 
 if TYPE_CHECKING:
@@ -47,6 +58,18 @@ class ScoreResult(Record):
     model: str = ""
     readout: str = ""
     overrides: tuple[str, ...] = Field(default=())
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_uncertain(self) -> bool | None:
+        """Whether the level is high; None where the judge gives no level."""
+        return is_uncertain(self.uncertainty)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def revised_score(self) -> float | None:
+        """What a second look at the score came to; None where nothing was looked at again."""
+        return revised_score(self.score, self.interval, self.details)
 
 
 def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:

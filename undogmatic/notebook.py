@@ -26,8 +26,8 @@ _HTML = (
     "{table}</div>"
 )
 COLUMNS = (
-    "item_id judge criterion repeat score category low high confidence uncertainty doubt review rationale issues error "
-    "message calls cached input_tokens output_tokens usd seconds pair_id condition label"
+    "item_id judge criterion repeat score category low high confidence uncertainty is_uncertain revised_score doubt "
+    "review rationale issues error message calls cached input_tokens output_tokens usd seconds pair_id condition label"
 ).split()
 
 
@@ -35,8 +35,9 @@ class Judgments(pd.DataFrame):
     """What `judge` returns: an ordinary DataFrame that says in a notebook what was judged, how, and what failed.
 
     Columns: item_id, judge, criterion, repeat, then score, category, low and high (of the interval), confidence,
-    uncertainty, doubt, review, rationale, issues, error and message (both None where there is a verdict), calls,
-    cached, input_tokens, output_tokens, usd, seconds; pair_id, condition and label of the item.
+    uncertainty, is_uncertain, revised_score (what a second look came to), doubt, review, rationale, issues, error and
+    message (both None where there is a verdict), calls, cached, input_tokens, output_tokens, usd, seconds; pair_id,
+    condition and label of the item.
     """
 
     _metadata = ["how"]  # noqa: RUF012  pandas' own protocol: attributes that a slice keeps

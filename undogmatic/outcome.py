@@ -21,7 +21,9 @@ from undogmatic.wordings import Licence
 if TYPE_CHECKING:
     from undogmatic.optimize.programs import Program
 
-_SCORES = ["pair_id", "group", "condition", "score", "confidence", "uncertainty", "calls", "seconds", "error"]
+_SCORES = (
+    "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
+).split()
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
     first = frame[frame["repeat"] == 0]
-    scores = first[keys + _SCORES].round({"score": 6, "confidence": 4, "seconds": 4})
+    scores = first[keys + _SCORES].round({"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4})
     write_table(folder / "scores.csv", scores)
     if first["label"].notna().any():
         marks = {item.id: text_mark(item.text) for item in items}

@@ -274,6 +274,22 @@ class Provenance(Record):
     config_hash: str
 
 
+def is_uncertain(level: str | None) -> bool | None:
+    """Whether an uncertainty level is the one at which a person should look (`high`); None where there is no level."""
+    return None if level is None else level == "high"
+
+
+def revised_score(
+    score: float | None, interval: tuple[float, float] | None, details: Mapping[str, float | str]
+) -> float | None:
+    """What a second look at the `initial_score` of the details came to, or None: the score, where the new one counts;
+    where the initial one stands, the middle of the critic's range, which is the interval."""
+    first = details.get("initial_score")
+    if first is None or score is None:
+        return None
+    return score if score != first or interval is None else (interval[0] + interval[1]) / 2
+
+
 class Verdict(Record):
     """The judge decided.
 
@@ -302,6 +318,14 @@ class Verdict(Record):
         if self.score is None and self.category is None:
             raise ValueError("a verdict needs a score, or a category")
         return self
+
+    @property
+    def is_uncertain(self) -> bool | None:
+        return is_uncertain(self.uncertainty)
+
+    @property
+    def revised_score(self) -> float | None:
+        return revised_score(self.score, self.interval, self.details)
 
 
 class Failure(Record):

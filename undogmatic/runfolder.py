@@ -30,7 +30,7 @@ COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hy
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
-_NUMBERS = tuple("score label confidence calls seconds truth right inside width interval_score".split())
+_NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}

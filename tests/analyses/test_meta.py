@@ -206,6 +206,32 @@ class TestTaxonomy:
         assert result.metrics["taxonomy.class.omissions.omitted_dissent"] == 5
         assert result.metrics["taxonomy.severity.Minor"] == 5
 
+    @pytest.mark.parametrize(
+        "details",
+        [
+            {"errors": '[{"problem": "It says perhaps.", "kind": "hedging"}]'},
+            {"errors": "[]", "hedging": 1.0},
+            {"errors": "[]", "hedging": "true"},
+        ],
+        ids=["quoted", "said", "said in a table"],
+    )
+    def test_summaries_that_hedge_are_counted_in_a_metric_and_a_table(self, details: Any, said: Said) -> None:
+        result = asked("taxonomy", run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details))
+        said(result)
+        assert result.metrics["taxonomy.hedging"] == 18, "each of two judges finds nine summaries hedging"
+        assert result.metrics["taxonomy.hedging_by_system.b"] == 8
+        modes = result.tables["modes"].set_index(["judge", "system"])
+        assert modes.loc[("k", "a")].to_dict() == {
+            "summaries": 5,
+            "errors": 5 if "kind" in details["errors"] else 0,
+            "omissions": 0,
+            "hedging": 5,
+        }
+
+    def test_where_no_summary_hedges_the_count_is_zero_and_not_absent(self) -> None:
+        result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS))
+        assert result.metrics["taxonomy.hedging"] == 0
+
     def test_given_classes_are_held_against_the_rules(self, said: Said) -> None:
         result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS))
         assert result.metrics["taxonomy.agreement"] == 1

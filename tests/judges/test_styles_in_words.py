@@ -93,6 +93,7 @@ def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Be
     assert found.details["critique_strength"] == 0.4
     assert found.details["score_delta"] == 22.5
     assert found.details["moderate_issues"] == 1
+    assert (found.is_uncertain, found.revised_score) == (False, 57.5)
 
 
 def test_a_strength_of_one_is_a_tenth(bench: Bench) -> None:
@@ -117,6 +118,15 @@ def test_strength_major_issues_or_a_wide_range_ask_for_review(
     found = verdict(bench.judge(devil(bench.words(CRITIQUE | changes))))
     assert (found.uncertainty, found.review) == ("high", True)
     assert found.details["level_from"] == level_from
+    assert found.is_uncertain is True
+
+
+def test_a_style_without_a_critique_revised_nothing_and_one_without_levels_is_not_said_to_be_sure(bench: Bench) -> None:
+    debated = verdict(bench.judge(DebateJudge(bench.words(DEBATE))))
+    assert debated.revised_score is None and debated.is_uncertain is not None
+    plain = Verdict(score=80)
+    assert plain.is_uncertain is None and plain.revised_score is None
+    assert {"is_uncertain", "revised_score"}.isdisjoint(debated.model_dump()), "kept once, as what they follow from"
 
 
 def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) -> None:

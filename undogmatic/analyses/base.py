@@ -26,7 +26,7 @@ from undogmatic.wordings import texts_beside
 
 COLUMNS = (
     "item_id judge criterion place pair_id group text condition label repeat score category raw_score low high "
-    "confidence entropy doubt uncertainty review calls "
+    "confidence entropy doubt uncertainty is_uncertain revised_score review calls "
     "cached input_tokens output_tokens usd seconds error characters words"
 ).split()
 
@@ -178,6 +178,8 @@ def tabulate(
                     "entropy": verdict.distribution.normalised_entropy if verdict and verdict.distribution else np.nan,
                     "doubt": verdict.doubt if verdict and verdict.doubt is not None else np.nan,
                     "uncertainty": verdict.uncertainty if verdict else None,
+                    "is_uncertain": verdict.is_uncertain if verdict else None,
+                    "revised_score": verdict.revised_score if verdict else None,
                     "review": verdict.review if verdict else False,
                     "calls": judgment.cost.calls if judgment else 0,
                     "cached": judgment.cost.cached if judgment else 0,
@@ -193,10 +195,10 @@ def tabulate(
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
-    for column in ("label", "score"):
+    for column in ("label", "score", "revised_score"):
         frame[column] = frame[column].astype(float).round(DIGITS)  # a mean of criteria shall tie with what it equals
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
-    for column in ("pair_id", "condition", "uncertainty", "error"):
+    for column in ("pair_id", "condition", "uncertainty", "is_uncertain", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)
     return frame
 

@@ -28,6 +28,8 @@ FEWEST_GROUPS = 10
 """Fewest independent groups for a verdict on agreement."""
 SUBSTANTIAL = 0.6
 """Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement."""
+HEDGING = "hedging"
+"""The class of the rules, and the detail by which a judge says of a whole summary whether it hedges."""
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
 
 
@@ -118,9 +120,16 @@ class TaxonomyAnalysis:
         metrics: dict[str, float] = {"taxonomy.quotes": float(len(table))}
         for kind in KINDS:
             metrics[f"taxonomy.{kind}"] = float((table["kind"] == kind).sum())
+        modes = _modes(judged, table)
+        tables = {} if modes.empty else {"modes": modes}
+        if len(modes):
+            metrics["taxonomy.hedging"] = float(modes[HEDGING].sum())
+        if "system" in modes:
+            hedging = modes.groupby("system")[HEDGING].sum()
+            metrics |= {metric_name("taxonomy.hedging_by_system", str(name)): int(n) for name, n in hedging.items()}
         if table.empty:
-            return [AnalysisResult(self.name, metrics, findings=findings)]
-        tables = {
+            return [AnalysisResult(self.name, metrics, tables, findings)]
+        tables |= {
             "classes": _counts(table, "class"),
             "by_judge": _by(table, "voice"),
             "by_system": _by(table, "system"),
@@ -167,13 +176,14 @@ class TaxonomyAnalysis:
         frame = judged.frame[judged.frame["repeat"] == 0]
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
-        for (_, judge), own in frame.groupby(["item_id", "judge"], sort=False):
+        for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
             details = {c.removeprefix("details."): next(iter(own[c].dropna()), None) for c in columns}
             for quote in quotes(details, self.given):
                 row: dict[str, Any] = {"kind": quote.kind, "class": rules.classify(quote.kind, quote.text)}
                 row |= {"voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
+                row |= {"item": item}
                 rows.append(row | {"severity": quote.severity, "given": quote.given, "by": "given"})
-        return pd.DataFrame(rows, columns="kind class voice system group severity given by".split())
+        return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
     def _asked(self, judged: Judged) -> pd.DataFrame:
         """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
@@ -184,6 +194,33 @@ class TaxonomyAnalysis:
         found = pd.DataFrame({"kind": frame["metadata.kind"], "class": [rules.classify(*each) for each in texts]})
         found = found.assign(voice=frame["metadata.judge"], system=frame["metadata.system"], group=frame["group"])
         return found.assign(severity=None, given=frame["category"], by=frame["judge"]).reset_index(drop=True)
+
+
+def _modes(judged: Judged, table: pd.DataFrame) -> pd.DataFrame:
+    """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
+    in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
+    """
+    frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
+    columns = [column for column in _DETAILS if column in frame]
+    if "item" not in table or not columns:
+        return pd.DataFrame()
+    own = frame.assign(reads=frame[columns].notna().any(axis=1), says=0.0)
+    if f"details.{HEDGING}" in frame:
+        said = frame[f"details.{HEDGING}"].map(lambda told: {"true": 1.0}.get(told, told))  # as tables write a yes
+        own["says"] = pd.to_numeric(said, errors="coerce").fillna(0)
+    by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
+    own = own.rename(columns={"metadata.system": "system"})
+    read = own.groupby([*by, "item_id"], sort=False).agg({"reads": "max", "says": "max"}).reset_index()
+    read = read[read["reads"]]
+    found = {kind: set(zip(rows["item"], rows["voice"], strict=True)) for kind, rows in table.groupby("kind")}
+    hedged = table[table["class"] == HEDGING]
+    found[HEDGING] = set(zip(hedged["item"], hedged["voice"], strict=True))
+    keys = list(zip(read["item_id"], read["judge"], strict=True))
+    for name in (*KINDS, HEDGING):
+        read[name] = [key in found.get(name, ()) for key in keys]
+    read[HEDGING] |= read["says"] > 0.5
+    counted = read.groupby(by, sort=False)
+    return counted.agg(summaries=("item_id", "size"), **{n: (n, "sum") for n in (*KINDS, HEDGING)}).reset_index()
 
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -30,7 +30,7 @@ LONGEST_TAG = 5000
 LONGEST_DIGEST = 36
 LONGEST_KEY = 250
 AT_ONCE = 100  # parameters in one request, MLflow's limit
-_NUMBERS = ("score", "raw_score", "low", "high", "confidence", "uncertainty", "usd", "seconds")
+_NUMBERS = ("score raw_score low high confidence uncertainty is_uncertain revised_score usd seconds").split()
 KEY = ("item_id", "judge", "criterion", "repeat")
 TABLE = ("item_id", "judge", "criterion", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
 
