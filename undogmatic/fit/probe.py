@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -15,14 +15,16 @@ from scipy import stats
 from undogmatic import files
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.models.views import View
+from undogmatic.models.views import Pieces, View, cut
 from undogmatic.readouts.base import shown_text
+from undogmatic.readouts.probe import text_features, text_pieces
 from undogmatic.readouts.probe_file import (
     FORMAT,
     About,
     Calibration,
     Probe,
     Regression,
+    Sieve,
     kernel,
     rubric_digest,
     said_once,
@@ -42,7 +44,14 @@ STEEPNESS = 12.0
 DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted texts
 COVERAGE = 0.90
 KNOTS = 101
+SIEVE_COMPONENTS = 128
+SIEVE_PENALTY = 30.0
+SIEVE_DOUBT = 3.0  # taken from the log odds that a piece belongs to the text
+SIEVE_FOLDS = 5
 PER_BIN = 60  # held-out residuals behind one pair of interval limits
+
+
+Read = TypeVar("Read")
 
 
 def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Regression:
@@ -109,6 +118,82 @@ def _fit(
     return fit_regression(np.vstack([known, copies[chosen]]), np.tile(told, 2), penalty)
 
 
+def fit_sieve(readings: Sequence[Pieces], foreign: Sequence[np.ndarray]) -> Sieve:
+    """Logistic regression of "this piece belongs to the text" on the main directions of the pieces' states.
+
+    Args:
+        readings: Texts as they were read, some with other text put into them.
+        foreign: The share of each piece that was put in, shape (n_pieces,) per text; pieces of both kinds are left out.
+    """
+    from scipy.linalg import eigh
+    from sklearn.linear_model import LogisticRegression
+
+    states = np.concatenate([read.states for read in readings]).astype(np.float64)
+    mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
+    standard = (states - mean) / scale
+    n, width = standard.shape
+    values, directions = eigh(standard.T @ standard, subset_by_index=(max(0, width - SIEVE_COMPONENTS), width - 1))
+    kept = values > 1e-8 * values[-1]
+    directions = directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
+    whole = [
+        np.tile(np.average(r.states.astype(np.float64), axis=0, weights=r.tokens), (len(r.tokens), 1)) for r in readings
+    ]
+    rows, share = (states - mean) @ directions, np.concatenate(foreign)
+    # What the piece is, and how it differs from the text around it.
+    rows = np.hstack([rows, rows - (np.concatenate(whole) - mean) @ directions])
+    clear = (share < 0.2) | (share > 0.8)
+    model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(rows[clear], share[clear] < 0.5)
+    alone, beside = np.split(model.coef_[0], 2)
+    piece, text = directions @ (alone + beside), -directions @ beside
+    return Sieve(piece, text, np.array([model.intercept_[0] - mean @ (piece + text) - SIEVE_DOUBT]))
+
+
+class Sifted(NamedTuple):
+    """A sieve fitted on all texts, and features by sieves that have not seen them, shape (n_texts, n_features) each."""
+
+    sieve: Sieve
+    texts: np.ndarray
+    copies: np.ndarray
+
+
+def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray) -> Sifted:
+    """Fits a sieve, and gives the features of texts and copies by sieves that have not seen them.
+
+    Args:
+        own, copied: The texts and a copy of each, as they were read.
+        foreign: As in `fit_sieve`, of the copies.
+        folds: One code per text, shape (n_texts,); every fifth code is left out together.
+    """
+
+    def fitted(chosen: np.ndarray) -> Sieve:
+        places = np.flatnonzero(chosen).tolist()
+        readings = [*(own[k] for k in places), *(copied[k] for k in places)]
+        return fit_sieve(readings, [*(np.zeros(len(own[k].tokens)) for k in places), *(foreign[k] for k in places)])
+
+    features = np.empty((2, len(own), own[0].states.shape[1]))
+    for fold in range(SIEVE_FOLDS):
+        inside = folds % SIEVE_FOLDS == fold
+        if inside.any():
+            sieve = fitted(~inside)
+            for k in np.flatnonzero(inside).tolist():
+                features[:, k] = sieve.features(own[k]), sieve.features(copied[k])
+    return Sifted(fitted(np.ones(len(own), dtype=bool)), *features)
+
+
+def put_in(text: str, copy: str) -> np.ndarray:
+    """The share of each piece of the copy that does not come from the text, shape (n_pieces,)."""
+    start = _alike(text, copy)
+    end = len(copy) - min(_alike(text[::-1], copy[::-1]), min(len(text), len(copy)) - start)
+    borders = np.cumsum([0, *map(len, cut(copy))])
+    inside = np.clip(borders[1:], start, end) - np.clip(borders[:-1], start, end)
+    return np.asarray(inside / np.diff(borders))
+
+
+def _alike(a: str, b: str) -> int:
+    """How many characters two texts have in common from the start on."""
+    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
 def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
     """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
 
@@ -158,6 +243,7 @@ def fit_probe(
     about: dict[str, Any],
     penalty: float = PENALTY,
     copies: np.ndarray | None = None,
+    sieve: Sieve | None = None,
 ) -> Probe:
     """Fit on all items; intervals and figures come from held-out authors (or groups).
 
@@ -167,6 +253,7 @@ def fit_probe(
         rubric: The scale of the labels.
         about: model, model_sha256, views and versions for the file.
         penalty, copies: As in `held_out_raw`; figures and calibration are those of the texts themselves.
+        sieve: What weighed the pieces of the texts and copies for these features.
     Raises:
         DataError: Fewer than LEAST texts, a label outside the rubric, or no spread in the labels.
     """
@@ -202,6 +289,7 @@ def fit_probe(
         ),
         regression,
         calibrate(raw, labels),
+        sieve,
     )
 
 
@@ -275,10 +363,19 @@ def read_and_fit(
     texts = [shown_text(item, rubric) for item in items]
     if copies is None:
         return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    both = [said_once(text) for text in (*texts, *copies)]
-    features = asyncio.run(read_features(model, both, VIEWS, engine))
-    own, of_copies = features[: len(texts)], features[len(texts) :]
-    return fit_probe(own, items, rubric, about | {"said_once": True}, copies=of_copies)
+    sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+    about |= {"said_once": True}
+    return fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
+
+
+def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any) -> Sifted:
+    """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
+    from threadpoolctl import threadpool_limits
+
+    own, copied = [said_once(text) for text in texts], [said_once(text) for text in copies]
+    read = asyncio.run(read_all(model, [*own, *copied], engine, lambda text: text_pieces(model, text, VIEWS)))
+    with threadpool_limits(1):
+        return sift(read[: len(own)], read[len(own) :], list(map(put_in, own, copied)), folds)
 
 
 def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
@@ -291,23 +388,37 @@ def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
 
 async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
     """All views of all texts, shape (n_texts, n_features), through the engine's cache."""
+
+    async def read(text: str) -> np.ndarray:
+        return np.concatenate([await model.pooled(text, view) for view in views])
+
+    return np.stack(await read_all(model, texts, engine, read)).astype(np.float64)
+
+
+async def read_for(probe: Probe, model: Any, texts: Sequence[str], engine: Any) -> np.ndarray:
+    """What a probe reads of all texts, shape (n_texts, n_features), through the engine's cache."""
+    return np.stack(await read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
+
+
+async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
+    """What `read` gives for each text, with the model connected to the engine's cache; says how far it is."""
     from undogmatic.models.calls import Gateway, ReplyCache
 
     cache = ReplyCache(engine.cache_dir) if engine.cache else None
     model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
     told = time.monotonic()
-    rows = []
+    found = []
     try:
         for text in texts:
-            rows.append(np.concatenate([await model.pooled(text, view) for view in views]))
+            found.append(await read(text))
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"  {len(rows)} of {len(texts)} texts read", file=sys.stderr, flush=True)
+                print(f"  {len(found)} of {len(texts)} texts read", file=sys.stderr, flush=True)
     finally:
         await model.close()
         if cache is not None:
             cache.close()
-    return np.stack(rows).astype(np.float64)
+    return found
 
 
 def summary(probe: Probe, out: Path) -> str:
