@@ -13,7 +13,6 @@ from undogmatic.fit.probe import (
     fit_from_config,
     fit_probe,
     fit_regression,
-    fit_sieve,
     fold_codes,
     held_out,
     held_out_raw,
@@ -193,7 +192,7 @@ def readings(n: int, seed: int = 0) -> tuple[list[Pieces], list[Pieces], list[np
 
 def test_a_sieve_finds_what_was_put_into_texts_it_has_not_seen() -> None:
     own, copied, foreign = readings(80)
-    sieve = fit_sieve([*own, *copied], [*(np.zeros(4) for _ in own), *foreign])
+    sieve = sift(own, copied, foreign, np.arange(80)).sieve
     new, new_copies, _ = readings(40, seed=1)
     put = np.mean([sieve.weights(read)[-1] for read in new_copies])
     kept = np.mean([sieve.weights(read).mean() for read in new])

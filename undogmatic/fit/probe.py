@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 
 from undogmatic import files
 from undogmatic.datasets.labels import check_labels
@@ -70,8 +70,8 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PE
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
     standard = (features - mean) / scale
     # Directions from the Gram matrix: there are fewer texts than features.
-    values, vectors = np.linalg.eigh(standard @ standard.T)
-    kept = [k for k in np.argsort(-values)[:COMPONENTS] if values[k] > 1e-8 * values[-1]]
+    values, vectors = linalg.eigh(standard @ standard.T, subset_by_index=(max(0, n - COMPONENTS), n - 1))
+    kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
     components = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
     components = components.astype(np.float16)
@@ -118,34 +118,46 @@ def _fit(
     return fit_regression(np.vstack([known, copies[chosen]]), np.tile(told, 2), penalty)
 
 
-def fit_sieve(readings: Sequence[Pieces], foreign: Sequence[np.ndarray]) -> Sieve:
-    """Logistic regression of "this piece belongs to the text" on the main directions of the pieces' states.
+class Basis(NamedTuple):
+    """The main directions of the pieces' states, shape (n_features, n_directions), from their mean, (n_features,)."""
 
-    Args:
-        readings: Texts as they were read, some with other text put into them.
-        foreign: The share of each piece that was put in, shape (n_pieces,) per text; pieces of both kinds are left out.
-    """
-    from scipy.linalg import eigh
-    from sklearn.linear_model import LogisticRegression
+    mean: np.ndarray
+    directions: np.ndarray
 
+    def rows(self, read: Pieces) -> np.ndarray:
+        """What each piece is, and how it differs from the whole text; shape (n_pieces, 2 * n_directions)."""
+        alone = (read.states.astype(np.float64) - self.mean) @ self.directions
+        return np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)])
+
+
+def find_basis(readings: Sequence[Pieces]) -> Basis:
+    """The directions are scaled so that the pieces spread alike in each of them."""
     states = np.concatenate([read.states for read in readings]).astype(np.float64)
     mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
     standard = (states - mean) / scale
     n, width = standard.shape
-    values, directions = eigh(standard.T @ standard, subset_by_index=(max(0, width - SIEVE_COMPONENTS), width - 1))
+    values, directions = linalg.eigh(
+        standard.T @ standard, subset_by_index=(max(0, width - SIEVE_COMPONENTS), width - 1)
+    )
     kept = values > 1e-8 * values[-1]
-    directions = directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
-    whole = [
-        np.tile(np.average(r.states.astype(np.float64), axis=0, weights=r.tokens), (len(r.tokens), 1)) for r in readings
-    ]
-    rows, share = (states - mean) @ directions, np.concatenate(foreign)
-    # What the piece is, and how it differs from the text around it.
-    rows = np.hstack([rows, rows - (np.concatenate(whole) - mean) @ directions])
-    clear = (share < 0.2) | (share > 0.8)
-    model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(rows[clear], share[clear] < 0.5)
+    return Basis(mean, directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None])
+
+
+def fit_sieve(basis: Basis, rows: np.ndarray, foreign: np.ndarray) -> Sieve:
+    """Logistic regression of "this piece belongs to the text".
+
+    Args:
+        basis: What the rows were made with.
+        rows: Of pieces (`Basis.rows`), shape (n, 2 * n_directions).
+        foreign: The share of each piece that was put in, shape (n,); pieces of both kinds are left out.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    clear = (foreign < 0.2) | (foreign > 0.8)
+    model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(rows[clear], foreign[clear] < 0.5)
     alone, beside = np.split(model.coef_[0], 2)
-    piece, text = directions @ (alone + beside), -directions @ beside
-    return Sieve(piece, text, np.array([model.intercept_[0] - mean @ (piece + text) - SIEVE_DOUBT]))
+    piece, whole = basis.directions @ (alone + beside), -basis.directions @ beside
+    return Sieve(piece, whole, np.array([model.intercept_[0] - basis.mean @ (piece + whole) - SIEVE_DOUBT]))
 
 
 class Sifted(NamedTuple):
@@ -157,27 +169,25 @@ class Sifted(NamedTuple):
 
 
 def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray) -> Sifted:
-    """Fits a sieve, and gives the features of texts and copies by sieves that have not seen them.
+    """Fits a sieve, and gives the features of texts and copies by sieves that were fitted without them.
 
     Args:
         own, copied: The texts and a copy of each, as they were read.
-        foreign: As in `fit_sieve`, of the copies.
+        foreign: The share of each piece of the copies that was put in, shape (n_pieces,) per copy.
         folds: One code per text, shape (n_texts,); every fifth code is left out together.
     """
-
-    def fitted(chosen: np.ndarray) -> Sieve:
-        places = np.flatnonzero(chosen).tolist()
-        readings = [*(own[k] for k in places), *(copied[k] for k in places)]
-        return fit_sieve(readings, [*(np.zeros(len(own[k].tokens)) for k in places), *(foreign[k] for k in places)])
-
-    features = np.empty((2, len(own), own[0].states.shape[1]))
-    for fold in range(SIEVE_FOLDS):
-        inside = folds % SIEVE_FOLDS == fold
-        if inside.any():
-            sieve = fitted(~inside)
-            for k in np.flatnonzero(inside).tolist():
-                features[:, k] = sieve.features(own[k]), sieve.features(copied[k])
-    return Sifted(fitted(np.ones(len(own), dtype=bool)), *features)
+    readings = [*own, *copied]
+    basis = find_basis(readings)
+    rows = np.vstack([basis.rows(read) for read in readings])
+    share = np.concatenate([*(np.zeros(len(read.tokens)) for read in own), *foreign])
+    turns = np.tile(folds % SIEVE_FOLDS, 2)
+    of_pieces = np.repeat(turns, [len(read.tokens) for read in readings])
+    sieves = {}
+    for turn in np.unique(turns).tolist():
+        seen = of_pieces != turn
+        sieves[turn] = fit_sieve(basis, rows[seen], share[seen])
+    features = np.stack([sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)])
+    return Sifted(fit_sieve(basis, rows, share), features[: len(own)], features[len(own) :])
 
 
 def put_in(text: str, copy: str) -> np.ndarray:
