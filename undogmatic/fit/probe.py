@@ -46,7 +46,7 @@ COVERAGE = 0.90
 KNOTS = 101
 SIEVE_COMPONENTS = 128
 SIEVE_PENALTY = 30.0
-SIEVE_DOUBT = 3.0  # taken from the log odds that a piece belongs to the text
+SIEVE_DOUBT = 2.0  # taken from the log odds that a piece belongs to the text
 SIEVE_FOLDS = 5
 PER_BIN = 60  # held-out residuals behind one pair of interval limits
 
