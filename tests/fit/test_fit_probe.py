@@ -16,9 +16,8 @@ from undogmatic.fit.probe import (
     fold_codes,
     held_out,
     held_out_raw,
-    put_in,
-    sift,
 )
+from undogmatic.fit.sieve import put_in, sift
 from undogmatic.models.views import Pieces, cut
 from undogmatic.records import Item, Rubric
 
