@@ -15,7 +15,7 @@ import argparse
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from undogmatic.analyses.independence import groups_of
 from undogmatic.api import compose_config
 from undogmatic.config import build, settings
 from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.datasets.curated_copies import copies
 from undogmatic.datasets.labels import PAIR_GOLD, development_items
-from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_features
+from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
 from undogmatic.models.base import Model
 from undogmatic.models.patterns import count, share
 from undogmatic.models.tfidf import TfidfModel, tfidf_ridge
@@ -68,9 +69,11 @@ def development() -> tuple[list[Item], list[Scored]]:
     labels = np.array([item.label for item in items], dtype=np.float64)
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
-    rubric, features, _ = _read(items)
+    rubric, model, engine = _opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
-    found = held_out(held_out_raw(features, labels, folds), labels, folds, ends)
+    sifted = read_and_sift(model, texts, copies(items), folds, engine)
+    raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
+    found = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]
     return items, [Scored("probe", *found), *map(Scored, ("tfidf", "patterns"), mapped)]
 
@@ -83,8 +86,9 @@ def test() -> tuple[list[Item], list[Scored]]:
             parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="test"
         ).load()
     ]
-    rubric, features, model = _read(items)
+    rubric, model, engine = _opened()
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
+    features = asyncio.run(read_for(probe, model, [item.text for item in items], engine))
     print(
         f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts ({probe.about.labels[:12]})"
     )
@@ -116,13 +120,9 @@ def lexical(texts: Sequence[str], labels: np.ndarray, folds: np.ndarray) -> np.n
     return found
 
 
-def _read(items: Sequence[Item]) -> tuple[Rubric, np.ndarray, Model]:
+def _opened() -> tuple[Rubric, Model, Any]:
     chosen = settings(compose_config(["model=local"]))
-    rubric: Rubric = build(chosen.rubric, "rubric")
-    model: Model = build(chosen.model, "model")
-    views = fitting_probe(shipped_probe(rubric), model, rubric).about.views
-    texts = [item.text for item in items]
-    return rubric, asyncio.run(read_features(model, texts, views, build(chosen.engine, "engine"))), model
+    return build(chosen.rubric, "rubric"), build(chosen.model, "model"), build(chosen.engine, "engine")
 
 
 def _patterns(items: Sequence[Item]) -> np.ndarray:

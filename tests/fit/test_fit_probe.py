@@ -17,6 +17,8 @@ from undogmatic.fit.probe import (
     held_out,
     held_out_raw,
 )
+from undogmatic.fit.sieve import put_in, sift
+from undogmatic.models.views import Pieces, cut
 from undogmatic.records import Item, Rubric
 
 
@@ -173,3 +175,60 @@ def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:
     assert (alone.about.injected, alone.about.said_once) == (0, False)
     assert (more.about.injected, more.about.said_once, more.about.n) == (40, True, 40)
     assert len(more.regression.supports) == 2 * len(alone.regression.supports)
+
+
+def readings(n: int, seed: int = 0) -> tuple[list[Pieces], list[Pieces], list[np.ndarray]]:
+    """Texts of four pieces and copies with two more at the end, which lie elsewhere on one of five axes."""
+    rng = np.random.default_rng(seed)
+    own = [Pieces(rng.integers(5, 20, 4), rng.normal(size=(4, 5))) for _ in range(n)]
+    other = rng.normal(size=(n, 2, 5)) + np.array([0, 0, 6, 0, 0])
+    copied = [
+        Pieces(np.append(text.tokens, [10, 10]), np.vstack([text.states, more]))
+        for text, more in zip(own, other, strict=True)
+    ]
+    return own, copied, [np.array([0.0, 0, 0, 0, 1, 1])] * n
+
+
+def test_a_sieve_finds_what_was_put_into_texts_it_has_not_seen() -> None:
+    own, copied, foreign = readings(80)
+    sieve = sift(own, copied, foreign, np.arange(80)).sieve
+    new, new_copies, _ = readings(40, seed=1)
+    put = np.mean([sieve.weights(read)[-1] for read in new_copies])
+    kept = np.mean([sieve.weights(read).mean() for read in new])
+    assert put < 0.1 and kept > 0.7
+    moved = [np.abs(sieve.features(a) - sieve.features(b))[2] for a, b in zip(new, new_copies, strict=True)]
+    assert np.mean(moved) < 0.6  # all pieces alike: about 2
+
+
+def test_sifting_twice_gives_the_same_bits_and_a_fold_is_sifted_without_itself() -> None:
+    own, copied, foreign = readings(40)
+    folds = np.arange(40) % 5
+    first, again = sift(own, copied, foreign, folds), sift(own, copied, foreign, folds)
+    for a, b in zip([*first.sieve, *first[1:]], [*again.sieve, *again[1:]], strict=True):
+        assert np.array_equal(a, b)
+    spoiled = [1 - share if fold == 0 else share for share, fold in zip(foreign, folds, strict=True)]
+    other = sift(own, copied, spoiled, folds)
+    assert np.array_equal(other.copies[folds == 0], first.copies[folds == 0])
+    assert not np.array_equal(other.copies[folds == 1], first.copies[folds == 1])
+
+
+def test_what_was_put_into_a_copy_is_found_by_comparing() -> None:
+    text = "O fiador responde só pelo prazo que assinou. Não anuiu ao resto, e por isso está livre."
+    passage = "Choveu a manhã inteira na cidade porque uma frente fria chegou do sul."
+    assert put_in(text, text).max() == 0
+    for copy in (f"{passage}\n{text}", f"{text}\n{passage}", text.replace(" Não", f"\n{passage}\nNão")):
+        found = put_in(text, copy)
+        pieces = cut(copy)
+        assert len(found) == len(pieces)
+        assert {piece.strip() in passage for piece, share in zip(pieces, found, strict=True) if share > 0.9} == {True}
+        assert found @ [len(piece) for piece in pieces] == pytest.approx(len(passage), abs=2)
+
+
+def test_pieces_are_clauses_that_join_to_the_text_and_end_with_the_line() -> None:
+    text = (
+        "Nota: 3\nO fiador responde, em regra, só pelo prazo que assinou; não anuiu ao resto.\n\n" + "x" * 150 + " fim"
+    )
+    found = cut(text)
+    assert "".join(found) == text and max(map(len, found)) <= 62
+    assert all("\n" not in piece[:-1] for piece in found)
+    assert found[0] == "Nota: 3\n" and cut("") == [] and cut("curto") == ["curto"]

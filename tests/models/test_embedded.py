@@ -15,7 +15,7 @@ from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
-from undogmatic.models.views import View
+from undogmatic.models.views import View, cut
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.records import Item, Rubric
@@ -55,6 +55,17 @@ def test_a_text_longer_than_the_context_is_read_in_windows(model: EmbeddedModel)
     assert np.isfinite(vector).all()
     short = pooled(model, "O imposto só passa pelo caixa da empresa. " * 20)
     assert np.corrcoef(vector, short)[0, 1] > 0.95
+
+
+def test_the_pieces_of_a_text_together_are_the_text(model: EmbeddedModel) -> None:
+    for times in (3, 150):  # the second is longer than the context
+        text = "O imposto só passa pelo caixa da empresa. " * times
+        read = asyncio.run(model.pieces(text, VIEW))
+        assert len(read.tokens) == len(cut(text)) == len(read.states)
+        mean = np.average(read.states.astype(np.float64), axis=0, weights=read.tokens)
+        assert np.corrcoef(mean, pooled(model, text))[0, 1] > 0.999
+    with pytest.raises(ModelError, match="has no tokens"):
+        asyncio.run(model.pieces("", VIEW))
 
 
 def test_words_before_the_text_change_its_states_and_last_pools_one_token(model: EmbeddedModel) -> None:

@@ -12,11 +12,11 @@ from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model
-from undogmatic.models.views import View
+from undogmatic.models.views import Pieces, View, cut
 from undogmatic.prompts import Prompt
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
-from undogmatic.readouts.probe_file import KEY, Probe, load, save
+from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save
 from undogmatic.records import Item, Rubric
 
 WIDTH = 6
@@ -33,6 +33,15 @@ class FakeStates(Model):
         counts = np.array([text.count("a"), text.count("b")], dtype=np.float64)
         mixing = np.random.default_rng(0).normal(size=(2, WIDTH * len(view.blocks)))
         return (counts @ mixing).astype(np.float32)
+
+
+class FakePieces(FakeStates):
+    """Reads pieces as well, in the states that `FakeStates` has for them as texts of their own."""
+
+    async def pieces(self, text: str, view: View) -> Pieces:
+        parts = cut(text)
+        states = np.stack([await self.pooled(part, view) for part in parts])
+        return Pieces(np.array([len(part) for part in parts]), states)
 
 
 def items(n: int = 60) -> list[Item]:
@@ -185,3 +194,61 @@ def test_damaged_foreign_and_missing_files_are_refused(file: Path, tmp_path: Pat
         load(tmp_path / "about.safetensors")
     with pytest.raises(ConfigError, match=r"does not exist\. Fit one"):
         load(tmp_path / "none.safetensors")
+
+
+def sieve(width: int = WIDTH, piece: float = 0.0, offset: float = 5.0) -> Sieve:
+    return Sieve(np.full(width, piece), np.zeros(width), np.array([offset]))
+
+
+def test_a_probe_with_a_sieve_comes_back_from_its_file_and_reads_pieces(
+    fitted: Probe, tmp_path: Path, prompt: Prompt, rubric: Rubric
+) -> None:
+    weighed = fitted._replace(sieve=sieve())
+    save(weighed, tmp_path / "weighed.safetensors")
+    found = load(tmp_path / "weighed.safetensors")
+    assert found.sieve is not None and np.array_equal(found.sieve.piece, np.zeros(WIDTH))
+    readout = bound(tmp_path / "weighed.safetensors", prompt, rubric, FakePieces())
+    few, many = (reading_of(readout, FakePieces(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8))
+    assert few.score < 35 and many.score > 65
+    with pytest.raises(ConfigError, match="fake-states gives no hidden states of a text's pieces"):
+        bound(tmp_path / "weighed.safetensors", prompt, rubric, FakeStates())
+
+
+def test_a_probe_without_a_sieve_has_none_and_asks_for_no_pieces(file: Path, prompt: Prompt, rubric: Rubric) -> None:
+    assert load(file).sieve is None
+    own, other = (
+        reading_of(bound(file, prompt, rubric, model), model, Item(id="x", text="aaabb."))
+        for model in (FakeStates(), FakePieces())
+    )
+    assert own.score == other.score
+
+
+def test_a_sieve_of_another_width_or_with_an_array_missing_is_refused(fitted: Probe, tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save(fitted._replace(sieve=sieve(WIDTH + 1)), tmp_path / "wide.safetensors")
+    with pytest.raises(ConfigError, match=r"`piece` has shape \(7,\); the other arrays need \(6,\)"):
+        load(tmp_path / "wide.safetensors")
+    save_file(
+        fitted.arrays() | {"piece": np.zeros(WIDTH)},
+        tmp_path / "part.safetensors",
+        {KEY: fitted.about.model_dump_json()},
+    )
+    with pytest.raises(ConfigError, match="it holds the arrays"):
+        load(tmp_path / "part.safetensors")
+
+
+def test_what_a_sieve_takes_for_foreign_hardly_counts_and_the_rest_as_before() -> None:
+    states = np.zeros((9, 2))
+    states[6:] = 100.0
+    read = Pieces(np.full(9, 10), states)
+    weights = sieve(2, piece=-0.2, offset=10.0).weights(read)
+    assert (weights[:5] > 0.99).all() and (weights[7:] < 0.01).all()
+    assert (sieve(2, piece=-0.2, offset=10.0).features(read) < 15).all()
+    assert sieve(2).features(read) == pytest.approx(states.mean(axis=0), abs=0.5)
+
+
+def test_a_text_of_foreign_pieces_alone_keeps_its_share() -> None:
+    for count in (1, 2, 7, 30):
+        weights = sieve(offset=-50.0).weights(Pieces(np.full(count, 5), np.ones((count, WIDTH))))
+        assert KEPT <= (weights > 0.5).mean() <= KEPT + 1 / count

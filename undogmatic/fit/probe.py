@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 
 from undogmatic import files
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.fit.sieve import Sifted, put_in, sift
 from undogmatic.models.views import View
 from undogmatic.readouts.base import shown_text
+from undogmatic.readouts.probe import text_features, text_pieces
 from undogmatic.readouts.probe_file import (
     FORMAT,
     About,
     Calibration,
     Probe,
     Regression,
+    Sieve,
     kernel,
     rubric_digest,
     said_once,
@@ -45,6 +48,9 @@ KNOTS = 101
 PER_BIN = 60  # held-out residuals behind one pair of interval limits
 
 
+Read = TypeVar("Read")
+
+
 def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Regression:
     """Kernel ridge regression of "the label lies above the threshold", for thresholds at the labels' quantiles.
 
@@ -61,8 +67,8 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PE
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
     standard = (features - mean) / scale
     # Directions from the Gram matrix: there are fewer texts than features.
-    values, vectors = np.linalg.eigh(standard @ standard.T)
-    kept = [k for k in np.argsort(-values)[:COMPONENTS] if values[k] > 1e-8 * values[-1]]
+    values, vectors = linalg.eigh(standard @ standard.T, subset_by_index=(max(0, n - COMPONENTS), n - 1))
+    kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
     components = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
     components = components.astype(np.float16)
@@ -158,6 +164,7 @@ def fit_probe(
     about: dict[str, Any],
     penalty: float = PENALTY,
     copies: np.ndarray | None = None,
+    sieve: Sieve | None = None,
 ) -> Probe:
     """Fit on all items; intervals and figures come from held-out authors (or groups).
 
@@ -167,6 +174,7 @@ def fit_probe(
         rubric: The scale of the labels.
         about: model, model_sha256, views and versions for the file.
         penalty, copies: As in `held_out_raw`; figures and calibration are those of the texts themselves.
+        sieve: What weighed the pieces of the texts and copies for these features.
     Raises:
         DataError: Fewer than LEAST texts, a label outside the rubric, or no spread in the labels.
     """
@@ -202,6 +210,7 @@ def fit_probe(
         ),
         regression,
         calibrate(raw, labels),
+        sieve,
     )
 
 
@@ -275,10 +284,19 @@ def read_and_fit(
     texts = [shown_text(item, rubric) for item in items]
     if copies is None:
         return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    both = [said_once(text) for text in (*texts, *copies)]
-    features = asyncio.run(read_features(model, both, VIEWS, engine))
-    own, of_copies = features[: len(texts)], features[len(texts) :]
-    return fit_probe(own, items, rubric, about | {"said_once": True}, copies=of_copies)
+    sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+    about |= {"said_once": True}
+    return fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
+
+
+def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any) -> Sifted:
+    """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
+    from threadpoolctl import threadpool_limits
+
+    own, copied = [said_once(text) for text in texts], [said_once(text) for text in copies]
+    read = asyncio.run(read_all(model, [*own, *copied], engine, lambda text: text_pieces(model, text, VIEWS)))
+    with threadpool_limits(1):
+        return sift(read[: len(own)], read[len(own) :], list(map(put_in, own, copied)), folds)
 
 
 def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
@@ -291,23 +309,37 @@ def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
 
 async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
     """All views of all texts, shape (n_texts, n_features), through the engine's cache."""
+
+    async def read(text: str) -> np.ndarray:
+        return np.concatenate([await model.pooled(text, view) for view in views])
+
+    return np.stack(await read_all(model, texts, engine, read)).astype(np.float64)
+
+
+async def read_for(probe: Probe, model: Any, texts: Sequence[str], engine: Any) -> np.ndarray:
+    """What a probe reads of all texts, shape (n_texts, n_features), through the engine's cache."""
+    return np.stack(await read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
+
+
+async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
+    """What `read` gives for each text, with the model connected to the engine's cache; says how far it is."""
     from undogmatic.models.calls import Gateway, ReplyCache
 
     cache = ReplyCache(engine.cache_dir) if engine.cache else None
     model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
     told = time.monotonic()
-    rows = []
+    found = []
     try:
         for text in texts:
-            rows.append(np.concatenate([await model.pooled(text, view) for view in views]))
+            found.append(await read(text))
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"  {len(rows)} of {len(texts)} texts read", file=sys.stderr, flush=True)
+                print(f"  {len(found)} of {len(texts)} texts read", file=sys.stderr, flush=True)
     finally:
         await model.close()
         if cache is not None:
             cache.close()
-    return np.stack(rows).astype(np.float64)
+    return found
 
 
 def summary(probe: Probe, out: Path) -> str:

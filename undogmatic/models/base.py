@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from dspy.lm15 import Request, Response
 
-    from undogmatic.models.views import View
+    from undogmatic.models.views import Pieces, View
 
 
 BYTES_PER_TOKEN = 3
@@ -84,6 +84,13 @@ class Embeds(Protocol):
     """Gives hidden states of a text through a view."""
 
     async def pooled(self, text: str, view: View) -> np.ndarray: ...
+
+
+@runtime_checkable
+class EmbedsPieces(Embeds, Protocol):
+    """Gives hidden states of every piece of a text as well."""
+
+    async def pieces(self, text: str, view: View) -> Pieces: ...
 
 
 @runtime_checkable

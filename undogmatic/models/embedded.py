@@ -29,7 +29,7 @@ from undogmatic.models.gguf_file import (
     require_loadable,
 )
 from undogmatic.models.llama import Llama
-from undogmatic.models.views import View, pool
+from undogmatic.models.views import Pieces, View, cut, pool
 from undogmatic.paths import data_folder
 from undogmatic.wordings import Licence
 
@@ -66,6 +66,19 @@ def _vector(data: Any) -> np.ndarray:
 
 def _check_vector(data: Any) -> None:
     _vector(data)
+
+
+def _pieces(data: Any) -> Pieces:
+    """The pieces that a reply stands for, fresh or cached. Raises for what is none."""
+    tokens = np.array(data["tokens"], dtype=np.int64)
+    states = np.frombuffer(base64.b64decode(data["states"], validate=True), dtype="<f2").reshape(len(tokens), -1)
+    if not states.size or not np.isfinite(states).all() or (tokens < 1).any():
+        raise ValueError("no pieces")
+    return Pieces(tokens, states)
+
+
+def _check_pieces(data: Any) -> None:
+    _pieces(data)
 
 
 def _check_odds(data: Any) -> None:
@@ -148,6 +161,39 @@ class EmbeddedModel(Model):
 
         reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_vector)
         return _vector(reply.data)
+
+    async def pieces(self, text: str, view: View) -> Pieces:
+        """The mean states of each of the text's pieces (see `views.cut`) in one reading of the text, cached.
+
+        The states are in half precision, and without the words that a view puts around a text.
+
+        Raises:
+            ModelError: The text gave no states.
+        """
+        request = {"pieces": view.model_dump(mode="json"), "text": text}
+
+        async def send() -> Reply:
+            tokens, means = await self._with_llama(lambda llama: self._read_pieces(llama, text, view))
+            states = base64.b64encode(means.astype("<f2").tobytes()).decode()
+            return Reply({"tokens": tokens, "states": states}, input_tokens=sum(tokens), usd=0.0)
+
+        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_pieces)
+        return _pieces(reply.data)
+
+    def _read_pieces(self, llama: Llama, text: str, view: View) -> tuple[list[int], np.ndarray]:
+        parts = [llama.tokenize(piece, begin=False) for piece in cut(text)]
+        parts = [part for part in parts if part]
+        first, body = llama.tokenize(""), [token for part in parts for token in part]
+        room = llama.limit - len(first)
+        if not body:
+            raise ModelError("the text has no tokens, so the model gave no states")
+        windows = [
+            llama.states([*first, *body[begin : begin + room]], view.blocks) for begin in range(0, len(body), room)
+        ]
+        rows = np.concatenate([np.concatenate(window, axis=1)[len(first) :] for window in windows])
+        tokens = [len(part) for part in parts]
+        starts = np.cumsum([0, *tokens[:-1]])
+        return tokens, np.add.reduceat(rows, starts, axis=0) / np.array(tokens)[:, None]
 
     def _read(self, llama: Llama, text: str, view: View) -> tuple[np.ndarray, int]:
         outside = max(view.blocks)

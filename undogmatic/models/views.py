@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from undogmatic.records import Record
+
+_LINES = re.compile(r"(?<=\n)")
+_ENDS = re.compile(r"(?<=[.!?…;:,}>|])(?=\s)")
+_SHORT, _LONG = 20, 60  # characters of a piece, about
 
 
 class View(Record):
@@ -50,3 +55,33 @@ def pool(view: View, states: list[np.ndarray], lengths: tuple[int, int, int]) ->
         "last": slice(-1, None),
     }[view.pool]
     return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
+
+
+class Pieces(NamedTuple):
+    """A text as it was read: each piece's tokens, shape (n_pieces,), and mean states, shape (n_pieces, n_features)."""
+
+    tokens: np.ndarray
+    states: np.ndarray
+
+
+def cut(text: str) -> list[str]:
+    """Cuts a text into clauses of about 20 to 60 characters; no piece goes past the end of a line.
+
+    Joined, the pieces are the text again. A clause without punctuation is cut at a space.
+    """
+    found: list[str] = []
+    for line in _LINES.split(text):
+        open_piece = ""
+        for clause in _ENDS.split(line):
+            open_piece += clause
+            while len(open_piece) > _LONG:
+                space = open_piece.find(" ", _LONG - _SHORT)
+                end = space if 0 < space <= _LONG else _LONG
+                found.append(open_piece[:end])
+                open_piece = open_piece[end:]
+            if len(open_piece) >= _SHORT:
+                found.append(open_piece)
+                open_piece = ""
+        if open_piece:
+            found.append(open_piece)
+    return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from undogmatic.errors import ConfigError
-from undogmatic.models.base import Embeds
+from undogmatic.models.base import Embeds, EmbedsPieces
+from undogmatic.models.views import Pieces, View
 from undogmatic.paths import data_folder
 from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
 from undogmatic.readouts.chat import served_model
@@ -49,9 +51,7 @@ class ProbeReadout(Readout):
         states = served_model()
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
-        text = shown_text(item, self.rubric)
-        text = said_once(text) if self.probe.about.said_once else text
-        features = np.concatenate([await states.pooled(text, view) for view in self.probe.about.views])
+        features = await text_features(self.probe, states, shown_text(item, self.rubric))
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
@@ -65,6 +65,20 @@ class ProbeReadout(Readout):
     def settings(self) -> dict[str, Any]:
         about = self.probe.about
         return super().settings() | {"probe": about.arrays, "views": [v.model_dump() for v in about.views]}
+
+
+async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:
+    """What the probe reads of a text in a model's hidden states, shape (n_features,)."""
+    text = said_once(text) if probe.about.said_once else text
+    if probe.sieve is None:
+        return np.concatenate([await states.pooled(text, view) for view in probe.about.views])
+    return probe.sieve.features(await text_pieces(states, text, probe.about.views))
+
+
+async def text_pieces(states: Any, text: str, views: Sequence[View]) -> Pieces:
+    """The pieces of a text, with the states of all views beside one another."""
+    read = [await states.pieces(text, view) for view in views]
+    return Pieces(read[0].tokens, np.hstack([each.states for each in read]))
 
 
 def shipped_probe(rubric: Rubric) -> Path:
@@ -96,6 +110,8 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
             f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this model "
             f"({model.name}) has {found[:12]}. {again}"
         )
+    if probe.sieve is not None and not isinstance(model, EmbedsPieces):
+        raise ConfigError(f"{model.name} gives no hidden states of a text's pieces, which this probe reads. {again}")
     if about.rubric != rubric.name:
         raise ConfigError(
             f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}. {again}"

@@ -15,12 +15,14 @@ from scipy import special
 from undogmatic import files
 from undogmatic.config import explain
 from undogmatic.errors import ConfigError
-from undogmatic.models.views import View
+from undogmatic.models.views import Pieces, View
 from undogmatic.outside import Unreadable, brief, json_value, opened
 from undogmatic.records import Record, Rubric, digest
 
 FORMAT = 1
 KEY = "probe"
+SMOOTHING = 0.3
+KEPT = 1 / 3
 _REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
 
 
@@ -110,6 +112,39 @@ class Regression(NamedTuple):
         return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
 
 
+class Sieve(NamedTuple):
+    """Weighs the pieces of a text (`models.views.cut`) by how likely they are its own and not put into it.
+
+    A logistic regression on the states of a piece and on their mean over the whole text. Its log odds are smoothed over
+    neighbouring pieces, because what is put in seldom is a single piece.
+
+    Attributes:
+        piece, whole: One weight per feature for the states of the piece and of the whole text, shape (n_features,).
+        offset: Shape (1,).
+    """
+
+    piece: np.ndarray
+    whole: np.ndarray
+    offset: np.ndarray
+
+    def features(self, read: Pieces) -> np.ndarray:
+        """The mean states of the text over its own tokens, shape (n_features,)."""
+        return np.average(read.states.astype(np.float64), axis=0, weights=read.tokens * self.weights(read))
+
+    def weights(self, read: Pieces) -> np.ndarray:
+        """Share of each piece's tokens that counts, shape (n_pieces,); KEPT of the text always counts."""
+        states = read.states.astype(np.float64)
+        odds = states @ self.piece + np.average(states, axis=0, weights=read.tokens) @ self.whole + self.offset[0]
+        for _ in range(2):
+            before, after = np.append(odds[:1], odds[:-1]), np.append(odds[1:], odds[-1:])
+            odds = (1 - SMOOTHING) * odds + SMOOTHING * (before + after) / 2
+        weights = special.expit(odds)
+        order = np.argsort(-odds, kind="stable")
+        reached = np.cumsum(read.tokens[order]) / read.tokens.sum()
+        weights[order[: np.searchsorted(reached, KEPT) + 1]] = 1.0
+        return np.asarray(weights)
+
+
 class Calibration(NamedTuple):
     """From the raw score to the scale, learnt on held-out texts.
 
@@ -129,11 +164,12 @@ class Calibration(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """A fitted probe."""
+    """A fitted probe; one that was fitted without copies has no sieve, and reads the mean over all tokens."""
 
     about: About
     regression: Regression
     calibration: Calibration
+    sieve: Sieve | None = None
 
     def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> Estimate:
         """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its interval."""
@@ -147,6 +183,7 @@ class Probe(NamedTuple):
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything fitted, by name, in the types of the file."""
         named = self.regression._asdict() | self.calibration._asdict()
+        named |= {} if self.sieve is None else self.sieve._asdict()
         return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
 
 
@@ -190,8 +227,9 @@ def load(path: Path) -> Probe:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            found = {name: file.get_tensor(name) for name in _NAMES if name in file.keys()}  # noqa: SIM118 (no mapping)
-            found |= dict.fromkeys(set(file.keys()) - set(_NAMES), np.empty(0))  # named, not read
+            known = (*_NAMES, *Sieve._fields)
+            found = {name: file.get_tensor(name) for name in known if name in file.keys()}  # noqa: SIM118 (no mapping)
+            found |= dict.fromkeys(set(file.keys()) - set(known), np.empty(0))  # named, not read
     except (SafetensorError, *_UNREADABLE) as error:
         raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {_AGAIN}") from None
     if KEY not in metadata:
@@ -213,6 +251,7 @@ def load(path: Path) -> Probe:
         about,
         Regression(*(found[name] for name in Regression._fields)),
         Calibration(*(found[name] for name in Calibration._fields)),
+        Sieve(*(found[name] for name in Sieve._fields)) if set(Sieve._fields) <= set(found) else None,
     )
 
 
@@ -235,7 +274,7 @@ def _problem(found: dict[str, np.ndarray]) -> str | None:
 
 
 def _type_problem(found: dict[str, np.ndarray]) -> str | None:
-    if set(found) != set(_NAMES):
+    if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
         return f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():
         dimensions = 2 if name in _TABLES else 1
@@ -261,6 +300,8 @@ def _value_problem(found: dict[str, np.ndarray]) -> str | None:
         "score_knots": knots,
         **dict.fromkeys(("low", "high", "spread"), bins),
     }
+    if "offset" in found:
+        expected |= {"piece": (n_features,), "whole": (n_features,), "offset": (1,)}
     for name, shape in expected.items():
         if shapes[name] != shape:
             return f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
