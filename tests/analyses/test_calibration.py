@@ -14,6 +14,7 @@ from tests.analyses.builders import composed, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
+from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Item, ScoreDistribution
 
@@ -183,6 +184,23 @@ def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, 
     result = analysed(Judged(frame, rubric()), rng)
     assert result.metrics["calibration.spearman_disagreement"] == pytest.approx(1)
     assert "calibration.disagreement" in said(result)
+
+
+def test_human_disagreement_is_that_of_all_raters(rng: np.random.Generator) -> None:
+    """Of three raters the outermost two count, whoever of them is the first; a single rater tells nothing."""
+    judged = simulated(perfect)
+    frame, apart = judged.frame, (judged.frame["score"] - judged.frame["label"]).abs()
+    middle = frame["label"].tolist()
+    raters = {
+        item: {criterion: {"a": label, "b": label - gap / 2, "c": label + gap / 2}}
+        for item, criterion, label, gap in zip(frame["item_id"], frame["criterion"], middle, apart, strict=True)
+    }
+    spread = frame.assign(**{"metadata.label_spread": apart, "metadata.label_count": 2})
+    for found in (Judged(frame, rubric(), said=raters), Judged(spread, rubric())):
+        assert people_apart(found, found.frame).tolist() == pytest.approx(apart.tolist())
+        assert analysed(found, rng).metrics["calibration.spearman_disagreement"] == pytest.approx(1)
+    alone = Judged(spread.assign(**{"metadata.label_count": 1}), rubric())
+    assert people_apart(alone, alone.frame).isna().all()
 
 
 @pytest.mark.parametrize(("estimate", "word"), [(88.0, "holds"), (99.0, "too_high"), (50.0, "too_low")])

@@ -6,9 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tests.conftest import FakeChat, good_answer, reading_of
-from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.adapter import _code
@@ -98,6 +99,20 @@ def test_demonstrations_are_turns_in_the_chosen_order(prompt: Prompt, rubric: Ru
     assert seen[None] == [f"demo {n}" for n in range(6)]
     assert sorted(seen[0]) == sorted(seen[1]) == seen[None]
     assert seen[0] != seen[1]
+
+
+def test_a_demonstration_that_lacks_a_field_is_refused_by_its_name(prompt: Prompt, rubric: Rubric) -> None:
+    two = rubric.model_copy(update={"inputs": ("question", "text")})
+    shown = prompt.model_copy(update={"demonstrations": (Demonstration(text="demo", score=1, rationale="r"),)})
+    with pytest.raises(ConfigError, match=r"`demonstrations\[0\]` lacks `question`; rubric=toy shows question, text"):
+        shown.check(two)
+
+
+@pytest.mark.parametrize("name", ["confidence", "rationale", "level", "my score"])
+def test_the_score_has_a_field_of_its_own(name: str, rubric: Rubric) -> None:
+    """Under the name of another field the confidence, say, would be read as the score."""
+    with pytest.raises(ValidationError, match=f"score_field is '{name}'"):
+        Rubric.model_validate(rubric.model_dump() | {"score_field": name})
 
 
 def test_the_judged_text_cannot_close_its_fence(prompt: Prompt, rubric: Rubric) -> None:
