@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+import undogmatic.run
+from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.units import withheld
 from undogmatic.api import compose_config, score_text, score_texts
+from undogmatic.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records import Item, text_mark
 from undogmatic.resume import output_folder
+from undogmatic.secrets import redacted
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
 
@@ -87,6 +91,90 @@ def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
         run(tmp_path / "out", "run.limit=24", "analysis=none")
     with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
         run(tmp_path / "out", "run.limit=12", "analysis=none", "seed=1")
+
+
+SECRET = "o segredo de Zulmira"
+
+
+def _secret_run(folder: Path, texts: Path, stub: StubServer, *overrides: str) -> None:
+    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", f"dataset.path={texts}", "judge=score"]
+    words += ["engine.cache=false", "engine.max_failures=1", "analysis=none", "tracking.redact=true", *overrides]
+    run_experiment(compose_config(["tracking=none", *words]), CHOICES | {"model": "gpt"}, folder)
+
+
+@pytest.fixture
+def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StubServer, Path]]:
+    """A server that quotes what it is to judge, in its reasons and in its errors; and a file with texts for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    said = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
+    texts = tmp_path / "texts.jsonl"
+    rows = [{"id": f"t{n}", "text": f"{SECRET}, {'broken' if n == 3 else 'whole'} {n}"} for n in range(4)]
+    texts.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    with StubServer() as stub:
+        stub.faults = {
+            "whole": Fault(
+                "status", times=None, status=200, body=json.dumps({"choices": [{"message": {"content": said}}]})
+            ),
+            "broken": Fault(
+                "status", times=None, status=400, body=json.dumps({"error": {"message": f"I will not read {SECRET}"}})
+            ),
+        }
+        yield stub, texts
+
+
+def test_a_redacted_run_leaves_no_judged_text_in_its_folder_and_is_resumed(
+    tmp_path: Path, telling: tuple[StubServer, Path]
+) -> None:
+    stub, texts = telling
+    out = tmp_path / "out"
+    _secret_run(out, texts, stub)
+    for file in (path for path in out.rglob("*") if path.is_file()):
+        content = file.read_text(encoding="utf-8", errors="replace")
+        assert "Zulmira" not in content, file
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "tracking.redact is true" in report and redacted(f"{SECRET}, whole 0") in report
+    journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(journal) == 4 and '"reason":"' in "".join(journal)
+    asked = len(stub.requests)
+    (out / "judgments.jsonl").write_text("\n".join(journal[:2]) + "\n", encoding="utf-8")
+    _secret_run(out, texts, stub)
+    again = {request.text[-1] for request in stub.requests[asked:]}
+    kept = {json.loads(line)["item_id"][-1] for line in journal[:2]}
+    assert again == set("0123") - kept, "what was kept is known again and not asked again"
+    assert [row["score"] for row in scores(out)] == ["40.0", "40.0", "40.0", ""]
+
+
+def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: tuple[StubServer, Path]) -> None:
+    stub, texts = telling
+    _secret_run(tmp_path / "hidden", texts, stub)
+    with pytest.raises(ConfigError, match=r"`tracking\.redact` is false, .* Continue with tracking\.redact=true"):
+        _secret_run(tmp_path / "hidden", texts, stub, "tracking.redact=false")
+    _secret_run(tmp_path / "clear", texts, stub, "tracking.redact=false")
+    assert SECRET in (tmp_path / "clear" / "report.md").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"`tracking\.redact` is true, .* may quote judged texts"):
+        _secret_run(tmp_path / "clear", texts, stub)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("analysis=taxonomy", "analysis=taxonomy reads what judges quote"),
+        ("steps=[extract]", r"`steps` \(extract\) keep"),
+    ],
+)
+def test_what_needs_texts_in_the_folder_is_refused_before_anything_is_asked(
+    override: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=rf"`tracking\.redact` is true.*{said}.*tracking\.redact=false"):
+        run(tmp_path / "out", "tracking.redact=true", override)
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_a_fault_of_a_redacted_run_leaves_its_kind_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path))
+    undogmatic.run._fail(ValueError(f"no number: {SECRET}"), tmp_path, hide=True)
+    kept = (tmp_path / ERROR_FILE).read_text(encoding="utf-8")
+    assert "ValueError" in kept and "tracking.redact" in kept and SECRET not in kept
 
 
 def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ import pytest
 import undogmatic
 from undogmatic.analyses.base import AnalysisResult, tabulate
 from undogmatic.command import SWEEP_RUN
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
-from undogmatic.secrets import scrub_data
+from undogmatic.secrets import redacted, scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
-from undogmatic.tracking.hide import redact_judgment, redacted
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
 SECRET_TEXT = "o texto que ninguém de fora deve ler"

@@ -72,6 +72,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     identity = parts.identity
     if search is not None:
         items, identity, named = search.data.splits.test, search.identity, f"{named} optimizer"
+    redact = _redacts(chosen, parts, analysis, search)
     name = chosen.run.name or "-".join(said[group] for group in named.split())
     _check(analysis, items, parts, repeats)
     plan, locked = chosen.plan, None if chosen.plan is None else digest(chosen.plan.model_dump(mode="json"))
@@ -82,13 +83,13 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
 
     again = functools.partial(replay, parts, items, folder)
     tracker.check()
-    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again, locked) as manifest:
+    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again, locked, redact) as manifest:
         if plan is not None:
             tracker.lock(folder, name, plan.model_dump(mode="json"), str(locked))
         found = search.run(engine, folder) if search is not None else None
         if found is not None:
             recipe = parts = found.parts
-        judged = _judge(engine, recipe, items, repeats, manifest)
+        judged = _judge(engine, recipe, items, repeats, manifest, redact)
         table = Judged(
             judged.frame,
             parts.rubric,
@@ -110,9 +111,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         results = too_many_failed(withheld(results, fitted, len(judged.items)), failed, allowed)
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, fitted, started)
-        programs = (found.before, found.after) if found is not None else ()
-        finished = replace(finished, programs=programs, **_words(dataset, analysis, parts, results))
-        _report(finished, tracker)
+        programs = () if found is None else (found.before, found.after)
+        _report(replace(finished, programs=programs, **_words(dataset, analysis, parts, results)), tracker)
         return _close(finished, manifest, failed, allowed)
 
 
@@ -151,6 +151,26 @@ def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
     return Elsewhere([judgment for judgment in found if judgment.item_id in kept], build(chosen.rubric, "rubric"))
 
 
+def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
+    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some to be of
+    use."""
+    if not chosen.tracking.get("redact"):
+        return False
+    why = None
+    if parts.steps:
+        why = f"`steps` ({', '.join(step.name for step in parts.steps)}) keep the texts that they make, to be resumed"
+    elif search is not None:
+        why = f"optimizer={search.optimizer.name} keeps a program that may quote texts"
+    elif getattr(analysis, "reads_words", False):
+        why = f"analysis={analysis.name} reads what judges quote, which would be hidden"
+    if why is not None:
+        raise ConfigError(
+            f"`tracking.redact` is true, so the run's folder may hold no judged text, and {why}. Leave that out, or "
+            "set tracking.redact=false."
+        )
+    return True
+
+
 def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int) -> None:
     """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them, and
     where nothing is asked it is seen soon enough."""
@@ -174,11 +194,13 @@ def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[Analysis
     }
 
 
-def _judge(engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, manifest: Manifest) -> _Judgments:
+def _judge(
+    engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, manifest: Manifest, redact: bool
+) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, folder = recipe.build(), manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
-    journals = Journals(folder, parts.steps)
+    journals = Journals(folder, parts.steps, redact)
     _check_kept(journals, parts.rubric, folder)
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:

@@ -141,6 +141,11 @@ class FinishedRun:
         return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
 
     @property
+    def redacted(self) -> bool:
+        """Whether its folder is to hold no judged text (`tracking.redact`)."""
+        return bool((self.config.get("tracking") or {}).get("redact"))
+
+    @property
     def uses_prompt(self) -> bool:
         """Whether the prompt variant reaches a model in any way."""
         return any(way.uses_prompt for way in self.asked)

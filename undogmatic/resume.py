@@ -126,6 +126,14 @@ def _other_plan(folder: Path, locked: Any, given: str | None) -> str:
     )
 
 
+def _other_redaction(folder: Path, redact: bool) -> str:
+    was = "without it, so its files may quote judged texts" if redact else "with it, so its files hold hashes of texts"
+    return (
+        f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
+        f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
+    )
+
+
 class Manifest:
     """`run.json` in a run's folder: what the run is, and whether it ended."""
 
@@ -156,6 +164,7 @@ class Manifest:
         name: str,
         replay: Callable[[], Replay],
         plan: str | None = None,
+        redact: bool = False,
     ) -> Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run.
 
@@ -164,6 +173,7 @@ class Manifest:
             config_hash, dataset_digest: What determines its judgments, given the items; and the items.
             replay: Compares a run of an earlier version, whose identity was another hash, by what it judged.
             plan: Hash of the plan that is locked with it, if there is one.
+            redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
         Raises:
             ConfigError: The folder holds another run, or journal and manifest do not belong together.
         """
@@ -179,6 +189,8 @@ class Manifest:
                 )
             if found.get("plan") != plan:
                 raise ConfigError(_other_plan(folder, found.get("plan"), plan))
+            if bool(found.get("redact")) != redact:
+                raise ConfigError(_other_redaction(folder, redact))
         elif (folder / "judgments.jsonl").exists():
             raise ConfigError(
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
@@ -192,6 +204,7 @@ class Manifest:
             "started": time.time(),
             "status": "running",
         } | ({} if plan is None else {"plan": plan})
+        data |= {"redact": True} if redact else {}
         manifest = cls(folder, data)
         manifest._write()
         hydrafiles.accept(folder)

@@ -55,6 +55,9 @@ def job(cfg: DictConfig) -> float | None:
 
     patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
+    hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
+    if hide:
+        _log_to_no_file()
     own = HydraConfig.get()
     folder = as_typed(Path(own.runtime.output_dir))  # as messages and hints show it
     try:
@@ -65,14 +68,23 @@ def job(cfg: DictConfig) -> float | None:
                 choices = dict(own.runtime.choices)
                 return run_experiment(searchpath.adopt(config, own.runtime.config_sources, choices), choices, folder)
             except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
-                _fail(error, folder)
+                _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
     return None
 
 
-def _fail(error: Exception, folder: Path | None = None) -> None:
-    """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own."""
+def _log_to_no_file() -> None:
+    """Take the log file of the run's folder away: what a library warns of may quote a judged text."""
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, logging.FileHandler)]:
+        root.removeHandler(handler)
+        handler.close()
+
+
+def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:
+    """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own. With `hide`
+    the folder is told no more than the kind of a fault in the code, because its message may quote a judged text."""
     from undogmatic.overrides import explain
 
     if isinstance(error, MissingMandatoryValue):
@@ -84,12 +96,15 @@ def _fail(error: Exception, folder: Path | None = None) -> None:
     note_status(status)
     where = ""
     if folder is not None and (SWEEP_FOLDER in os.environ or not hydrafiles.held_back(folder)):
-        noted = f"{message}\n{''.join(traceback.format_exception(error)) if status == FAULT else ''}"
+        kept = message
+        if hide and status == FAULT:
+            kept = f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its text is not kept."
+        noted = f"{kept}\n{''.join(traceback.format_exception(error)) if status == FAULT and not hide else ''}"
         with contextlib.suppress(StorageError):
             files.write(folder / ERROR_FILE, noted)
             if status == FAULT:
                 claim.keep(folder)
-                where = f" The traceback is in {as_typed(folder / ERROR_FILE)}."
+                where = "" if hide else f" The traceback is in {as_typed(folder / ERROR_FILE)}."
     say(f"error: {message}{where}")
     if status == FAULT:
         in_full(error)

@@ -22,6 +22,7 @@ from urllib.parse import unquote, unquote_plus
 from undogmatic.disguises import bare, cut_out, forms
 
 HIDDEN = "***"
+_REDACTED = re.compile(r"sha256:[0-9a-f]{16} \(\d+ characters\)")
 SHORTEST = 8
 """Shorter values are no secrets and must not be cut out of ordinary text."""
 STAND_INS = frozenset(
@@ -306,3 +307,16 @@ def _in_address(found: re.Match[str]) -> list[str]:
 def _pairs(found: re.Match[str]) -> list[tuple[str, str]]:
     parts = [part.partition("=") for part in re.split("[&;]", found["query"] or "")]
     return [(unquote_plus(name), value) for name, _, value in parts]
+
+
+def redacted(text: str) -> str:
+    """A text's hash (first 16 hex digits of its SHA-256) and length: enough to recognise it, not to read it. What is
+    redacted already stays as it is."""
+    if is_redacted(text):
+        return text
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]} ({len(text)} characters)"
+
+
+def is_redacted(text: object) -> bool:
+    """Whether a value is what `redacted` leaves of a text."""
+    return isinstance(text, str) and _REDACTED.fullmatch(text) is not None

@@ -15,6 +15,7 @@ from tests.analyses.test_composite import noise, run
 from undogmatic.analyses.association import associate, partial
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited
 from undogmatic.errors import ConfigError
+from undogmatic.secrets import redacted
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 
@@ -227,6 +228,10 @@ class TestTaxonomy:
             "omissions": 0,
             "hedging": 5,
         }
+
+    def test_hidden_quotes_are_not_counted(self) -> None:
+        with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
+            asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
 
     def test_where_no_summary_hedges_the_count_is_zero_and_not_absent(self) -> None:
         result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS))

@@ -11,6 +11,7 @@ import pytest
 
 from undogmatic.datasets.quotes import OTHER, QuotesDataset, Rules, quotes
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.secrets import redacted
 
 RULES = Rules()
 OTHERS = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "faith"
@@ -94,6 +95,13 @@ def test_quotes_are_texts_or_objects_and_a_class_is_no_word_of_theirs() -> None:
     assert (error.text, error.severity, error.given) == ("won | lost", "Major", "dissent")
     assert (omission.kind, omission.text, omission.given) == ("omissions", "the vote", None)
     assert quotes({"errors": 3.0}) == []
+
+
+def test_quotes_that_a_redacted_run_did_not_keep_are_not_classed_by_their_hashes(tmp_path: Path) -> None:
+    row = {"item_id": "a", "judge": "j", "outcome": {"details": {"errors": redacted("The date is wrong.")}}}
+    (tmp_path / "judgments.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=r"judgments\.jsonl:1: .*`tracking\.redact` true"):
+        QuotesDataset(str(tmp_path)).load()
 
 
 def test_every_quote_of_a_journal_is_an_item_once(tmp_path: Path) -> None:

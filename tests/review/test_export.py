@@ -21,7 +21,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Rubric, ScoreDistribution, Verdict
 from undogmatic.review import queue
 from undogmatic.review.commands import export
-from undogmatic.tracking.hide import redacted
+from undogmatic.secrets import redacted
 
 
 class TestSelect:

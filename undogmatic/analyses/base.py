@@ -266,6 +266,7 @@ class Analysis(Protocol):
 
     A list comes back because an analysis may consist of several (`analysis=suite`). A class that sets `long = True`
     reads all judges and criteria of a run at once; any other is given each of `Judged.parts` by itself (`analyse`).
+    One that sets `reads_words = True` reads what judges said, which a run with `tracking.redact` does not keep.
     """
 
     @property

@@ -22,6 +22,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.pillars import finding
 from undogmatic.datasets.quotes import KINDS, OTHER, Rules, quotes
 from undogmatic.records import OVERALL
+from undogmatic.secrets import is_redacted
 from undogmatic.stats import coefficients, limits
 
 FEWEST_GROUPS = 10
@@ -93,6 +94,7 @@ class TaxonomyAnalysis:
 
     name: ClassVar[str] = "taxonomy"
     long: ClassVar[bool] = True
+    reads_words: ClassVar[bool] = True
     rules: str | None = None
     given: Sequence[str] = ("primary_category", "category")
     same: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +105,12 @@ class TaxonomyAnalysis:
         Rules(self.rules, "analysis.rules")
 
     def check(self, judged: Judged) -> None:
-        """Raises Unsuited where no judge quotes anything."""
+        """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
+        if any(judged.frame[column].map(is_redacted).any() for column in _DETAILS if column in judged.frame):
+            raise Unsuited(
+                "analysis=taxonomy reads what judges quote, and `tracking.redact` is true, so that only hashes of it "
+                "are kept. Leave the analysis out, or judge with tracking.redact=false."
+            )
         asked = "metadata.quoted" in judged.frame
         if not asked and judged.frame["score"].notna().any() and not any(c in judged.frame for c in _DETAILS):
             raise Unsuited(

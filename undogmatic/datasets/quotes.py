@@ -17,6 +17,7 @@ from undogmatic.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.paths import data_folder
 from undogmatic.records import OVERALL, Item
 from undogmatic.scale import Record
+from undogmatic.secrets import is_redacted
 
 OTHER = "other"
 KINDS = ("errors", "omissions")
@@ -141,6 +142,11 @@ class QuotesDataset:
             if row.get("repeat"):
                 continue
             details = outcome.get("details") or {}
+            if any(is_redacted(details.get(kind)) for kind in KINDS):
+                raise DataError(
+                    f"{place}: the run was judged with `tracking.redact` true, so its quotes were not kept, only their "
+                    "hashes. Name a run that was judged with tracking.redact=false."
+                )
             about, judge = row["item_id"], str(row.get("judge"))
             earlier = seen.setdefault((about, judge), set())
             for quote in quotes(details):

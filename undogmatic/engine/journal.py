@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError
 
 from undogmatic.claim import held
 from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.files import Log
 from undogmatic.outside import LINE_BYTES, without_halves
 from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
@@ -92,10 +93,11 @@ class Journals:
     Args:
         folder: Of the run; None keeps all in memory only.
         steps: The steps that make items, in their order.
+        redact: Whether judgments are kept without judged texts and what models said of them.
     """
 
-    def __init__(self, folder: Path | None, steps: Sequence[Step] = ()) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
+        self.folder, self.redact = folder, redact
         self.judgments = Journal(folder / JOURNAL if folder is not None else None, Judgment)
         self.steps = tuple(steps)
         self.made = {
@@ -107,7 +109,7 @@ class Journals:
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
         if isinstance(record, Judgment):
-            return self.judgments.append(record)
+            return self.judgments.append(redact_judgment(record) if self.redact else record)
         return self.made[record.step].append(record)
 
     def answered(self) -> set[str]:

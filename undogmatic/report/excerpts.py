@@ -13,6 +13,7 @@ from undogmatic.outcome import FinishedRun
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
 from undogmatic.report.words import Words, missing
+from undogmatic.secrets import redacted
 
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
@@ -56,7 +57,8 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         "review": first[first["review"].astype(bool)],
     }
     yield Heading(words.text("common.items_title"))
-    yield Paragraph(words.text("common.items_intro", length=EXCERPT))
+    intro = "items_redacted" if run.redacted else "items_intro"
+    yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
     judged = {item.id: item for item in run.items}
     seen: set[str] = set()
     for key, frame in lists.items():
@@ -66,7 +68,8 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
-            about = _named(row, run), _excerpt(judged[row["item_id"]], run.rubric, words)
+            item = judged[row["item_id"]]
+            about = _named(row, run), redacted(item.text) if run.redacted else _excerpt(item, run.rubric, words)
             yield _item(row, by_key[_key(row)], about, words)
 
 

@@ -13,12 +13,13 @@ import numpy as np
 from undogmatic import files
 from undogmatic.analyses.base import part_names, tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.outside import brief
 from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest
 from undogmatic.review import sheet
 from undogmatic.scale import NumericScale
-from undogmatic.tracking.hide import redact_judgment, redacted
+from undogmatic.secrets import redacted
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
 COLUMNS = (

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records import Failure, Item, Judgment
 from undogmatic.runfolder import RunFolder
-from undogmatic.secrets import scrub_data
+from undogmatic.secrets import redacted, scrub_data
 from undogmatic.tracking.entries import cut
-from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
+from undogmatic.tracking.hide import without_secrets
 from undogmatic.tracking.store import Store, database, opened
 from undogmatic.tracking.traces import log_traces, trace_id
 from undogmatic.tracking.tracker import NOTE, still_there, where

@@ -16,8 +16,7 @@ from undogmatic.analyses.base import headline_of
 from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.records import Verdict
 from undogmatic.runfolder import RunFolder
-from undogmatic.secrets import scrub_data
-from undogmatic.tracking.hide import redacted
+from undogmatic.secrets import redacted, scrub_data
 from undogmatic.tracking.store import Store
 
 if TYPE_CHECKING:

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
-from undogmatic.tracking.hide import redact_judgment, redacted, without_secrets
+from undogmatic.secrets import redacted
+from undogmatic.tracking.hide import without_secrets
 
 if TYPE_CHECKING:
     from mlflow.entities import Span

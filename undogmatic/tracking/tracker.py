@@ -11,12 +11,12 @@ from pydantic import Field
 
 from undogmatic import files
 from undogmatic.command import say
+from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.progress import doing
 from undogmatic.runfolder import RunFolder
 from undogmatic.secrets import scrub_data
 from undogmatic.tracking import entries
-from undogmatic.tracking.hide import redact_judgment
 from undogmatic.tracking.registry import log_programs
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
@@ -33,7 +33,14 @@ FOLDERS = ("figures", "tables")
 
 
 class NoTracker:
-    """Results stay on disk."""
+    """Results stay on disk.
+
+    Args:
+        redact: As in `MlflowTracker`: what lies in the run's folder then holds no judged text.
+    """
+
+    def __init__(self, redact: bool = False) -> None:
+        self.redact = redact
 
     def check(self) -> None:
         """Nothing can be wrong."""
@@ -61,8 +68,8 @@ class MlflowTracker:
         uri: A server or a database; None is `mlruns/mlflow.db` in the current folder.
         experiment: Name of the MLflow experiment.
         traces: At most so many judgments are traced with their calls (failures first); the run's tag says how many.
-        redact: Judged texts, and what models said about them, leave only as hash and length; the files that quote them
-            (reports, raw journal) stay on disk.
+        redact: Judged texts, and what models said about them, are kept as hash and length alone, in the run's own
+            folder (journal, report) as in MLflow; reports stay on disk.
     """
 
     def __init__(
