@@ -65,6 +65,12 @@ def test_build_names_what_is_wrong(node: dict, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
+    node = {"_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis", "against": "outputs/a"}
+    with pytest.raises(ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."):
+        build(node, "analysis")
+
+
 @pytest.mark.parametrize(
     "path",
     ["os.system", "subprocess.Popen", "builtins.eval", "undogmatic_evil.Thing", "undogmatic.config.build",

@@ -381,6 +381,8 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
             lines[key] = f"`{key}` is required. Set it with `{key}=...`."
         else:
             message = problem["msg"].removeprefix("Value error, ")
+            if problem["type"] == "sequence_str":
+                message = f"it must be a list. In brackets: {key}=[{short(problem['input'])[1:-1]}]"
             message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
             lines[key] = f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}."
     return "\n".join(lines.values())
