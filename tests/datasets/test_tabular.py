@@ -189,7 +189,11 @@ class TestLabelScale:
         assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
         assert on_scale(meant, rubric) == meant
 
-    @pytest.mark.parametrize("labels", [range(1, 10), [0.0] * 12, [*range(1, 11), 10.5]])
+    def test_five_labels_on_another_scale_are_asked_about(self, tmp_path: Path, rubric: Rubric) -> None:
+        with pytest.raises(DataError, match="all 5 labels lie between 1 and 5"):
+            on_scale(TextsDataset(self.ten(tmp_path, 1, 2, 5, 4, 3)).load(), rubric)
+
+    @pytest.mark.parametrize("labels", [range(1, 5), [0.0] * 12, [*range(1, 11), 10.5]])
     def test_few_labels_those_all_at_the_end_and_higher_ones_pass(
         self, tmp_path: Path, rubric: Rubric, labels: list[float]
     ) -> None:

@@ -86,7 +86,7 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
 
 
-FEWEST_LABELS = 10
+FEWEST_LABELS = 5
 """With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
 
 
