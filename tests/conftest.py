@@ -12,7 +12,7 @@ import dspy
 import pytest
 from threadpoolctl import threadpool_limits
 
-from undogmatic import claim, secrets
+from undogmatic import claim, command, secrets
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.prompts import Prompt
@@ -35,6 +35,12 @@ def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test knows its own secrets alone: what is known is for the life of a process."""
     monkeypatch.setattr(secrets, "_kept", {})
     monkeypatch.setattr(secrets, "_forms", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_status_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins with exit status 0: what a command notes is for the life of a process."""
+    monkeypatch.setattr(command, "_noted", [])
 
 
 @pytest.fixture(autouse=True)
