@@ -159,6 +159,7 @@ def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: 
     ("override", "said"),
     [
         ("analysis=taxonomy", "analysis=taxonomy reads what judges quote"),
+        ("analysis=[labelled,taxonomy]", "analysis=several reads what judges quote"),
         ("steps=[extract]", r"`steps` \(extract\) keep"),
     ],
 )

@@ -119,18 +119,19 @@ def score_composed(
     try:
         results = [_result(judgment, overrides) for judgment in _judged(items, chosen)]
     except UndogmaticError as error:
-        _log([{"error": f"{type(error).__name__}: {error}"}])
+        _log([{"error": type(error).__name__}])
         raise
     _log(
-        {"text": digest(item.inputs)[:12]}
-        | result.model_dump(include={"model", "readout", "score", "category", "error"})
+        {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
+        | result.model_dump(include={"model", "readout", "score", "category"})
         for item, result in zip(items, results, strict=True)
     )
     return results
 
 
 def _log(lines: Iterable[Mapping[str, Any]]) -> None:
-    """Append to the log of scores, whose lines hold no judged text; one that cannot be written is said once."""
+    """Append to the log of scores; one that cannot be written is said once. Its lines hold no judged text, and so of an
+    error only the kind: its message may quote a model's answer, which may quote the text."""
     path = cache_folder() / LOG
     try:
         if path.is_file() and path.stat().st_size > LOG_BYTES:

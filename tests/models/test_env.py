@@ -10,7 +10,7 @@ import pytest
 
 from tests.models.conftest import folder_of, run_once, shipped
 from tests.models.test_hosted import request
-from tests.stub_server import KEY, StubServer, score_of
+from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic import api
 from undogmatic.api import score_text
 from undogmatic.cli import main
@@ -111,4 +111,13 @@ def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path
     served.key = "another"
     with pytest.raises(ConfigError):
         score_text("Tema 1")
-    assert "ConfigError" in str(logged(tmp_path)[-1]["error"])
+    assert logged(tmp_path)[-1]["error"] == "ConfigError"
+
+
+def test_what_a_model_answered_is_not_in_the_log(served: StubServer, tmp_path: Path) -> None:
+    """A refusal may quote the text, and the error quotes the refusal."""
+    served.faults = {"Tema 69": Fault("refusal", times=None)}
+    found = score_text("Aplica-se o Tema 69.", ["engine.cache=false"])
+    assert found.score is None and "I cannot judge" in str(found.error)
+    assert logged(tmp_path)[-1]["error"] == "refusal"
+    assert "I cannot judge" not in (tmp_path / "cache" / "score.log").read_text("utf-8")

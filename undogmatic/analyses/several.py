@@ -24,6 +24,7 @@ class SeveralAnalyses:
 
     def __init__(self, **analyses: Analysis) -> None:
         self.analyses = list(analyses.values())
+        self.reads_words = any(getattr(a, "reads_words", False) for a in self.analyses)
         suite = {name for a in self.analyses if isinstance(a, SuiteAnalysis) for name in a.parts}
         twice = sorted(suite & {a.name for a in self.analyses})
         if twice:
