@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.api import compose_config
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.models.gguf_file import gemma_file
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 def bare_server(embedding: bool) -> Any:

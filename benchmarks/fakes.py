@@ -32,9 +32,10 @@ from tests.fakes.worlds import judged, made_up
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.api import compose_config
-from undogmatic.config import build
-from undogmatic.models import fake, patterns
-from undogmatic.records import FailureKind, Item
+from undogmatic.config.build import build
+from undogmatic.constructs.shame import patterns
+from undogmatic.models import fake
+from undogmatic.records.records import FailureKind, Item
 from undogmatic.stats import surface
 
 RESULTS = Path(__file__).parent / "results" / "fakes.csv"

@@ -33,7 +33,7 @@ from undogmatic.engine.recipe import Parts
 from undogmatic.errors import RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
-from undogmatic.records import Failure, Item, Provenance
+from undogmatic.records.records import Failure, Item, Provenance
 
 SHARES = {"429": 0.10, "status": 0.05, "prose": 0.05, "truncated": 0.02, "hang": 0.01, "hostile": 0.01}
 

@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 import aiohttp
 from omegaconf import OmegaConf
 
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
-from undogmatic.paths import conf_folder
-from undogmatic.records import Item, Provenance, Verdict
+from undogmatic.records.records import Item, Provenance, Verdict
+from undogmatic.safety.paths import conf_folder
 
 TEXT = (
     "Nos termos do Tema {n} da repercussão geral, a pretensão não prospera, porque a verba tem natureza "

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from undogmatic.api import compose_config
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts, Recipe
-from undogmatic.records import Item, Judgment
+from undogmatic.records.records import Item, Judgment
 from undogmatic.stats import limits
 from undogmatic.stats.integers import completed, expected_score
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from undogmatic.constructs.faithfulness.minilm import load, package_folder
+from undogmatic.constructs.faithfulness.sentences import sentences
 from undogmatic.datasets.rows import json_lines
-from undogmatic.models.minilm import load, package_folder
-from undogmatic.paths import data_folder
-from undogmatic.sentences import sentences
+from undogmatic.safety.paths import data_folder
 
 Read = Callable[[Sequence[str]], Any]
 

@@ -103,7 +103,7 @@ FAULTS = {
         ("tests/analyses/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(
-        "undogmatic/engine/order.py",
+        "undogmatic/records/order.py",
         "return sorted(range(len(ids)), key=keys.__getitem__)",
         "return list(range(len(ids)))",
         ("tests/engine/test_order.py",),

@@ -21,11 +21,11 @@ import numpy as np
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from undogmatic.api import judge_items
-from undogmatic.datasets.cases import CasesDataset
-from undogmatic.facts.precision import CONTRADICTED, HEDGED, INVENTED
-from undogmatic.outside import read_yaml
-from undogmatic.paths import data_folder
-from undogmatic.records import Item, Judgment, Verdict
+from undogmatic.constructs.faithfulness.cases import CasesDataset
+from undogmatic.constructs.faithfulness.facts.precision import CONTRADICTED, HEDGED, INVENTED
+from undogmatic.records.records import Item, Judgment, Verdict
+from undogmatic.safety.outside import read_yaml
+from undogmatic.safety.paths import data_folder
 
 JUDGES = ("nli", "coverage", "bucket_rules")
 WEIGHTS = {"nli": 0.35, "factual_accuracy": 0.2, "completeness": 0.2, "coverage": 0.25}

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses import rivals
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.models import patterns
+from undogmatic.constructs.shame import patterns
+from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.stats import confound, surface
 
 Array = NDArray[np.float64]
@@ -79,8 +79,8 @@ class Pool:
         """Scores of all texts by each judge of the surface; two of them are fitted to other texts' labels."""
         from sklearn.ensemble import RandomForestRegressor
 
+        from undogmatic.constructs.shame.tfidf import tfidf_ridge
         from undogmatic.datasets.labels import development_texts
-        from undogmatic.models.tfidf import tfidf_ridge
 
         texts, labels = development_texts()
         counted = surface.counts(texts, np.array([patterns.count(text) for text in texts], dtype=np.float64))

@@ -92,7 +92,7 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
 
     from undogmatic.analyses.base import COLUMNS, Judged, analyse
     from undogmatic.api import compose_config
-    from undogmatic.config import build
+    from undogmatic.config.build import build
     from undogmatic.engine.recipe import Recipe
 
     config = compose_config([f"analysis={analysis}", "model=patterns"])

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.datasets.curated import CuratedDataset, Part
+from undogmatic.constructs.shame.curated import CuratedDataset, Part
+from undogmatic.constructs.shame.patterns import count, share
+from undogmatic.constructs.shame.tfidf import tfidf_ridge
 from undogmatic.datasets.labels import development_items
-from undogmatic.models.patterns import count, share
-from undogmatic.models.tfidf import tfidf_ridge
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 Array = NDArray[np.float64]
 Fit = Callable[[Sequence[str], Sequence[float]], Callable[[Sequence[str]], Array]]

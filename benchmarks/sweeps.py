@@ -29,10 +29,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from undogmatic.analyses.base import Judged, analyse, tabulate
-from undogmatic.config import build, settings
+from undogmatic.config.build import build, settings
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Recipe
-from undogmatic.paths import conf_folder
+from undogmatic.safety.paths import conf_folder
 
 
 @contextlib.contextmanager

@@ -22,12 +22,12 @@ from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.truth import units
 from undogmatic.api import compose_config, judge_items
-from undogmatic.config import build, settings
-from undogmatic.datasets.responses import LabelledResponsesDataset
+from undogmatic.config.build import build, settings
+from undogmatic.constructs.shame.tfidf import tfidf_ridge
+from undogmatic.constructs.traits.responses import LabelledResponsesDataset
 from undogmatic.fit.probe import VIEWS, calibrate, fit_probe, fold_codes, held_out, held_out_raw, origin, read_features
-from undogmatic.models.tfidf import tfidf_ridge
 from undogmatic.readouts.base import shown_text
-from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
 from undogmatic.stats import limits
 
 COHERENCE = "coherence"

@@ -12,14 +12,15 @@ import dspy
 import pytest
 from threadpoolctl import threadpool_limits
 
-from undogmatic import claim, command, secrets
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Item, Provenance, Rubric, Wording
-from undogmatic.scale import Anchors, NumericScale
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Provenance, Rubric, Wording
+from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.runs import claim
+from undogmatic.safety import command, secrets
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -16,7 +16,7 @@ from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.api import ScoreResult
 from undogmatic.cli import main
 from undogmatic.cli.score import _in_words
-from undogmatic.paths import data_folder
+from undogmatic.safety.paths import data_folder
 
 CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY}
 

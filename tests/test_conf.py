@@ -11,8 +11,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.config import Settings, build, resolve, settings
-from undogmatic.paths import conf_folder
+from undogmatic.config.build import Settings, build, resolve, settings
+from undogmatic.safety.paths import conf_folder
 
 FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yaml")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import undogmatic
-from undogmatic import searchpath
 from undogmatic.api import compose_config
-from undogmatic.config import build, resolve, settings
+from undogmatic.config import searchpath
+from undogmatic.config.build import build, resolve, settings
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
@@ -77,8 +77,8 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
     ("word", "said"),
     [
         ("+hydra.callbacks.x._target_=os.system", "`hydra.callbacks.x._target_` is 'os.system'"),
-        ("+hydra.callbacks.x._target_=undogmatic.paths.os.system", "cannot be imported: there is no module"),
-        ("+hydra.callbacks.x._target_=undogmatic.paths.Path", "is pathlib.Path under another name"),
+        ("+hydra.callbacks.x._target_=undogmatic.safety.paths.os.system", "cannot be imported: there is no module"),
+        ("+hydra.callbacks.x._target_=undogmatic.safety.paths.Path", "is pathlib.Path under another name"),
         ("+hydra.callbacks.x._target_=${oc.env:HOME}", "must be written out here"),
         ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,_args_:[{_target_:os.system}]}", "_args_.0._target_"),
         ("+hydra.callbacks.x=\"${oc.create:'{_target_: os.system}'}\"", "of functions only oc.env, now"),
@@ -171,13 +171,13 @@ def test_what_a_users_module_raises_is_one_message_with_its_place(
 @pytest.mark.parametrize(
     ("path", "group", "said"),
     [
-        ("undogmatic.paths.Path", "model", "is pathlib.Path under another name"),
+        ("undogmatic.safety.paths.Path", "model", "is pathlib.Path under another name"),
         ("undogmatic.judges.score.ScoreJudge", "dataset", "it has no `load`"),
         ("undogmatic.judges.score.ScoreJudge", "model", "it is no undogmatic.models.base.Model"),
-        ("undogmatic.prompts.Prompt", "rubric", "it is no undogmatic.rubric.Rubric"),
+        ("undogmatic.readouts.prompts.Prompt", "rubric", "it is no undogmatic.records.rubric.Rubric"),
         ("undogmatic.engine.journal.Journal", "engine", "it has no `arun`"),
-        ("undogmatic.models.patterns.PatternsModel", "tracking", "it has no `log`"),
-        ("undogmatic.models.patterns.PatternsModel", "judges[0]", "it is no undogmatic.judges.base.Judge"),
+        ("undogmatic.constructs.shame.patterns.PatternsModel", "tracking", "it has no `log`"),
+        ("undogmatic.constructs.shame.patterns.PatternsModel", "judges[0]", "it is no undogmatic.judges.base.Judge"),
     ],
 )
 def test_a_class_must_be_of_the_kind_that_the_group_is_for(path: str, group: str, said: str) -> None:
@@ -209,7 +209,7 @@ def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
 
 def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(here / "theirs_/__init__.py", "")
-    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.prompts.Prompt\nid: x\nlanguage: en\n")
+    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompts.Prompt\nid: x\nlanguage: en\n")
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])

@@ -20,12 +20,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from tests.stub_server import KEY, StubServer
 from undogmatic.api import compose_config
 from undogmatic.cli import main
+from undogmatic.config.overrides import combined
+from undogmatic.config.searchpath import keys_of, options
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.overrides import combined
-from undogmatic.paths import conf_folder, data_folder
-from undogmatic.resume import Manifest
-from undogmatic.searchpath import keys_of, options
+from undogmatic.runs.resume import Manifest
+from undogmatic.safety.paths import conf_folder, data_folder
 
 ROOT = conf_folder().parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

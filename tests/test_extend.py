@@ -18,14 +18,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic import searchpath
 from undogmatic.api import compose_config, score_text
 from undogmatic.cli import main
-from undogmatic.config import resolve, settings
+from undogmatic.config import searchpath
+from undogmatic.config.build import resolve, settings
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.notebook import judge
-from undogmatic.paths import conf_folder
+from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")

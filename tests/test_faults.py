@@ -18,8 +18,8 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.faults import FORBIDDEN, FULL, KILL_STATUS, KILLED, Ended, forked, run
 from undogmatic.api import compose_config
-from undogmatic.command import say, tell
 from undogmatic.experiment import run_experiment
+from undogmatic.safety.command import say, tell
 
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}

@@ -12,7 +12,7 @@ import undogmatic
 from tests.rubrics import QUESTION_ANSWER, TEN
 from tests.stub_server import StubServer
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 TEXTS = ["Aplica-se o Tema 69 do STF.", "O locador prova o aluguel, porque é ele quem cobra."]
 

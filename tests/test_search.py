@@ -17,9 +17,9 @@ from hydra.core.global_hydra import GlobalHydra
 import undogmatic
 from tests.test_sweep import metrics, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.paths import conf_folder
-from undogmatic.prompts import Prompt
-from undogmatic.records import Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Rubric
+from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.selection import apart, flattery, front
 from undogmatic.sweep.space import Space, read_space
 from undogmatic.sweep.trials import Search, Trial, read_search, write_search

@@ -18,12 +18,12 @@ from omegaconf import OmegaConf
 
 import undogmatic
 from tests.analyses.builders import verdict
-from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.errors import ConfigError
-from undogmatic.outcome import SweepResult
-from undogmatic.records import Cost
+from undogmatic.records.records import Cost
 from undogmatic.report.words import Words
-from undogmatic.resume import output_folder
+from undogmatic.runs.outcome import SweepResult
+from undogmatic.runs.resume import output_folder
+from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.sweep import SweepCallback, read_manifest
 from undogmatic.sweep.compare import compare
 from undogmatic.sweep.jobs import read_jobs
@@ -31,7 +31,7 @@ from undogmatic.sweep.jobs import read_jobs
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
 RUBRIC = {
-    "_target_": "undogmatic.records.Rubric",
+    "_target_": "undogmatic.records.records.Rubric",
     "name": "mine",
     "minimum": 0,
     "maximum": 100,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_sweep import doubting, keys, metrics, result_of, scored, write_job
-from undogmatic.outcome import SweepResult
+from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.family import ALPHA, BETTER, COLUMNS
 from undogmatic.sweep.following import FOLLOWING
 from undogmatic.sweep.jobs import Job

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.test_sweep import keys, metrics, result_of, said, scored, write_job
 from undogmatic.analyses.margins import Margin
+from undogmatic.records.wordings import read
 from undogmatic.stats import paired
 from undogmatic.sweep.compare import OWN_TEXTS
 from undogmatic.sweep.family import ALPHA, BETTER, UNKNOWN, Comparison, corrected, of_means
-from undogmatic.wordings import read
 
 TEN = Margin(10.0, "rubric", 100.0)
 JOBS = "abcd"

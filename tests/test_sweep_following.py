@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.test_sweep import keys, result_of, texts, write_job
-from undogmatic.outcome import SweepResult
 from undogmatic.report import sweep as report
+from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.family import corrected
 from undogmatic.sweep.following import compare_following
 from undogmatic.sweep.jobs import Job

@@ -18,12 +18,12 @@ import pytest
 
 import undogmatic
 from undogmatic.analyses.base import AnalysisResult, tabulate
-from undogmatic.command import SWEEP_RUN
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
-from undogmatic.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
-from undogmatic.secrets import redacted, scrub_data
+from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.safety.command import SWEEP_RUN
+from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
@@ -435,7 +435,7 @@ class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
         self, finished: Callable[..., FinishedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from undogmatic.command import SWEEP_FOLDER
+        from undogmatic.safety.command import SWEEP_FOLDER
         from undogmatic.tracking import entries
 
         result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")

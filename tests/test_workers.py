@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from undogmatic.command import SWEEP_FOLDER, WORKERS
 from undogmatic.errors import ConfigError
 from undogmatic.models import embedded
+from undogmatic.safety.command import SWEEP_FOLDER, WORKERS
 from undogmatic.sweep import workers
 
 PLUGINS = "hydra_plugins.hydra_"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from undogmatic import files
 from undogmatic.errors import UndogmaticError
-from undogmatic.outside import json_value
-from undogmatic.records import Item, items_digest
+from undogmatic.records.records import Item, items_digest
+from undogmatic.safety import files
+from undogmatic.safety.outside import json_value
 
 LONGEST_MESSAGE = 2000
 

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, computed_field
 
-from undogmatic.command import say
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
-from undogmatic.files import Log
-from undogmatic.paths import cache_folder
-from undogmatic.records import (
+from undogmatic.records.records import (
     Failure,
     Item,
     Judgment,
@@ -27,10 +24,13 @@ from undogmatic.records import (
     is_uncertain,
     revised_score,
 )
-from undogmatic.secrets import scrub_words
+from undogmatic.safety.command import say
+from undogmatic.safety.files import Log
+from undogmatic.safety.paths import cache_folder
+from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
-    from undogmatic.config import Settings
+    from undogmatic.config.build import Settings
 
 DEFAULT_MODEL = "local"  # of conf/config.yaml
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
@@ -92,7 +92,7 @@ def score_texts(
     texts: Sequence[str | Mapping[str, str]], overrides: Sequence[str] = (), config_dir: Folders = ()
 ) -> list[ScoreResult]:
     """`score_text` for several texts, in order; the model is loaded once."""
-    from undogmatic.config import settings
+    from undogmatic.config.build import settings
 
     return score_composed(texts, settings(scoring_config(overrides, config_dir)), overrides)
 
@@ -112,7 +112,7 @@ def score_composed(
     texts: Sequence[str | Mapping[str, str]], chosen: Settings, overrides: Sequence[str] = ()
 ) -> list[ScoreResult]:
     """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
-    from undogmatic.config import build
+    from undogmatic.config.build import build
 
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
@@ -148,7 +148,7 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
 
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
-    from undogmatic.config import settings
+    from undogmatic.config.build import settings
 
     return _judged(items, settings(compose_config(overrides)))
 
@@ -172,7 +172,7 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
 
 
 def _judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
-    from undogmatic.config import build
+    from undogmatic.config.build import build
     from undogmatic.engine.journal import Journals
     from undogmatic.engine.recipe import Recipe
     from undogmatic.readouts.chat import finished
@@ -197,10 +197,10 @@ def _composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, 
     from omegaconf import OmegaConf, open_dict
     from omegaconf.errors import MissingMandatoryValue
 
-    from undogmatic import searchpath
-    from undogmatic.guard import check_config, check_words
-    from undogmatic.overrides import combined, explain, typed_wrongly
-    from undogmatic.paths import conf_folder
+    from undogmatic.config import searchpath
+    from undogmatic.config.overrides import combined, explain, typed_wrongly
+    from undogmatic.safety.guard import check_config, check_words
+    from undogmatic.safety.paths import conf_folder
 
     words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
     if sum(each.lstrip("+").startswith("hydra.searchpath=") for each in words) > 1:

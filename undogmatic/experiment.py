@@ -15,32 +15,32 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from undogmatic import files
 from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, headline_of, read_by, tabulate
 from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
 from undogmatic.analyses.units import Failed, too_many_failed, units, withheld
-from undogmatic.claim import held
-from undogmatic.config import Settings, build, settings
+from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
 from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES
-from undogmatic.engine.order import turns
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.engine.replay import replay
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
-from undogmatic.outcome import Asked, FinishedRun, keep_scores, metrics
-from undogmatic.progress import Progress, doing
-from undogmatic.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
-from undogmatic.resume import Manifest
-from undogmatic.runfolder import JOURNAL, METRICS
-from undogmatic.versions import versions
-from undogmatic.wordings import Licensed, texts_beside
+from undogmatic.records.order import turns
+from undogmatic.records.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
+from undogmatic.records.wordings import Licensed, texts_beside
+from undogmatic.runs.claim import held
+from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
+from undogmatic.runs.progress import Progress, doing
+from undogmatic.runs.resume import Manifest
+from undogmatic.runs.runfolder import JOURNAL, METRICS
+from undogmatic.runs.versions import versions
+from undogmatic.safety import files
 
 
 def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:

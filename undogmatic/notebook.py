@@ -11,8 +11,8 @@ import pandas as pd
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
-from undogmatic.secrets import scrub
+from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict
+from undogmatic.safety.secrets import scrub
 
 if TYPE_CHECKING:
     from undogmatic.engine.recipe import Parts
@@ -116,7 +116,7 @@ async def ajudge(
 ) -> Judgments:
     """`judge` within an event loop: `await undogmatic.ajudge(...)`."""
     from undogmatic.api import compose_config
-    from undogmatic.config import build, settings
+    from undogmatic.config.build import build, settings
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.journal import Journals
     from undogmatic.engine.recipe import Recipe
@@ -127,7 +127,7 @@ async def ajudge(
     words = [word for group, choice in chosen.items() for word in _words(group, choice)]
     config = compose_config([*words, *overrides], config_dir)
     if isinstance(rubric, Rubric):
-        config["rubric"] = {"_target_": "undogmatic.records.Rubric", **rubric.model_dump(mode="json")}
+        config["rubric"] = {"_target_": "undogmatic.records.records.Rubric", **rubric.model_dump(mode="json")}
     recipe, engine = Recipe(config), build(settings(config).engine, "engine")
     parts = recipe.build()
     read = on_scale(_items(items, parts.rubric), parts.rubric)
@@ -142,8 +142,8 @@ def _words(group: str, choice: Any) -> list[str]:
         return []
     if isinstance(choice, str):
         if group == "rubric" and Path(choice).suffix in (".yaml", ".yml"):
+            from undogmatic.config.searchpath import given_file
             from undogmatic.datasets.base import existing_file
-            from undogmatic.searchpath import given_file
 
             choice = given_file("rubric", existing_file(choice, "rubric", (".yaml", ".yml")))
         return [f"{group}={choice}"]

@@ -19,8 +19,11 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from undogmatic import claim, files, hydrafiles, resume, searchpath  # noqa: F401  resume: the resolver `output_folder`
-from undogmatic.command import (
+from undogmatic.config import searchpath
+from undogmatic.errors import ConfigError, StorageError, UndogmaticError
+from undogmatic.runs import claim, hydrafiles
+from undogmatic.safety import files
+from undogmatic.safety.command import (
     ERROR_FILE,
     FAULT,
     SWEEP_FOLDER,
@@ -34,9 +37,8 @@ from undogmatic.command import (
     say,
     tell,
 )
-from undogmatic.errors import ConfigError, StorageError, UndogmaticError
-from undogmatic.guard import check_words
-from undogmatic.paths import conf_folder
+from undogmatic.safety.guard import check_words
+from undogmatic.safety.paths import conf_folder
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -85,7 +87,7 @@ def _log_to_no_file() -> None:
 def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:
     """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own. With `hide`
     the folder is told no more than the kind of a fault in the code, because its message may quote a judged text."""
-    from undogmatic.overrides import explain
+    from undogmatic.config.overrides import explain
 
     if isinstance(error, MissingMandatoryValue):
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
@@ -116,7 +118,7 @@ def main() -> NoReturn:
     What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
     "1": then it hands them on. So it always is; who sets it sees the traceback.
     """
-    from undogmatic.overrides import combined, explain, typed_wrongly
+    from undogmatic.config.overrides import combined, explain, typed_wrongly
 
     with ending():
         os.environ["HYDRA_FULL_ERROR"] = "1"

@@ -13,8 +13,8 @@ import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.api import compose_config
-from undogmatic.config import build
-from undogmatic.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Rubric, Verdict, Wording
+from undogmatic.config.build import build
+from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Rubric, Verdict, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
 WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))
@@ -51,7 +51,7 @@ def rubric(
 def composed(folder: Path) -> None:
     """The composed config of a run by this rubric, where a run's folder has it."""
     (folder / ".hydra").mkdir()
-    node = {"rubric": {"_target_": "undogmatic.rubric.Rubric", **rubric().model_dump(mode="json")}}
+    node = {"rubric": {"_target_": "undogmatic.records.rubric.Rubric", **rubric().model_dump(mode="json")}}
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 Give = Callable[[float, float, float], dict[str, Any]]

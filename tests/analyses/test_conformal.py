@@ -13,7 +13,7 @@ from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, 
 from undogmatic.analyses.conformal import ConformalAnalysis
 from undogmatic.analyses.truth import drawn
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

@@ -13,7 +13,7 @@ from tests.analyses.builders import made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Cost, Item, Judgment
+from undogmatic.records.records import Cost, Item, Judgment
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

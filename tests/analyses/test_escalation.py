@@ -22,7 +22,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.judges.promise import Promise, doubt_of
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import configured, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}

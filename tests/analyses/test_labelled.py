@@ -13,7 +13,7 @@ from tests.analyses.builders import Score, configured, made_up, rubric, verdict
 from tests.analyses.conftest import SHIPPED
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 from undogmatic.report.words import Words
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

@@ -15,7 +15,7 @@ from tests.analyses.builders import Score, composed, made_up, rubric, verdict
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Cost, Item
+from undogmatic.records.records import Cost, Item
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CACHED = Cost(calls=0, cached=1)

@@ -16,11 +16,11 @@ from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.api import compose_config
-from undogmatic.config import build
+from undogmatic.config.build import build
+from undogmatic.config.overrides import combined
 from undogmatic.errors import ConfigError
-from undogmatic.overrides import combined
+from undogmatic.records.wordings import texts_beside
 from undogmatic.report.words import Words
-from undogmatic.wordings import texts_beside
 
 GROUPS = {"humble": [5.0, 10, 20], "hubristic": [80.0, 90, 95]}
 

@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import configured, made_up, run
 from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Judged
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 def with_conditions(names: list[str], **fields: Any) -> Judged:

@@ -11,7 +11,7 @@ from tests.analyses.builders import configured, grouped_run, made_up, paired_run
 from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
 from undogmatic.analyses.none import NoAnalysis
 from undogmatic.errors import DataError
-from undogmatic.records import Item, Rubric, Wording
+from undogmatic.records.records import Item, Rubric, Wording
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 SUITE = configured("suite")

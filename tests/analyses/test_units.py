@@ -11,7 +11,7 @@ from tests.stats.test_copies import LONG, edited, words
 from undogmatic.analyses import independence
 from undogmatic.analyses.independence import groups_of
 from undogmatic.analyses.units import units
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 from undogmatic.report.words import Words
 
 

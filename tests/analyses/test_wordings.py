@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import undogmatic.analyses
-from undogmatic.wordings import read
+from undogmatic.records.wordings import read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
 NOT_FINDINGS = ("question", "title", "names", "metrics")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 
 from tests.conftest import reference
-from undogmatic.paths import data_folder
+from undogmatic.safety.paths import data_folder
 
 FACTS = "temas_facts.jsonl"
 CHECKED = "f26c438ccc3956a35e942c0cb1eed49874749d04b4a2dc5adc41b1c83fb85cfd"

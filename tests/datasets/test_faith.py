@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from undogmatic.paths import data_folder
+from undogmatic.safety.paths import data_folder
 
 FAITH = data_folder() / "faith"
 CASES: list[dict[str, Any]] = [json.loads(x) for x in (FAITH / "cases.jsonl").read_text("utf-8").splitlines()]

@@ -16,7 +16,7 @@ import pytest
 from undogmatic.datasets.rows import csv_rows
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 @pytest.mark.parametrize(

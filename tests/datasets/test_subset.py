@@ -8,7 +8,7 @@ import pytest
 
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.errors import ConfigError
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 class Whole:

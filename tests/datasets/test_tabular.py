@@ -12,8 +12,8 @@ from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Rubric
-from undogmatic.scale import OrderedScale
+from undogmatic.records.records import Rubric
+from undogmatic.records.scale import OrderedScale
 
 
 def lines(path: Path, *rows: object) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from undogmatic.api import compose_config
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Judgment, Rubric, Verdict
+from undogmatic.records.records import Failure, Judgment, Rubric, Verdict
 
 WIDE = """case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,parse_error
 a,x,j1,5,4,0.9,0.8,100,false

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from undogmatic.analyses.base import AnalysisResult, Judged
+from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item
-from undogmatic.steps.base import Step
+from undogmatic.records.records import Item
 
 
 class Halve(Step):

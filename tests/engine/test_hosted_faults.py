@@ -27,12 +27,12 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
-from undogmatic.runfolder import JOURNAL, read_records
+from undogmatic.records.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runs.runfolder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
 
@@ -237,8 +237,8 @@ KILLED = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.prompts import Prompt
-from undogmatic.records import Provenance, Rubric, Wording
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Provenance, Rubric, Wording
 import json
 url, folder, rubric, prompt, provenance = sys.argv[1:]
 stub = type("Stub", (), {"url": url})()

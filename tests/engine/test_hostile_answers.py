@@ -9,7 +9,7 @@ import pytest
 from tests.engine.test_hosted_faults import Run, run  # noqa: F401  (a fixture)
 from tests.hostile import odd_answers
 from tests.stub_server import KEY, Fault, StubServer, score_of
-from undogmatic.records import Failure, Item, Verdict
+from undogmatic.records.records import Failure, Item, Verdict
 
 READABLE = {
     "a finish reason that is a list",

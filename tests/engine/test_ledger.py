@@ -19,15 +19,15 @@ from undogmatic.engine.journal import Journals
 from undogmatic.engine.ledger import LEDGER, Ledger
 from undogmatic.errors import BudgetExceeded, DataError
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records import Cost
+from undogmatic.records.records import Cost
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.prompts import Prompt
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records import Provenance, Rubric
+from undogmatic.records.records import Provenance, Rubric
 url, folder, rubric, prompt, provenance = sys.argv[1:]
 stub = type("Stub", (), {"url": url})()
 Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),

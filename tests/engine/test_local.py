@@ -11,17 +11,17 @@ import pytest
 from filelock import FileLock
 
 from tests.conftest import FakeChat, good_answer
-from undogmatic.claim import LOCK
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.prompts import Prompt
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
-from undogmatic.runfolder import JOURNAL, read_records
+from undogmatic.records.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runs.claim import LOCK
+from undogmatic.runs.runfolder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}") for n in range(12)]
 

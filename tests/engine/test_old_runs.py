@@ -14,9 +14,9 @@ from tests.stub_server import StubServer
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.records import Judgment
+from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
-from undogmatic.runfolder import JOURNAL, read_records
+from undogmatic.runs.runfolder import JOURNAL, read_records
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 TEXTS = ["dataset=texts", "dataset.path=texts.jsonl", "tracking=none"]

@@ -15,9 +15,9 @@ from tests.engine.parts import TraitsJudge
 from undogmatic.api import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.outcome import SweepResult
 from undogmatic.report.words import Words
 from undogmatic.review.commands import export, import_labels
+from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
 from undogmatic.tracking.entries import params, table
 

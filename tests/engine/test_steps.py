@@ -22,9 +22,9 @@ from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
-from undogmatic.paths import conf_folder
-from undogmatic.records import Item, Judgment
-from undogmatic.runfolder import JOURNAL
+from undogmatic.records.records import Item, Judgment
+from undogmatic.runs.runfolder import JOURNAL
+from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 HALVE = {"_target_": "tests.engine.parts.Halve"}
@@ -110,7 +110,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
     shutil.copytree(conf_folder(), tmp_path / "conf")
     (tmp_path / "conf" / "step").mkdir(exist_ok=True)
     (tmp_path / "conf" / "step" / "short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
-    monkeypatch.setattr("undogmatic.searchpath.conf_folder", lambda: tmp_path / "conf")
+    monkeypatch.setattr("undogmatic.config.searchpath.conf_folder", lambda: tmp_path / "conf")
     texts = {"a": "Tema 69 do STF.", "b": "Não deve, porque pagou."}
     with pytest.raises(BudgetExceeded, match="3 calls were made"):
         twice = config("short", {"step": "short", "length": 1}, overrides=("engine.max_calls=3",), texts=texts)
@@ -148,8 +148,8 @@ def test_items_of_one_id_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_what_is_no_step_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.steps.base.Step"):
-        Recipe(config({"_target_": "undogmatic.models.patterns.PatternsModel"})).build()
+    with pytest.raises(ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.engine.step.Step"):
+        Recipe(config({"_target_": "undogmatic.constructs.shame.patterns.PatternsModel"})).build()
 
 
 def test_items_are_taken_as_there_is_room_for_them() -> None:

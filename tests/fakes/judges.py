@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.engine.order import turns
 from undogmatic.errors import RefusedAnswer
 from undogmatic.models.fake import KINDS, SURFACES, FakeModel
-from undogmatic.records import FailureKind, Item
+from undogmatic.records.order import turns
+from undogmatic.records.records import FailureKind, Item
 
 Array = NDArray[np.float64]
 Scores = list[float | FailureKind]

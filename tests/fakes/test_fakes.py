@@ -9,7 +9,7 @@ from benchmarks.fakes import WORLDS, on_items, one_world
 from tests.fakes.judges import FAKES, GOOD
 from tests.fakes.worlds import made_up, shipped, verdict_of
 from undogmatic.models.fake import KINDS
-from undogmatic.paths import conf_folder
+from undogmatic.safety.paths import conf_folder
 
 
 def test_good_judges_are_believed_on_46_pairs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from undogmatic.errors import DataError
 from undogmatic.fit.calibration import LEAST, calibrate_from_config, fit, fit_content_free
-from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
 
 
 def item(number: int, pair: str | None = None) -> Item:

@@ -16,9 +16,9 @@ from tests.fuzzing.jsonl import values
 from tests.writable import named
 from undogmatic.errors import UndogmaticError
 from undogmatic.models.gguf_file import known_sha256, require_gguf
-from undogmatic.paths import data_folder
 from undogmatic.readouts.logprobs import load_calibration
 from undogmatic.readouts.probe_file import load
+from undogmatic.safety.paths import data_folder
 
 Case = tuple[str, bytes]
 """Which kind of file, by its suffix; its bytes."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.fuzzing.jsonl import odd, values
 from tests.writable import named_or_writable
-from undogmatic.datasets.cases import CasesDataset
+from undogmatic.constructs.faithfulness.cases import CasesDataset
 
 COLUMNS = ("case", "document", "reference", "split", "system", "model", "text", "metadata", "x")
 NAMES = ("A", "A/b", "a.md", "b.txt", "../a.md", ".", "~", "~nobody/a.md", "/dev/zero", "a.md\n", "\0", "x" * 3000)

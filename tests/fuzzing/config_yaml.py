@@ -14,13 +14,13 @@ import yaml
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic import searchpath
 from undogmatic.api import compose_config
-from undogmatic.config import Settings, build, settings
+from undogmatic.config import searchpath
+from undogmatic.config.build import Settings, build, settings
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import UndogmaticError
-from undogmatic.paths import conf_folder
-from undogmatic.wordings import read
+from undogmatic.records.wordings import read
+from undogmatic.safety.paths import conf_folder
 
 GROUPS = (
     "prompt rubric judge model dataset analysis experiment arm language readout engine tracking step optimizer texts"
@@ -94,7 +94,7 @@ def enter(case: Case) -> None:
                     config.pop(case.group)
                     config["steps"] = ["fuzz"] if case.group == "step" else []
             if case.group == "language":
-                from undogmatic.prompts import language
+                from undogmatic.readouts.prompts import language
 
                 language("fuzz")
             built(config)
@@ -117,7 +117,7 @@ ODD: list[Any] = [
     None, True, 0, -1, 1, 2**63, 10**18, 1e308, float("nan"), float("inf"), -1.5, "", "x", "???", " ", "null", "a\nb", "${", "${}",
     "${nowhere}", "${seed}", "${model}", "${.}", "${..}", "${oc.env:NO_SUCH}", "${oc.create:{a: 1}}", "${oc.decode:'['}", "$", "{", "{x}",
     "{0.__class__}", "%s", "../../x", "/", "x" * 200_000, "é", "\U0001f600", [], [None], [[]], ["a", 1], {}, {"a": None}, {"_target_": "os.system"},
-    {"_target_": None}, {1: 2}, {"_target_": "undogmatic.paths.Path"}, {"_target_": "undogmatic.judges.score.ScoreJudge"}, "nan", "1e400", "-inf",
+    {"_target_": None}, {1: 2}, {"_target_": "undogmatic.safety.paths.Path"}, {"_target_": "undogmatic.judges.score.ScoreJudge"}, "nan", "1e400", "-inf",
 ]  # fmt: skip
 KEYS: list[Any] = [
     "hydra",
@@ -143,7 +143,7 @@ KEYS: list[Any] = [
 @functools.cache
 def _shipped(group: str) -> list[Any]:
     if group == "step":
-        return [{"_target_": "undogmatic.steps.base.Step"}, {"_target_": "undogmatic.judges.score.ScoreJudge"}]
+        return [{"_target_": "undogmatic.engine.step.Step"}, {"_target_": "undogmatic.judges.score.ScoreJudge"}]
     if group == "texts":
         return [{"en": {"mine": {"title": "x"}}}]
     return [yaml.safe_load(path.read_text()) or {} for path in sorted((conf_folder() / group).glob("*.yaml"))]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
-from undogmatic.datasets.gating import GatingDataset
+from undogmatic.constructs.gating.dataset import GatingDataset
+from undogmatic.constructs.gating.metrics import metrics
+from undogmatic.constructs.gating.parse import parse
+from undogmatic.constructs.gating.tree import DEFECTS, MOST_GATES, MOST_LEVELS, Malformed, depth, names, outline
 from undogmatic.errors import DataError
-from undogmatic.hierarchies.metrics import metrics
-from undogmatic.hierarchies.parse import parse
-from undogmatic.hierarchies.tree import DEFECTS, MOST_GATES, MOST_LEVELS, Malformed, depth, names, outline
 
 COUNT = 60
 GOOD = {

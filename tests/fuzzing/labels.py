@@ -13,9 +13,9 @@ from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd, values
 from tests.writable import named
 from undogmatic.errors import UndogmaticError
-from undogmatic.records import Rubric, Wording
+from undogmatic.records.records import Rubric, Wording
+from undogmatic.records.scale import NumericScale
 from undogmatic.review import labels, sheet
-from undogmatic.scale import NumericScale
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
 COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")

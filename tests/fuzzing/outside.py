@@ -1,4 +1,4 @@
-"""The door of all texts: JSON and YAML as `undogmatic.outside` reads them."""
+"""The door of all texts: JSON and YAML as `undogmatic.safety.outside` reads them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.fuzzing import watched
 from tests.fuzzing._values import odd
 from undogmatic.errors import DataError
-from undogmatic.outside import Unreadable, json_value, yaml_value
+from undogmatic.safety.outside import Unreadable, json_value, yaml_value
 
 EXAMPLES: list[bytes] = [
     b'{"a": "\\ud800"}',
@@ -49,7 +49,7 @@ def enter(case: bytes) -> None:
 
 
 def _yaml(case: bytes) -> Any:
-    from undogmatic.outside import decoded
+    from undogmatic.safety.outside import decoded
 
     return yaml_value(decoded(case))
 

@@ -27,7 +27,7 @@ from undogmatic.engine.journal import written
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.models.cache import ReplyCache
 from undogmatic.models.calls import Gateway
-from undogmatic.records import Failure, Item, Judgment
+from undogmatic.records.records import Failure, Item, Judgment
 
 COUNT = 80
 WAYS = {

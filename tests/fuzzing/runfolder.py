@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from undogmatic.api import compose_config
-from undogmatic.command import tell
+from undogmatic.safety.command import tell
 
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}

@@ -18,11 +18,11 @@ from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
-from undogmatic.paths import conf_folder
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Item, Judgment, Provenance, Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Judgment, Provenance, Rubric
+from undogmatic.safety.paths import conf_folder
 
 
 def _wordings() -> dict[str, dict[str, Any]]:

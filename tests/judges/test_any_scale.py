@@ -10,11 +10,11 @@ import pytest
 
 from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
+from undogmatic.engine.composition import asker_for
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge, coherent
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
-from undogmatic.judges.composition import asker_for
 from undogmatic.judges.debate import DebateJudge
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
@@ -25,15 +25,15 @@ from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.rules import RulesReadout
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Item, Judgment, Provenance, Rubric, Verdict
 
 READOUTS = {
     "structured": (StructuredReadout, False),

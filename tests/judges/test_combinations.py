@@ -14,10 +14,10 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Failure, Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Failure, Item, Rubric, ScoreDistribution, Verdict
 
 
 def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:

@@ -11,10 +11,10 @@ import pytest
 from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
-from undogmatic.datasets.quotes import Rules, quotes
-from undogmatic.facts import precision
-from undogmatic.paths import data_folder
-from undogmatic.records import Item, Judgment, Verdict
+from undogmatic.constructs.faithfulness.facts import precision
+from undogmatic.constructs.faithfulness.quotes import Rules, quotes
+from undogmatic.records.records import Item, Judgment, Verdict
+from undogmatic.safety.paths import data_folder
 
 NEW = ("fabricated_citation", "invented_detail", "hedging")
 UNTOLD = {

@@ -14,21 +14,21 @@ import yaml
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import FakeChat
 from undogmatic.api import compose_config, judge_items
-from undogmatic.config import build
+from undogmatic.config.build import build
+from undogmatic.constructs.faithfulness.bucket import BucketJudge, stands_in
+from undogmatic.constructs.faithfulness.nli import NliJudge
+from undogmatic.constructs.faithfulness.nli_llm import LlmEntailment
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.asker import WordsAsker
-from undogmatic.judges.bucket import BucketJudge, stands_in
-from undogmatic.judges.nli import NliJudge
-from undogmatic.judges.nli_llm import LlmEntailment
 from undogmatic.models.calls import Gateway
-from undogmatic.paths import conf_folder
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.runfolder import read_records
+from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.runs.runfolder import read_records
+from undogmatic.safety.paths import conf_folder
 
 REFERENCE = (
     "The tenant stopped paying rent because the heating had failed. The trial court ruled for the landlord. By a vote "

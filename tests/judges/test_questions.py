@@ -15,8 +15,8 @@ from undogmatic.judges.distributional import points_answer
 from undogmatic.judges.questions import Answer, Wording, numbers, repeats, schema
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
-from undogmatic.prompts import Prompt
-from undogmatic.records import Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Rubric
 
 STEPS: dict[str, type[Answer]] = {
     "critique": Critique,

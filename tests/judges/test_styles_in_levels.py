@@ -16,7 +16,7 @@ from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Failure, Verdict
+from undogmatic.records.records import Failure, Verdict
 
 START = Reading(score=60.0)
 EVEN = dict.fromkeys(range(5), 0.2)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.judges.conftest import Bench, FixedJudge
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
@@ -18,9 +18,9 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge, balance
 from undogmatic.judges.single_pass import SinglePassJudge
-from undogmatic.paths import conf_folder
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Failure, Judgment, Verdict
+from undogmatic.records.records import Failure, Judgment, Verdict
+from undogmatic.safety.paths import conf_folder
 
 ISSUE = {"kind": "missing", "severity": "moderate", "text": "No scope."}
 CRITIQUE = {"issues": [ISSUE], "critique_strength": 4, "range_low": 50, "range_high": 65, "confidence": 70}

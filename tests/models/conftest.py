@@ -9,9 +9,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from tests.stub_server import StubServer
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.models.calls import Gateway
-from undogmatic.paths import conf_folder
+from undogmatic.safety.paths import conf_folder
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "AZURE_OPENAI_API_KEY")
 

@@ -13,11 +13,11 @@ from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import recording
 from undogmatic.models.decision import DecisionModel
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
-from undogmatic.records import Item, Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Rubric
 
 
 def decision(stub: StubServer, **options: Any) -> DecisionModel:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from tests.conftest import reading_of
-from undogmatic.config import build
+from undogmatic.config.build import build
+from undogmatic.config.searchpath import plain
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import View, cut
-from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.records import Item, Rubric
-from undogmatic.searchpath import plain
+from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.records.records import Item, Rubric
 
 pytestmark = pytest.mark.local_model
 VIEW = View(blocks=(2, 3))

@@ -10,7 +10,7 @@ from tests.rubrics import HUNDRED
 from undogmatic.optimize.metrics import METRICS, Terms
 from undogmatic.optimize.program import Known, Measure, example
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 TERMS = Terms(HUNDRED, "overall", ("bad",), ("good",))
 BLOCK = [Item(id=f"{n}", text=f"text {n}").with_label(label) for n, label in enumerate((0, 30, 60, 90))]

@@ -14,19 +14,19 @@ from tests.judges.conftest import WORDINGS
 from tests.optimize.scripted import MAGIC
 from tests.rubrics import FIVE, TEN, FormFiller
 from undogmatic.api import compose_config
-from undogmatic.config import build
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.config.build import build
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.engine.composition import asker_for
 from undogmatic.errors import ConfigError
-from undogmatic.judges.composition import asker_for
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.optimize.programs import Lineage, Program, changes, load, parse, predictors, rubric_digest, save
 from undogmatic.optimize.prompt import ProgramPrompt
 from undogmatic.optimize.splits import check_leaks
-from undogmatic.prompts import Prompt
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Item, Rubric
+from undogmatic.records.records import Item, Rubric
 
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 

@@ -14,13 +14,13 @@ from tests.optimize.conftest import CHOICES, composed, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from tests.optimize.test_writers import SMALL
 from undogmatic.api import compose_config
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.looks import looked
 from undogmatic.optimize.programs import load
-from undogmatic.records import Item, items_digest, text_mark
+from undogmatic.records.records import Item, items_digest, text_mark
 from undogmatic.sweep.compare import compare
 
 Optimise = Callable[..., dict[str, Any]]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import DataError
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 LONG = "the miller of the lower valley keeps his accounts in a green book that nobody else may open before easter "
 

@@ -10,15 +10,15 @@ import pytest
 from tests.conftest import FakeChat, reading_of
 from tests.numbers_chat import NumbersChat
 from tests.rubrics import COLOURS, HUNDRED, TEN
-from undogmatic.config import build
+from undogmatic.config.build import build
+from undogmatic.config.searchpath import plain
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.integers import IntegersReadout
-from undogmatic.records import Item, Rubric
-from undogmatic.searchpath import plain
+from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.records.records import Item, Rubric
 
 PLAIN = Prompt(id="plain", language="en")
 DEMOS = Prompt(

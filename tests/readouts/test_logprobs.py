@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.conftest import FakeChat, reading_of
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
-from undogmatic.records import Item, Rubric, text_mark
+from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.records.records import Item, Rubric, text_mark
 
 LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
@@ -131,7 +131,7 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
     from undogmatic.engine.judging import JudgeStep
     from undogmatic.fit.calibration import fit_content_free
     from undogmatic.judges.score import ScoreJudge
-    from undogmatic.records import Provenance
+    from undogmatic.records.records import Provenance
 
     favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
     model = FakeChat(lambda _: ("0", favoured))

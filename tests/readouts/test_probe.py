@@ -13,11 +13,11 @@ from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model
 from undogmatic.models.views import Pieces, View, cut
-from undogmatic.prompts import Prompt
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
 from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save
-from undogmatic.records import Item, Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Rubric
 
 WIDTH = 6
 

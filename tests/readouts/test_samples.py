@@ -7,10 +7,10 @@ import pytest
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records import Rubric
+from undogmatic.records.records import Rubric
 
 
 def read(

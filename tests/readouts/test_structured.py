@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
-from undogmatic.prompts import Demonstration, Prompt
 from undogmatic.readouts.adapter import _code
 from undogmatic.readouts.base import Reading
+from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout, answer_schema
-from undogmatic.records import Item, Rubric
+from undogmatic.records.records import Item, Rubric
 
 
 def read(model: FakeChat, prompt: Prompt, rubric: Rubric, text: str = "Tema 69.", **options: object) -> Reading:

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, tabulate
-from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
-from undogmatic.paths import conf_folder
-from undogmatic.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.wordings import texts_beside
+from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.safety.paths import conf_folder
 from undogmatic.sweep.compare import OWN_TEXTS
-from undogmatic.wordings import texts_beside
 
 TRIAL = Path(__file__).with_name("trial.texts.yaml")
 """The wordings of an analysis called `trial`."""
@@ -119,7 +119,7 @@ def finished(tmp_path: Path) -> Build:
                 "run": {"resume": None, "repeats": 1, "limit": None, "name": None},
                 "model": {"path": None},
                 "readout": {"_target_": "auto"},
-                "dataset": {"_target_": "undogmatic.datasets.curated.CuratedDataset", "split": "test"},
+                "dataset": {"_target_": "undogmatic.constructs.shame.curated.CuratedDataset", "split": "test"},
             },
             "choices": {
                 "model": "local", "prompt": "anchored_pt", "judge": "score", "readout": "probe", "rubric": "shame",

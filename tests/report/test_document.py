@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from undogmatic.outside import visible
 from undogmatic.report import document
 from undogmatic.report.document import (
     Bullets,
@@ -29,6 +28,7 @@ from undogmatic.report.document import (
 from undogmatic.report.document import (
     html as escape_html,
 )
+from undogmatic.safety.outside import visible
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -12,12 +12,12 @@ import pytest
 
 from tests.report.conftest import shame
 from undogmatic.analyses.base import FigureData
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.records.scale import NumericScale
+from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures
 from undogmatic.report.pen import Pen, look_of
 from undogmatic.report.words import Words
-from undogmatic.scale import NumericScale
-from undogmatic.wordings import texts_beside
 
 NAN = float("nan")
 DATA: dict[str, tuple[dict[str, Any], int]] = {

@@ -14,14 +14,14 @@ import pytest
 from tests.report.test_report import written
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Judged, analyse
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.constructs.shame.patterns import PatternsModel
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.models.base import Model
-from undogmatic.models.patterns import PatternsModel
-from undogmatic.outcome import FinishedRun
-from undogmatic.records import Item, Rubric, Verdict
-from undogmatic.wordings import Licensed, texts_beside
+from undogmatic.records.records import Item, Rubric, Verdict
+from undogmatic.records.wordings import Licensed, texts_beside
+from undogmatic.runs.outcome import FinishedRun
 
 Build = Callable[..., FinishedRun]
 MODULE = """

@@ -14,10 +14,10 @@ from tests.report.conftest import asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic import report
 from undogmatic.analyses.base import AnalysisResult, Finding
-from undogmatic.outcome import Asked, FinishedRun, Repeatability, SweepResult
-from undogmatic.outside import visible
-from undogmatic.records import Failure, Item
+from undogmatic.records.records import Failure, Item
 from undogmatic.report import sweep, terminal
+from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.safety.outside import visible
 
 Build = Callable[..., FinishedRun]
 

@@ -14,11 +14,11 @@ from tests.analyses.conftest import SHIPPED
 from tests.report.conftest import TRIAL
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Finding
-from undogmatic.datasets.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
-from undogmatic.outside import visible
+from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
 from undogmatic.report.words import NOTHING, MissingWording, Words
-from undogmatic.wordings import REPORT_TEXTS, languages, read, texts_beside
+from undogmatic.safety.outside import visible
 
 
 def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

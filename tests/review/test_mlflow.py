@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.review.conftest import fill, judgment, line_rows, say
-from undogmatic.records import Judgment, Verdict
+from undogmatic.records.records import Judgment, Verdict
 from undogmatic.review.commands import export, import_from_mlflow, import_labels
-from undogmatic.secrets import redacted
+from undogmatic.safety.secrets import redacted
 
 
 # MLflow's own queries use an option that SQLAlchemy 2.1 deprecates.

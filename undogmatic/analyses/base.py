@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.progress import doing
-from undogmatic.records import OVERALL, Item, Judgment, Label, Rubric, Verdict
-from undogmatic.wordings import texts_beside
+from undogmatic.records.records import OVERALL, Item, Judgment, Label, Rubric, Verdict
+from undogmatic.records.wordings import texts_beside
+from undogmatic.runs.progress import doing
 
 COLUMNS = (
     "item_id judge criterion place pair_id group text condition label repeat score category raw_score low high "
@@ -209,7 +209,7 @@ Standing = Literal["supported", "refuted", "undecided"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the report: the key of its wording (see `undogmatic.wordings`) and the values that this uses."""
+    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Standing, 
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
 from undogmatic.errors import ConfigError
-from undogmatic.records import Rubric
+from undogmatic.records.records import Rubric
 from undogmatic.stats import beyond_score
 from undogmatic.stats.intervals import interval_scores
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_groups, check_level
 from undogmatic.analyses.truth import drawn, read_truth, units
-from undogmatic.config import LARGEST_SEED
+from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.stats import conformal
 from undogmatic.stats.promise import Promise

@@ -13,8 +13,8 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
-from undogmatic.records import Cost, Failure, Judgment
-from undogmatic.runfolder import JOURNAL, RunFolder
+from undogmatic.records.records import Cost, Failure, Judgment
+from undogmatic.runs.runfolder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 from undogmatic.stats.copies import copies, enough
 
 TOGETHER = ("group", "precedent", "source")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from undogmatic.engine.order import turns
-from undogmatic.records import Rubric
+from undogmatic.records.order import turns
+from undogmatic.records.records import Rubric
 from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 
 OPEN = ("not_judged", "transport", "timeout", "budget", "fault")

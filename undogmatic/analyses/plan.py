@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Standing, analyse
-from undogmatic.config import Hypothesis, Plan
+from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.stats.paired import holm
 

@@ -18,7 +18,7 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Finding
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.models import patterns
+from undogmatic.constructs.shame import patterns
 from undogmatic.stats import confound, crossfit, means, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual

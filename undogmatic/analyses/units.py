@@ -11,7 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.independence import Group, groups
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 NAME = "units"
 MOST_GROUPS, MOST_NAMED = 10, 4

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from undogmatic.cli import calibrate, extract, pairs, probe, review, run, score, ui
-from undogmatic.command import FAULT, ending, in_full, interrupted, say, tell
-from undogmatic.guard import know_words
-from undogmatic.outside import brief, has_halves
+from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
+from undogmatic.safety.guard import know_words
+from undogmatic.safety.outside import brief, has_halves
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from undogmatic.versions import versions
+        from undogmatic.runs.versions import versions
 
         found = versions()
         print(f"undogmatic {found.pop('undogmatic')}")

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.command import say
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.safety.command import say
 
 if TYPE_CHECKING:
-    from undogmatic.documents.document import Document
+    from undogmatic.constructs.faithfulness.documents.document import Document
 
 
 def add(commands: Any) -> None:
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Read, write and print a table; exit with 1 if a file could not be read or its text not be written."""
-    from undogmatic.documents.document import read_document
+    from undogmatic.constructs.faithfulness.documents.document import read_document
 
     targets = _targets([Path(file) for file in given.files], given.to)
     rows: list[tuple[str, ...]] = []
@@ -68,8 +68,8 @@ def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
 
 
 def _write(target: Path, found: Document, overwrite: bool) -> None:
-    from undogmatic import files
-    from undogmatic.outside import read_text
+    from undogmatic.safety import files
+    from undogmatic.safety.outside import read_text
 
     text = f"{found.text}\n"
     if target.exists() and not overwrite:

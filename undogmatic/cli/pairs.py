@@ -17,9 +17,9 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Write the pairs."""
+    from undogmatic.constructs.shame.curated import make_pairs, write_json_lines
     from undogmatic.datasets.base import existing_file
-    from undogmatic.datasets.curated import make_pairs, write_json_lines
-    from undogmatic.paths import data_folder
+    from undogmatic.safety.paths import data_folder
 
     default = data_folder() / "curated" / "theses.jsonl"
     theses = default if given.theses is None else existing_file(given.theses, "theses", (".jsonl",))

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from undogmatic.errors import ConfigError
-from undogmatic.outside import visible
+from undogmatic.safety.outside import visible
 
 
 def add(commands: Any) -> None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.composing import add_words, words
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import ROW_BYTES, brief, read_input, read_text, visible
+from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, visible
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
-    from undogmatic.records import Rubric
+    from undogmatic.records.records import Rubric
 
 
 def add(commands: Any) -> None:
@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 def run(given: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import score_composed, scoring_config
-    from undogmatic.config import build, settings
+    from undogmatic.config.build import build, settings
 
     text = given.text
     if text is not None and (given.file is not None or given.input):  # the first positional is then an override
@@ -110,8 +110,8 @@ def _check_text(text: str) -> None:
 
 def _chosen(given: argparse.Namespace) -> list[str]:
     """--rubric and --prompt as overrides."""
+    from undogmatic.config.searchpath import given_file
     from undogmatic.datasets.base import existing_file
-    from undogmatic.searchpath import given_file
 
     chosen = {"rubric": given.rubric, "prompt": given.prompt}
     if given.rubric is not None and Path(given.rubric).suffix in (".yaml", ".yml"):

@@ -11,9 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import brief
-from undogmatic.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment, Rubric
-from undogmatic.scale import NumericScale
+from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment, Rubric
+from undogmatic.records.scale import NumericScale
+from undogmatic.safety.outside import brief
 
 
 @runtime_checkable

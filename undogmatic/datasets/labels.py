@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from undogmatic.datasets.curated import CuratedDataset
-from undogmatic.datasets.curated_copies import copies
-from undogmatic.datasets.responses import development_responses
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.constructs.shame.curated_copies import copies
+from undogmatic.constructs.traits.responses import development_responses
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import brief
-from undogmatic.records import Item, Rubric
+from undogmatic.records.records import Item, Rubric
+from undogmatic.safety.outside import brief
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
 PAIR_GOLD = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from undogmatic.errors import DataError
-from undogmatic.outside import (
+from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
     brief,

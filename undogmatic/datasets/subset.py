@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from undogmatic.config import LARGEST_SEED
+from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets.base import Dataset
 from undogmatic.errors import ConfigError
-from undogmatic.records import Item
-from undogmatic.wordings import Licence, Licensed
+from undogmatic.records.records import Item
+from undogmatic.records.wordings import Licence, Licensed
 
 
 class SubsetDataset:

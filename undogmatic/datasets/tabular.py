@@ -11,8 +11,8 @@ from typing import Any
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import csv_rows, have, json_lines, parquet_rows
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import brief
-from undogmatic.records import UNNAMED, Item
+from undogmatic.records.records import UNNAMED, Item
+from undogmatic.safety.outside import brief
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.rows import csv_rows, have, json_lines, parquet_rows
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import brief
+from undogmatic.safety.outside import brief
 
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")

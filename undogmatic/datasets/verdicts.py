@@ -26,9 +26,9 @@ from undogmatic.datasets.verdict_rows import (
     why_failed,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import brief
-from undogmatic.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
-from undogmatic.scale import Record
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
+from undogmatic.records.scale import Record
+from undogmatic.safety.outside import brief
 
 
 class Columns(Record):

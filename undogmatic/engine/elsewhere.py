@@ -12,9 +12,9 @@ from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.several import Nobody
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
-from undogmatic.records import Item, Judgment, Made, Rubric
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Judgment, Made, Rubric
 
 NAME = "elsewhere"
 """What stands for the model in tables of runs."""

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
-from undogmatic.claim import held
 from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
 from undogmatic.engine.redaction import redact_judgment
-from undogmatic.files import Log
-from undogmatic.outside import LINE_BYTES, without_halves
-from undogmatic.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
-from undogmatic.runfolder import JOURNAL, read_records
+from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.runs.claim import held
+from undogmatic.runs.runfolder import JOURNAL, read_records
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import LINE_BYTES, without_halves
 
 if TYPE_CHECKING:
     from undogmatic.engine.judging import JudgeStep
-    from undogmatic.steps.base import Processes, Step
+    from undogmatic.engine.step import Processes, Step
 
 R = TypeVar("R", Judgment, Made)
 LONGEST_LINE = LINE_BYTES // 4

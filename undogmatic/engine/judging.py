@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from undogmatic.engine.step import as_failure, attempt
 from undogmatic.errors import ModelError
 from undogmatic.judges.base import Judge, verdict
 from undogmatic.readouts.base import Reading
-from undogmatic.records import OVERALL, Call, Cost, Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.steps.base import as_failure, attempt
+from undogmatic.records.records import OVERALL, Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 
 FREE = Cost(usd=0.0)
 

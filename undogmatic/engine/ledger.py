@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
-from undogmatic import files
 from undogmatic.errors import DataError
-from undogmatic.files import Log
-from undogmatic.outside import Unreadable, json_value, read_lines
-from undogmatic.records import Cost
+from undogmatic.records.records import Cost
+from undogmatic.safety import files
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import Unreadable, json_value, read_lines
 
 LEDGER = "spent.jsonl"
 ONE_CALL = '{"calls": 1}'

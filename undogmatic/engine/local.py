@@ -15,12 +15,12 @@ from pydantic import Field
 
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.recipe import Buildable, Parts
+from undogmatic.engine.step import Processes
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
-from undogmatic.paths import cache_folder
-from undogmatic.records import Failure, Item, Items, Judgment, Made
-from undogmatic.steps.base import Processes
+from undogmatic.records.records import Failure, Item, Items, Judgment, Made
+from undogmatic.safety.paths import cache_folder
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 

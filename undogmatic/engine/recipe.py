@@ -11,20 +11,20 @@ from typing import Any, NamedTuple, Protocol
 
 import dspy
 
-from undogmatic import searchpath
-from undogmatic.config import Settings, build, resolve, settings
+from undogmatic.config import searchpath
+from undogmatic.config.build import Settings, build, resolve, settings
+from undogmatic.config.searchpath import named
+from undogmatic.engine.composition import Composer, readout_node
 from undogmatic.engine.judging import JudgeStep
+from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
-from undogmatic.judges.composition import Composer, readout_node
 from undogmatic.models.base import Model
 from undogmatic.models.several import Nobody
-from undogmatic.prompts import Prompt
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Item, Provenance, Rubric, digest, text_mark
-from undogmatic.searchpath import named
-from undogmatic.steps.base import Step
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Provenance, Rubric, digest, text_mark
 
 
 class Parts(NamedTuple):

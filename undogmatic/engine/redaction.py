@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from undogmatic.records import Call, Failure, Judgment, Verdict
-from undogmatic.secrets import redacted
+from undogmatic.records.records import Call, Failure, Judgment, Verdict
+from undogmatic.safety.secrets import redacted
 
 # What a request or reply says about itself, as opposed to what it says.
 _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}

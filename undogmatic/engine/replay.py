@@ -15,8 +15,8 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.models.calls import Gateway, Reply
-from undogmatic.records import Call, Item, Judgment, Verdict, digest
-from undogmatic.runfolder import JOURNAL
+from undogmatic.records.records import Call, Item, Judgment, Verdict, digest
+from undogmatic.runs.runfolder import JOURNAL
 
 ITEMS = 3
 NEAR = 1e-9

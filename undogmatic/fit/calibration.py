@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from undogmatic import files
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest, text_mark
+from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict, digest, text_mark
+from undogmatic.safety import files
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]
 LEAST = 20
@@ -29,7 +29,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         DataError: There are too few labelled texts, or too few of them could be judged.
     """
     from undogmatic.api import compose_config, judge_items
-    from undogmatic.config import build
+    from undogmatic.config.build import build
     from undogmatic.datasets.labels import check_labels, labelled_items
 
     config = compose_config(overrides)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from scipy import linalg, stats
 
-from undogmatic import files
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.sieve import Sifted, put_in, sift
@@ -31,7 +30,8 @@ from undogmatic.readouts.probe_file import (
     said_once,
     save,
 )
-from undogmatic.records import Item, Rubric, digest, text_mark
+from undogmatic.records.records import Item, Rubric, digest, text_mark
+from undogmatic.safety import files
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -250,7 +250,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
         ConfigError, DataError: Nothing was written.
     """
     from undogmatic.api import compose_config
-    from undogmatic.config import build, settings
+    from undogmatic.config.build import build, settings
     from undogmatic.datasets.labels import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":

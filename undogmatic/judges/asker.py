@@ -32,8 +32,8 @@ from undogmatic.readouts.structured import shown
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
-    from undogmatic.records import Item, Rubric
+    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.records.records import Item, Rubric
 
 RETRIES = 1
 STEP_INPUTS = ("rubric", "context", "previous", "problem")

@@ -11,12 +11,12 @@ import dspy
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.readouts.base import Reading, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records import OVERALL, Item, Rubric, Verdict, digest, text_mark
-from undogmatic.scale import NumericScale
+from undogmatic.records.records import OVERALL, Item, Rubric, Verdict, digest, text_mark
+from undogmatic.records.scale import NumericScale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class Source(Protocol):

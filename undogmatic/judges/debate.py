@@ -9,7 +9,7 @@ from undogmatic.judges.asker import Asker, Question
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 from undogmatic.stats.uncertainty import debate_uncertainty
 
 HIGH, LOW = (0.8, 1.0), (0.1, 0.4)

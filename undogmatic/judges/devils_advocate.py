@@ -10,7 +10,7 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item, Record
+from undogmatic.records.records import Item, Record
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 

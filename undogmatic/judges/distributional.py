@@ -11,9 +11,9 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import Reading, entropy_reading
-from undogmatic.records import Item, Rubric, ScoreDistribution
-from undogmatic.rubric import Level
-from undogmatic.scale import Anchors
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.rubric import Level
+from undogmatic.records.scale import Anchors
 from undogmatic.stats.distribution import quantile_interval
 from undogmatic.stats.uncertainty import points_entropy
 

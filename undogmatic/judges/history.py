@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.probe_file import rubric_digest
-from undogmatic.records import Judgment, Rubric
-from undogmatic.runfolder import RunFolder
+from undogmatic.records.records import Judgment, Rubric
+from undogmatic.runs.runfolder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from undogmatic.readouts.chat import ask
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 
 if TYPE_CHECKING:
-    from undogmatic.records import Item, ScoreDistribution
+    from undogmatic.records.records import Item, ScoreDistribution
 
 LEAST_SHARE = 0.02
 LEVEL_INPUTS = ("rubric", "given", "said")

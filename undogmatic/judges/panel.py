@@ -14,7 +14,7 @@ from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading, agreement_confidence, entropy_reading, spread_over
 from undogmatic.readouts.chat import together
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
 

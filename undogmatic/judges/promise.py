@@ -8,8 +8,8 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
 from undogmatic.judges.history import check_member, check_scale
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Rubric
-from undogmatic.runfolder import RunFolder
+from undogmatic.records.records import Rubric
+from undogmatic.runs.runfolder import RunFolder
 
 KEY = "`judge.rules.guaranteed.run`"
 THRESHOLD, ITEMS = "escalation.threshold", "items_escalation.csv"

@@ -9,7 +9,7 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 class RedBlue(Answer):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from undogmatic.judges.base import Judge, Source
 from undogmatic.readouts.base import Reading, Readout
-from undogmatic.records import Item
+from undogmatic.records.records import Item
 
 
 class ScoreJudge(Judge):

@@ -11,7 +11,7 @@ from undogmatic.errors import DataError
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.promise import doubt_of, read_promise
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item, Record, Rubric
+from undogmatic.records.records import Item, Record, Rubric
 from undogmatic.stats.uncertainty import RULES, should_escalate
 
 EVIDENCE = ("accuracy", "scientific", "automatic_f1", "hallucination_rate", "bootstrap_variance")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from undogmatic.models.calls import Gateway
-from undogmatic.wordings import Licence
+from undogmatic.records.wordings import Licence
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from undogmatic.errors import ConfigError, StorageError, UndogmaticError
-from undogmatic.files import OWN
-from undogmatic.outside import DEEPEST, Unreadable, json_value
-from undogmatic.secrets import scrub
+from undogmatic.safety.files import OWN
+from undogmatic.safety.outside import DEEPEST, Unreadable, json_value
+from undogmatic.safety.secrets import scrub
 
 NAME = "replies.sqlite"
 BUSY_SECONDS = 3.0

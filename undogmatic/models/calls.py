@@ -31,8 +31,8 @@ from undogmatic.errors import (
 )
 from undogmatic.models.budget import Budget
 from undogmatic.models.cache import Reply, ReplyCache
-from undogmatic.outside import without_halves
-from undogmatic.records import Call
+from undogmatic.records.records import Call
+from undogmatic.safety.outside import without_halves
 
 _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)

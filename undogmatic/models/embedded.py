@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from undogmatic.command import WORKERS
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model
@@ -30,8 +29,9 @@ from undogmatic.models.gguf_file import (
 )
 from undogmatic.models.llama import Llama
 from undogmatic.models.views import Pieces, View, cut, pool
-from undogmatic.paths import data_folder
-from undogmatic.wordings import Licence
+from undogmatic.records.wordings import Licence
+from undogmatic.safety.command import WORKERS
+from undogmatic.safety.paths import data_folder
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.config import build
+from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.models.keys import setting
-from undogmatic.outside import read_yaml
-from undogmatic.paths import conf_folder
+from undogmatic.safety.outside import read_yaml
+from undogmatic.safety.paths import conf_folder
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

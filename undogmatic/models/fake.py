@@ -17,10 +17,10 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, RefusedAnswer
 from undogmatic.models.base import Model
-from undogmatic.models.patterns import count
-from undogmatic.wordings import of_this_project
+from undogmatic.records.wordings import of_this_project
 
 
 class Surface(NamedTuple):

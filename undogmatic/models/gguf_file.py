@@ -19,11 +19,11 @@ from typing import Any
 
 from filelock import FileLock
 
-from undogmatic import files
 from undogmatic.errors import ConfigError, DataError, StorageError
 from undogmatic.models import gguf_layout
-from undogmatic.outside import Unreadable, opened, read_json
-from undogmatic.paths import cache_folder
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, opened, read_json
+from undogmatic.safety.paths import cache_folder
 
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
 GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"

@@ -10,7 +10,7 @@ import mmap
 import struct
 from collections.abc import Sequence
 
-from undogmatic.outside import Unreadable
+from undogmatic.safety.outside import Unreadable
 
 VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000

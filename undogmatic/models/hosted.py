@@ -26,8 +26,8 @@ from undogmatic.models.wire import (
     wants_logprobs,
     wire_role,
 )
-from undogmatic.records import digest
-from undogmatic.secrets import learn, shown_address
+from undogmatic.records.records import digest
+from undogmatic.safety.secrets import learn, shown_address
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
-from undogmatic import secrets
 from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import RAW_LIMIT, Retryable
 from undogmatic.models.keys import Secret
-from undogmatic.outside import Unreadable, json_value
-from undogmatic.secrets import has_secret, learn, shown_address
+from undogmatic.safety import secrets
+from undogmatic.safety.outside import Unreadable, json_value
+from undogmatic.safety.secrets import has_secret, learn, shown_address
 
 if TYPE_CHECKING:
     import aiohttp

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
-from undogmatic.outside import read_env
-from undogmatic.secrets import keep, keep_environment
+from undogmatic.safety.outside import read_env
+from undogmatic.safety.secrets import keep, keep_environment
 
 
 class Secret:

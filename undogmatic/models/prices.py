@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from undogmatic.errors import ConfigError
-from undogmatic.records import Record
+from undogmatic.records.records import Record
 
 _PRICE_LIST = "model_prices_and_context_window_backup.json"
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from undogmatic.records import Record
+from undogmatic.records.records import Record
 
 _LINES = re.compile(r"(?<=\n)")
 _ENDS = re.compile(r"(?<=[.!?…;:,}>|])(?=\s)")

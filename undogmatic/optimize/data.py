@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undogmatic.config import Settings, build
+from undogmatic.config.build import Settings, build
+from undogmatic.config.searchpath import named, plain
 from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.labels import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, whole_pairs
 from undogmatic.optimize.optimizers import Optimizer
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
-from undogmatic.records import Item, Rubric
-from undogmatic.searchpath import named, plain
+from undogmatic.records.records import Item, Rubric
 from undogmatic.stats.power import fewest_pairs
 
 FEWEST = 4

@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic import files
 from undogmatic.errors import DataError
-from undogmatic.files import Log
-from undogmatic.outside import Unreadable, json_value, read_lines
-from undogmatic.records import Item, digest, items_digest, text_mark
+from undogmatic.records.records import Item, digest, items_digest, text_mark
+from undogmatic.safety import files
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import Unreadable, json_value, read_lines
 
 FILE = "looks.jsonl"
 

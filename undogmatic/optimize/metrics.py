@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.outside import read_yaml
 from undogmatic.readouts.base import Reading
-from undogmatic.records import Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import quality
 
 Said = Reading | Verdict

@@ -13,7 +13,7 @@ from undogmatic.errors import ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import recording
 from undogmatic.optimize.metrics import METRICS, Metric, Said, Terms, feedback
-from undogmatic.records import Item, digest
+from undogmatic.records.records import Item, digest
 
 TEXTS = "judged_together"
 """The input of an example that holds several texts; one text's example has the rubric's own inputs."""

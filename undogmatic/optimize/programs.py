@@ -14,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 import dspy
 from pydantic import Field, ValidationError
 
-from undogmatic import files
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.outside import Unreadable, brief, json_value, read_text
 from undogmatic.readouts.adapter import lacking
-from undogmatic.records import Rubric, digest
-from undogmatic.scale import Record
+from undogmatic.records.records import Rubric, digest
+from undogmatic.records.scale import Record
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 
 _SHOWN = ("text", "score", "level", "confidence", "rationale")
 

@@ -9,9 +9,9 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from undogmatic.errors import ConfigError
 from undogmatic.optimize.programs import Program, load, parse, rubric_digest
-from undogmatic.paths import data_folder
-from undogmatic.prompts import Prompt
-from undogmatic.records import Rubric, digest
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Rubric, digest
+from undogmatic.safety.paths import data_folder
 
 
 class ProgramPrompt(Prompt):

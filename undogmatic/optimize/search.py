@@ -14,10 +14,10 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, ValidationError
 
-from undogmatic import claim, files
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
-from undogmatic.config import Settings, build
+from undogmatic.config.build import Settings, build
+from undogmatic.config.searchpath import named
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.ledger import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
@@ -32,12 +32,13 @@ from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
 from undogmatic.optimize.program import Known, Measure, Task, example
 from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
-from undogmatic.progress import doing
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records import Item, digest, items_digest, text_mark
-from undogmatic.runfolder import PROGRAM, RunFolder
-from undogmatic.scale import Record
-from undogmatic.searchpath import named
+from undogmatic.records.records import Item, digest, items_digest, text_mark
+from undogmatic.records.scale import Record
+from undogmatic.runs import claim
+from undogmatic.runs.progress import doing
+from undogmatic.runs.runfolder import PROGRAM, RunFolder
+from undogmatic.safety import files
 
 PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"
 SPENT = "optimisation.json"

@@ -11,8 +11,8 @@ import numpy as np
 
 from undogmatic.analyses.independence import Group, groups
 from undogmatic.errors import DataError
-from undogmatic.outside import brief
-from undogmatic.records import Item, items_digest
+from undogmatic.records.records import Item, items_digest
+from undogmatic.safety.outside import brief
 
 SIDES = ("train", "validation", "test")
 

@@ -17,7 +17,7 @@ from undogmatic.optimize.looks import looked
 from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes
 from undogmatic.optimize.search import Found, Search
-from undogmatic.records import Item, Judgment, Verdict
+from undogmatic.records.records import Item, Judgment, Verdict
 
 LONGEST = 400
 """Characters of a line of what changed; the program's file has all of it."""

@@ -28,14 +28,14 @@ import dspy
 from filelock import FileLock
 from pydantic import Field, TypeAdapter, ValidationError
 
-from undogmatic import files
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, StorageError, UnparseableAnswer
 from undogmatic.models.calls import reading
-from undogmatic.outside import Unreadable, json_value, read_bytes
-from undogmatic.paths import cache_folder
-from undogmatic.prompts import Words, lines
-from undogmatic.records import Rubric
-from undogmatic.scale import Scale
+from undogmatic.readouts.prompts import Words, lines
+from undogmatic.records.records import Rubric
+from undogmatic.records.scale import Scale
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, json_value, read_bytes
+from undogmatic.safety.paths import cache_folder
 
 Messages = list[dict[str, Any]]
 SCORE = "score"

@@ -10,12 +10,12 @@ import dspy
 
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records import Item, Rubric, ScoreDistribution
-from undogmatic.scale import NumericScale
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.scale import NumericScale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class Reading(NamedTuple):

@@ -15,11 +15,11 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.structured import demonstrations
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from undogmatic.prompts import Words
 from undogmatic.readouts.adapter import JudgeAdapter, Messages
-from undogmatic.scale import Record
+from undogmatic.readouts.prompts import Words
+from undogmatic.records.scale import Record
 
 HELPERS = ("rubric", "reason", "begun")
 

@@ -18,13 +18,13 @@ from undogmatic.readouts.chat import ask
 from undogmatic.readouts.integer_form import HELPERS, NumberAdapter, NumberWords
 from undogmatic.readouts.logprobs import LogprobsReadout, sent_tokens, with_examples
 from undogmatic.readouts.structured import demonstrations
-from undogmatic.records import Item, Rubric, ScoreDistribution
-from undogmatic.scale import NumericScale
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.scale import NumericScale
 from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 MOST_NUMBERS = 1000
 """On a longer scale three digits say too little about a number."""

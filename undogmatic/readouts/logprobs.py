@@ -11,19 +11,19 @@ import dspy
 import numpy as np
 from pydantic import Field
 
-from undogmatic import searchpath
+from undogmatic.config import searchpath
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
-from undogmatic.outside import brief, read_json
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.structured import demonstrations, shown
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.safety.outside import brief, read_json
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class LogprobsReadout(Readout):

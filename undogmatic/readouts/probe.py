@@ -11,16 +11,16 @@ import numpy as np
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Embeds, EmbedsPieces
 from undogmatic.models.views import Pieces, View
-from undogmatic.paths import data_folder
 from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.safety.paths import data_folder
 from undogmatic.stats.distribution import discretised_normal
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class ProbeReadout(Readout):

@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import ValidationError
 from scipy import special
 
-from undogmatic import files
-from undogmatic.config import explain
+from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
 from undogmatic.models.views import Pieces, View
-from undogmatic.outside import Unreadable, brief, json_value, opened
-from undogmatic.records import Record, Rubric, digest
+from undogmatic.records.records import Record, Rubric, digest
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, json_value, opened
 
 FORMAT = 1
 KEY = "probe"

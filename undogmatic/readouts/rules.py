@@ -8,11 +8,11 @@ from undogmatic.errors import ConfigError
 from undogmatic.models.base import Rates
 from undogmatic.readouts.base import Reading, Readout, shown_text
 from undogmatic.readouts.chat import served_model
-from undogmatic.records import Item, Rubric
+from undogmatic.records.records import Item, Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class RulesReadout(Readout):

@@ -13,11 +13,11 @@ from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import Reading, Readout, agreement_confidence, entropy_reading, spread_over
 from undogmatic.readouts.chat import together
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 
 class SamplesReadout(Readout):

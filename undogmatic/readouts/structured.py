@@ -11,12 +11,12 @@ from pydantic import Field
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout
 from undogmatic.readouts.chat import ask, insisting
-from undogmatic.records import Item, Rubric
-from undogmatic.scale import NumericScale, Scale
+from undogmatic.records.records import Item, Rubric
+from undogmatic.records.scale import NumericScale, Scale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.prompts import Prompt
+    from undogmatic.readouts.prompts import Prompt
 
 PERCENT = NumericScale(minimum=0, maximum=100)
 

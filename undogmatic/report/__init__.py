@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from undogmatic.outcome import FinishedRun
 from undogmatic.report.contents import compose
 from undogmatic.report.document import save
 from undogmatic.report.words import Words
+from undogmatic.runs.outcome import FinishedRun
 
 
 def write(run: FinishedRun) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from undogmatic.analyses.base import AnalysisResult, FigureData
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.command import as_typed
-from undogmatic.outcome import FinishedRun
-from undogmatic.records import Rubric
+from undogmatic.records.records import Rubric
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
 from undogmatic.report.excerpts import failure_counts, failures, items
 from undogmatic.report.provenance import licences, prompt, repeat, scale, what_was_run
 from undogmatic.report.tables import frame_blocks, key_figures, key_table
 from undogmatic.report.words import Words
+from undogmatic.runs.outcome import FinishedRun
+from undogmatic.safety.command import as_typed
 
 
 def compose(run: FinishedRun, words: Words) -> Document:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from undogmatic import files
-from undogmatic.outside import visible
+from undogmatic.safety import files
+from undogmatic.safety.outside import visible
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
-from undogmatic.outcome import FinishedRun
-from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict
+from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
 from undogmatic.report.words import Words, missing
-from undogmatic.secrets import redacted
+from undogmatic.runs.outcome import FinishedRun
+from undogmatic.safety.secrets import redacted
 
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40

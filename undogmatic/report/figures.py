@@ -52,11 +52,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undogmatic.analyses.base import FigureData
-from undogmatic.files import write_bytes
-from undogmatic.records import Rubric
+from undogmatic.records.records import Rubric
 from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
 from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words
+from undogmatic.safety.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.command import as_typed
-from undogmatic.outcome import FinishedRun
+from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.records.wordings import FALLBACK, Licence
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.words import Words
-from undogmatic.runfolder import HYDRA, OVERRIDES, RunFolder
-from undogmatic.scale import Anchors, NumericScale
-from undogmatic.wordings import FALLBACK, Licence
+from undogmatic.runs.outcome import FinishedRun
+from undogmatic.runs.runfolder import HYDRA, OVERRIDES, RunFolder
+from undogmatic.safety.command import as_typed
 
 ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
 """What only a run has that asks somebody."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.outcome import SweepResult
 from undogmatic.report.contents import pictures
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
 from undogmatic.report.excerpts import shorten
 from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
-from undogmatic.runfolder import RunFolder
+from undogmatic.runs.outcome import SweepResult
+from undogmatic.runs.runfolder import RunFolder
 
 MULTIRUN = "multirun.yaml"
 MOST_JOBS = 12  # on the terminal; the report has all

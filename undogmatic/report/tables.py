@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from undogmatic.analyses.base import AnalysisResult
-from undogmatic.files import write_table
 from undogmatic.report.document import Block, Paragraph, Table
 from undogmatic.report.words import Words, missing, named_spec, spec_for
+from undogmatic.safety.files import write_table
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6

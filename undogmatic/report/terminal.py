@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from undogmatic.command import as_typed
-from undogmatic.outcome import FinishedRun, SweepResult
-from undogmatic.outside import visible
 from undogmatic.report.contents import asking_notes, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
 from undogmatic.report.tables import key_figures, key_table
 from undogmatic.report.words import Words
+from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.safety.command import as_typed
+from undogmatic.safety.outside import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

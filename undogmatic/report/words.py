@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.analyses.base import Finding
-from undogmatic.outcome import FinishedRun, SweepResult
-from undogmatic.outside import visible
-from undogmatic.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
+from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
+from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.safety.outside import visible
 
 NOTHING = "—"
 
@@ -36,7 +36,7 @@ class Words:
 
     Args:
         language: One of those that `report/texts` has.
-        texts: Files of what the report speaks of: analyses, dataset, sweep (see `undogmatic.wordings`).
+        texts: Files of what the report speaks of: analyses, dataset, sweep (see `undogmatic.records.wordings`).
         units: What a unit of the score is called, or None for the general word.
         strict: Raise `MissingWording` instead of showing a finding without wording by its key and values. Tests are
             strict; a report is not, because it is written after hours of judging.

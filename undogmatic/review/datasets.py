@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from undogmatic import files
-from undogmatic.records import OVERALL, Item, Rubric
+from undogmatic.records.records import OVERALL, Item, Rubric
+from undogmatic.records.scale import NumericScale
 from undogmatic.review.labels import Label
-from undogmatic.scale import NumericScale
+from undogmatic.safety import files
 
 ALL = "with_labels.jsonl"
 LABELLED = "labelled.jsonl"

@@ -13,11 +13,11 @@ from pydantic import Field, ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.files import Log
-from undogmatic.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
-from undogmatic.records import Name, Rubric
+from undogmatic.records.records import Name, Rubric
+from undogmatic.records.scale import NumericScale, Record
 from undogmatic.review import sheet
-from undogmatic.scale import NumericScale, Record
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
 
 FILE = "labels.jsonl"
 NAMELESS = "anonymous"

@@ -10,16 +10,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from undogmatic import files
 from undogmatic.analyses.base import part_names, tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.outside import brief
-from undogmatic.records import Failure, Item, Judgment, Rubric, Verdict, digest
+from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict, digest
+from undogmatic.records.scale import NumericScale
 from undogmatic.review import sheet
-from undogmatic.scale import NumericScale
-from undogmatic.secrets import redacted
+from undogmatic.safety import files
+from undogmatic.safety.outside import brief
+from undogmatic.safety.secrets import redacted
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
 COLUMNS = (

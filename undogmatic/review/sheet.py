@@ -8,11 +8,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic import files
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.rows import Row, csv_rows, json_lines, listed
 from undogmatic.errors import DataError
-from undogmatic.outside import brief, opened
+from undogmatic.safety import files
+from undogmatic.safety.outside import brief, opened
 
 SUFFIXES = (".csv", ".jsonl")
 _JOIN = " | "

@@ -29,13 +29,15 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic import files, hydrafiles, searchpath  # noqa: F401  both change Hydra, in workers too
-from undogmatic.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
+from undogmatic.config import searchpath  # noqa: F401  changes Hydra, in workers too
 from undogmatic.errors import ConfigError, UndogmaticError, ours
-from undogmatic.guard import check_config, guard_worker
-from undogmatic.resume import claimed  # also the resolver `output_folder`, which a worker needs too
-from undogmatic.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
-from undogmatic.secrets import scrub_words
+from undogmatic.runs import hydrafiles  # noqa: F401  changes Hydra, in workers too
+from undogmatic.runs.resume import claimed  # also the resolver `output_folder`, which a worker needs too
+from undogmatic.runs.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
+from undogmatic.safety import files
+from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
+from undogmatic.safety.guard import check_config, guard_worker
+from undogmatic.safety.secrets import scrub_words
 from undogmatic.sweep import search  # noqa: F401  tells Hydra of its sweeper
 from undogmatic.sweep.reaching import check_reaching
 from undogmatic.sweep.workers import announce, check_launcher, free_slot, take_slot
@@ -126,9 +128,9 @@ def _stopping() -> Iterator[None]:
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
-    from undogmatic.progress import doing
     from undogmatic.report import sweep as report
     from undogmatic.report import terminal
+    from undogmatic.runs.progress import doing
     from undogmatic.sweep.compare import compare
 
     manifest = read_manifest(folder)
@@ -166,7 +168,7 @@ def _abandoned(config: DictConfig) -> None:
 
 
 def _tracker(config: DictConfig) -> Any:
-    from undogmatic.config import build
+    from undogmatic.config.build import build
 
     node = OmegaConf.to_container(config.tracking, resolve=True)
     assert isinstance(node, dict)

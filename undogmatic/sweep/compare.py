@@ -15,8 +15,9 @@ from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
-from undogmatic.outcome import SweepResult
-from undogmatic.records import Rubric
+from undogmatic.records.records import Rubric
+from undogmatic.records.wordings import texts_beside
+from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats.selection import front
 from undogmatic.sweep.costs import costs_table
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
@@ -28,7 +29,6 @@ from undogmatic.sweep.searched import of_search
 from undogmatic.sweep.sources import variance_of
 from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
 from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
-from undogmatic.wordings import texts_beside
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 COUNTS = ("judged", "failed", "calls_cached")

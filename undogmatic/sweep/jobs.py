@@ -18,11 +18,11 @@ from pydantic import ValidationError
 from undogmatic.analyses.base import part_names
 from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
-from undogmatic.command import ERROR_FILE
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.outside import read_text
-from undogmatic.records import OVERALL, Rubric, Verdict
-from undogmatic.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.records.records import OVERALL, Rubric, Verdict
+from undogmatic.runs.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.safety.command import ERROR_FILE
+from undogmatic.safety.outside import read_text
 
 ITEMS = "items_{name}.csv"
 READ = tuple("unit score truth error right uncertainty confidence inside width interval_score".split())

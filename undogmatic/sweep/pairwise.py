@@ -11,7 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
-from undogmatic.progress import doing
+from undogmatic.runs.progress import doing
 from undogmatic.stats import agreement, inversion, means
 from undogmatic.stats.jackknife import Coefficient
 from undogmatic.sweep.family import WITH_MARGIN, Array, Comparison, of_means, twins

@@ -87,8 +87,8 @@ class _Requests(NamedTuple):
 
 def _sent(config: DictConfig, words: Sequence[str]) -> _Requests | None:
     """What a job with these overrides would send beside the judged texts, or None where that cannot be said."""
-    from undogmatic import searchpath
-    from undogmatic.config import settings
+    from undogmatic.config import searchpath
+    from undogmatic.config.build import settings
     from undogmatic.engine.recipe import Recipe
 
     try:

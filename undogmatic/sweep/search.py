@@ -20,13 +20,13 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from undogmatic.command import note_status, say, tell
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.command import note_status, say, tell
 
 if TYPE_CHECKING:
     import optuna
 
-    from undogmatic.records import Item
+    from undogmatic.records.records import Item
     from undogmatic.sweep.space import Space
     from undogmatic.sweep.trials import Search, Trial
 
@@ -163,7 +163,7 @@ class OptunaSweeper(Sweeper):
 
     def _splits(self, space: Space) -> tuple[list[str], list[str]]:
         """The overrides that choose the dataset's development and test texts."""
-        from undogmatic.config import resolve
+        from undogmatic.config.build import resolve
 
         typed = [word for word in space.fixed if word.lstrip("+").startswith("dataset.split=")]
         if typed:
@@ -196,7 +196,7 @@ class OptunaSweeper(Sweeper):
             ) from None
 
     def _items(self, space: Space, more: Sequence[str]) -> list[Item]:
-        from undogmatic.config import build
+        from undogmatic.config.build import build
 
         found: list[Item] = build(self._composed(space, more)["dataset"], "dataset").load()
         return found

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from undogmatic import files
 from undogmatic.errors import DataError
-from undogmatic.runfolder import COMPOSED, RunFolder
+from undogmatic.runs.runfolder import COMPOSED, RunFolder
+from undogmatic.safety import files
 
 if TYPE_CHECKING:
-    from undogmatic.records import Item
+    from undogmatic.records.records import Item
 
 SEARCH = "search.json"
 FINAL = "final"
@@ -101,7 +101,7 @@ def write_search(folder: Path, search: Search) -> None:
 def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
     """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
     from undogmatic.optimize.looks import looked
-    from undogmatic.records import OVERALL
+    from undogmatic.records.records import OVERALL
 
     run = RunFolder(folder / name)
     if outcome(folder / name).quality is None:
@@ -120,8 +120,8 @@ class Outcome(NamedTuple):
 
 def outcome(folder: Path) -> Outcome:
     """What the job in this folder came to."""
-    from undogmatic.command import ERROR_FILE
-    from undogmatic.outside import read_text
+    from undogmatic.safety.command import ERROR_FILE
+    from undogmatic.safety.outside import read_text
 
     run = RunFolder(folder)
     if run.has(ERROR_FILE):

@@ -14,8 +14,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 
-from undogmatic.command import SWEEP_FOLDER, WORKERS, say
 from undogmatic.errors import ConfigError
+from undogmatic.safety.command import SWEEP_FOLDER, WORKERS, say
 
 SLOTS = ".slots"
 EMBEDDED = "undogmatic.models.embedded.EmbeddedModel"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
-from undogmatic.progress import doing
+from undogmatic.runs.progress import doing
 from undogmatic.stats import calibration_error, jackknife, means, review, selective
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, NOISE, Array, Comparison, of_means, twins

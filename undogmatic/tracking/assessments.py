@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records import Failure, Item, Judgment
-from undogmatic.runfolder import RunFolder
-from undogmatic.secrets import redacted, scrub_data
+from undogmatic.records.records import Failure, Item, Judgment
+from undogmatic.runs.runfolder import RunFolder
+from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.entries import cut
 from undogmatic.tracking.hide import without_secrets
 from undogmatic.tracking.store import Store, database, opened

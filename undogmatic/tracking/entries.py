@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.analyses.base import headline_of
-from undogmatic.command import SWEEP_FOLDER, SWEEP_RUN
-from undogmatic.records import Verdict
-from undogmatic.runfolder import RunFolder
-from undogmatic.secrets import redacted, scrub_data
+from undogmatic.records.records import Verdict
+from undogmatic.runs.runfolder import RunFolder
+from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
+from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.outcome import FinishedRun, SweepResult
+    from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 LONGEST_PARAM = 6000  # characters, MLflow's limit
 LONGEST_TAG = 5000

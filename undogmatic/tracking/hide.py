@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from undogmatic.secrets import scrub
+from undogmatic.safety.secrets import scrub
 
 _THEIRS = ("mlflow", "opentelemetry")
 

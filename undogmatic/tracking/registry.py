@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.command import say
 from undogmatic.errors import ConfigError
-from undogmatic.outside import Unreadable, json_value
+from undogmatic.safety.command import say
+from undogmatic.safety.outside import Unreadable, json_value
 from undogmatic.tracking.entries import plain_name
 from undogmatic.tracking.store import Store, opened
 
 if TYPE_CHECKING:
     from undogmatic.optimize.programs import Program
-    from undogmatic.outcome import FinishedRun
+    from undogmatic.runs.outcome import FinishedRun
 
 CONTENT = "content_hash"
 

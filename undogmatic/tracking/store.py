@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.files import OWN
-from undogmatic.secrets import has_secret, learn, scrub_data
+from undogmatic.safety.files import OWN
+from undogmatic.safety.secrets import has_secret, learn, scrub_data
 from undogmatic.tracking.hide import without_secrets
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.engine.redaction import redact_judgment
-from undogmatic.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
-from undogmatic.secrets import redacted
+from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
+from undogmatic.safety.secrets import redacted
 from undogmatic.tracking.hide import without_secrets
 
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from undogmatic import files
-from undogmatic.command import say
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.progress import doing
-from undogmatic.runfolder import RunFolder
-from undogmatic.secrets import scrub_data
+from undogmatic.runs.progress import doing
+from undogmatic.runs.runfolder import RunFolder
+from undogmatic.safety import files
+from undogmatic.safety.command import say
+from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking import entries
 from undogmatic.tracking.registry import log_programs
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
 
 if TYPE_CHECKING:
-    from undogmatic.outcome import FinishedRun, SweepResult
+    from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 PLAN = "plan.json"  # in a run's folder: the plan that was locked

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.rubrics import TEN
+from undogmatic.config.build import build, resolve, settings
+from undogmatic.errors import ConfigError
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.samples import SamplesReadout
+
+SAMPLES = "undogmatic.readouts.samples.SamplesReadout"
+PROMPT = "undogmatic.readouts.prompts.Prompt"
+
+
+def whole(**change: object) -> dict[str, object]:
+    nodes = "model prompt judge readout rubric dataset analysis optimizer engine tracking".split()
+    config: dict[str, object] = {name: {} for name in nodes}
+    return config | {"seed": 0, "run": {}, "report": {}} | change
+
+
+def test_defaults_are_filled_in() -> None:
+    chosen = settings(whole())
+    assert (chosen.run.repeats, chosen.run.resume, chosen.report.language) == (1, None, "en")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"typo": 1}, "`typo` is not a known key"),
+        ({"tracing": {}}, "Did you mean `tracking`?"),
+        ({"seed": -1}, "`seed` is -1"),
+        ({"seed": "abc"}, "`seed` is 'abc'"),
+        ({"run": {"repeats": 0}}, "`run.repeats` is 0"),
+        ({"run": {"repeat": 2}}, "`run.repeat` is not a known key. Did you mean `repeats`?"),
+        ({"report": {"language": "fr"}}, "`report.language` is 'fr'"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(change: dict, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings(whole(**change))
+    assert said in str(caught.value)
+
+
+def test_build_coerces_types_and_keeps_zero() -> None:
+    readout = build({"_target_": SAMPLES, "n": "3", "retries": 0}, "readout")
+    assert isinstance(readout, SamplesReadout)
+    assert (readout.n, readout.inner.retries) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"_target_": SAMPLES, "m": 3}, "`readout.m` is not a known key."),
+        ({"_target_": SAMPLES, "n": "three"}, "`readout.n` is 'three'"),
+        ({"_target_": SAMPLES, "n": 1.5}, "`readout.n` is 1.5"),
+        ({"_target_": PROMPT, "id": "x"}, "`prompt.language` is required"),
+        ({"_target_": PROMPT, "id": "x", "language": "pt", "instructions": ""}, "`prompt.instructions` is ''"),
+        ({"n": 3}, "`readout._target_` is missing"),
+    ],
+)
+def test_build_names_what_is_wrong(node: dict, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build(node, "prompt" if PROMPT in node.values() else "readout")
+    assert said in str(caught.value)
+
+
+def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
+    node = {"_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis", "against": "outputs/a"}
+    with pytest.raises(ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."):
+        build(node, "analysis")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["os.system", "subprocess.Popen", "builtins.eval", "undogmatic_evil.Thing", "undogmatic.config.build.build",
+     "undogmatic.readouts.samples._hidden", "undogmatic.nowhere.Thing", "undogmatic.safety.paths.os.system"],
+)  # fmt: skip
+def test_only_classes_of_allowed_packages_are_built(path: str) -> None:
+    with pytest.raises(ConfigError, match="_target_"):
+        resolve(path, "judge")
+
+
+def test_a_package_of_ones_own_can_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="UNDOGMATIC_ALLOW=rich"):
+        resolve("rich.text.Text", "extra")
+    monkeypatch.setenv("UNDOGMATIC_ALLOW", "rich")
+    assert resolve("rich.text.Text", "extra").__name__ == "Text"
+
+
+def test_parts_supplied_by_the_program_cannot_be_set_in_the_config() -> None:
+    readout = SamplesReadout()
+    readout.rubric = TEN
+    assert build({"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout).readout is readout
+    with pytest.raises(ConfigError, match=r"`judge.readout` is not a known key"):
+        build({"_target_": "undogmatic.judges.score.ScoreJudge", "readout": "x"}, "judge", readout=readout)
+    assert ScoreJudge.name == "score"
+
+
+def test_records_are_validated_in_place() -> None:
+    node = {"_target_": PROMPT, "id": "x", "language": "pt", "instructions": "i"}
+    built = build(node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]}, "prompt")
+    assert isinstance(built, Prompt)
+    with pytest.raises(ConfigError, match=r"`prompt.demonstrations.0.inputs.text` is ''"):
+        build(node | {"demonstrations": [{"text": "", "score": 1, "rationale": "r"}]}, "prompt")

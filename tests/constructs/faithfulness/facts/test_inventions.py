@@ -1,0 +1,103 @@
+"""What stands in no source: planted citations, names, numbers, dates and events, and what is none of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from undogmatic.constructs.faithfulness.facts.hedges import hedges, phrases
+from undogmatic.constructs.faithfulness.facts.inventions import inventions
+from undogmatic.constructs.faithfulness.sentences import sentences
+
+EN = (
+    "Halvorsen v. Pier Street Garage. Anna Halvorsen left her van at the Pier Street Garage on May 4, 2018, and paid "
+    "$35.00. The trial court awarded her $12,400 under section 14-2 of the Harbor Code. Relying on Poole v. Lamb, 88 "
+    "Harb. 12 (1990), the Supreme Court of Brazil Bay affirmed. No. 19-CV-220."
+)
+PT = (
+    "A autora Joana Prates, de Campinas, pagou R$ 1.350,00 à ré Viação Mirante S.A. em 3 de abril de 2019. "
+    "A Turma aplicou o art. 734 do Código Civil, a Lei nº 8.078/1990, as Súmulas 145 e 161 do STJ e o Tema 210. "
+    "O motorista perdeu o horário e a passageira dormiu na rodoviária. Processo nº 0001234-56.2019.8.26.0114."
+)
+
+
+def kinds(summary: str, source: str, events: bool = True) -> set[str]:
+    return {one.kind for one in inventions(sentences(summary, 10), sentences(source, 10), events)}
+
+
+@pytest.mark.parametrize(
+    ("source", "summary", "kind"),
+    [
+        (EN, "The court also relied on Marsh v. Ostrander.", "citation"),
+        (EN, "The court also relied on 91 Harb. App. 300 (1994), which is similar.", "citation"),
+        (EN, "The award rested on section 14-7 of the Harbor Code.", "citation"),
+        (EN, "The claim arose under 42 U.S.C. § 1983 as well.", "citation"),
+        (EN, "A guard called Peter Quill had seen it.", "name"),
+        (EN, "The van was moved to Rotterdam by the garage.", "name"),
+        (EN, "She was awarded $52,400 by the trial court.", "number"),
+        (EN, "There were 240 vans in the garage.", "number"),
+        (EN, "The van was left there on May 9, 2016.", "date"),
+        (PT, "Citou-se ainda a Súmula 388 do STJ.", "citation"),
+        (PT, "Aplicou-se o Tema 932 do STF.", "citation"),
+        (PT, "O fundamento foi o art. 927 do Código Civil.", "citation"),
+        (PT, "Invocou-se a Lei nº 9.503/1997.", "citation"),
+        (PT, "Seguiu-se o Processo nº 0007777-11.2015.8.26.0114.", "citation"),
+        (PT, "A passagem foi comprada por Otávio Lins em nome dela.", "name"),
+        (PT, "O ônibus seguia para Florianópolis sem parada.", "name"),
+        (PT, "A ré pagará R$ 9.000,00 à autora.", "number"),
+        (PT, "A viagem seria em 8 de junho de 2017.", "date"),
+        (PT, "Bêbado, o motorista insultou a passageira e quebrou a janela.", "event"),
+    ],
+)
+def test_what_no_source_has_is_found_and_named(source: str, summary: str, kind: str) -> None:
+    assert kinds(summary, source) == {kind}
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        (EN, "Ms. Halvorsen paid 35 dollars in May 2018. About $12,000 was awarded, and three judges agreed."),
+        (EN, "The Brazilian court affirmed in No. 19-CV-220, following Poole, 88 Harb. 12. The Garage lost."),
+        (EN, "In Halvorsen v. Pier Street Garage, § 14-2 was applied. Outcome: Affirmed."),
+        (EN, "**Key Facts and Procedural History**\n\nThe van stood in the garage."),
+        (PT, "Em abril de 2019, a Sra. Prates pagou R$ 1.350. Incidem os arts. 734 do CC e a Lei 8.078/90."),
+        (PT, "Aplicaram-se as Súmulas nº 161 e 145 do Superior Tribunal de Justiça e o Tema nº 210."),
+        (PT, "O Autor da ação, a Ré e a Companhia foram ouvidos. A Viação Mirante foi vencida pela Turma."),
+        (PT, "Nunca é demais lembrar que o direito está presente na vida de todos, como tanto já se comentou."),
+    ],
+)
+def test_what_a_source_has_in_another_form_is_no_invention(source: str, summary: str) -> None:
+    assert kinds(summary, source) == set()
+
+
+def test_an_event_is_only_looked_for_where_the_sources_say_everything() -> None:
+    summary = "Bêbado, o motorista insultou a passageira e quebrou a janela."
+    assert kinds(summary, PT, events=False) == set()
+    assert kinds("Drunk, the driver insulted the passenger.", PT) == set(), "another language proves nothing"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "hedged"),
+    [
+        ("The court perhaps affirmed.", "en", True),
+        ("It appears that the order stood.", "en", True),
+        ("The condition appears on the ticket, and may be enforced.", "en", False),
+        ("The driver could have objected.", "en", False),
+        ("Salvo engano, a Turma teria negado o recurso.", "pt", True),
+        ("Talvez o recurso tenha sido provido.", "pt", True),
+        ("O banco pode cobrar a dívida, como lhe parece justo.", "pt", False),
+    ],
+)
+def test_hedges_are_phrases_and_not_every_may(sentence: str, language: str, hedged: bool) -> None:
+    assert bool(phrases(sentence, language)) is hedged  # type: ignore[arg-type]
+
+
+def test_a_hedge_counts_where_the_reference_has_none_and_nothing_says_it_better() -> None:
+    near, far = np.array([[0.8]]), np.array([[0.2]])
+    sure, unsure = ["The Supreme Court affirmed the judgment."], ["The Supreme Court perhaps affirmed the judgment."]
+    (found,) = hedges(sure, unsure, near, 0.45)
+    assert found.outcome and found.said == ("perhaps",)
+    assert not hedges(unsure, unsure, near, 0.45)
+    assert not hedges(sure, sure, near, 0.45)
+    assert not hedges(sure, unsure, far, 0.45)
+    assert not hedges(sure, [*unsure, *sure], np.array([[0.6, 0.9]]), 0.45)

@@ -1,0 +1,346 @@
+"""The six styles for gating hierarchies, as hosted models answer and in levels; inside selective and panel; malformed
+predictions."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+import yaml
+
+from tests.judges.conftest import Bench, FixedJudge
+from tests.stub_server import Fault, StubServer
+from undogmatic.api import compose_config
+from undogmatic.config.build import build
+from undogmatic.constructs.gating import judges as gating
+from undogmatic.constructs.gating.dataset import GatingDataset
+from undogmatic.constructs.gating.parse import parse
+from undogmatic.constructs.gating.uncertainty import UncertaintyJudge
+from undogmatic.engine.judging import JudgeStep
+from undogmatic.engine.recipe import Recipe
+from undogmatic.errors import ConfigError
+from undogmatic.experiment import run_experiment
+from undogmatic.judges.base import Judge
+from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.questions import numbers
+from undogmatic.judges.selective import DisagreesWithF1, HighScore, Rules, SelectiveJudge
+from undogmatic.readouts.base import Reading
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.runs.runfolder import read_records
+from undogmatic.safety.paths import conf_folder
+
+CHOICES = {"model": "m", "prompt": "gating_en", "judge": "gating", "dataset": "gating", "analysis": "gating"}
+STYLES = ("default", "validation", "qualitative", "orthogonal", "binary", "uncertainty")
+ANSWERS: dict[str, dict[str, Any]] = {
+    "default": {
+        "issues": ["no NK cells"],
+        "summary": "Misses a lineage.",
+        "completeness": 1,
+        "accuracy": 8,
+        "scientific": 7.5,
+        "overall": 6,
+    },
+    "validation": {"reasoning": "Most names agree.", "f1": 0.7, "structure": 1, "critical_recall": 0.5, "overall": 6},
+    "qualitative": {
+        "strengths": ["clean"],
+        "errors": ["B cells below T cells"],
+        "missing": ["NK cells"],
+        "advice": "Move them.",
+        "coverage": "fair",
+        "logic": "poor",
+        "overall": "good",
+    },
+    "orthogonal": {
+        "issues": [],
+        "summary": "Fine.",
+        "plausibility": 10,
+        "marker_use": 9,
+        "gate_order": 10,
+        "usefulness": 5,
+        "overall": 8,
+    },
+    "binary": {
+        "reasons": ["no NK cells"],
+        "cleaning_gates": "yes",
+        "main_lineages": "no",
+        "parents_right": "yes",
+        "panel_respected": "yes",
+        "overall": "no",
+    },
+}
+DOUBTS = {
+    "biological_issues": [{"severity": "major", "text": "T cells above live cells"}],
+    "missing_critical_gates": ["Singlets"],
+    "invented_gates": ["T cells"],
+    "marker_concerns": ["CD25 is not in the panel"],
+    "hallucination_risk": 4,
+    "revised_overall": 3,
+    "confidence": 60,
+    "expert_review": "yes",
+}
+SHARES = {
+    "default": {"completeness": 0.1, "accuracy": 0.8, "scientific": 0.75, "overall": 0.6},
+    "validation": {"f1": 0.7, "structure": 1, "critical_recall": 0.5, "overall": 0.6},
+    "qualitative": {"coverage": 0.5, "logic": 0.25, "overall": 0.75},
+    "orthogonal": {"plausibility": 1, "marker_use": 0.9, "gate_order": 1, "usefulness": 0.5, "overall": 0.8},
+    "binary": {"cleaning_gates": 1, "main_lineages": 0, "parents_right": 1, "panel_respected": 1, "overall": 0},
+}
+CLASSES: dict[str, type[gating.GatingJudge]] = {
+    "default": gating.DefaultJudge,
+    "validation": gating.ValidationJudge,
+    "qualitative": gating.QualitativeJudge,
+    "orthogonal": gating.OrthogonalJudge,
+    "binary": gating.BinaryJudge,
+}
+INPUTS = {
+    "sample": "species: human",
+    "panel": "CD3, CD4, CD19",
+    "truth": "All Events\n  Singlets\n    T cells\n    B cells",
+    "prediction": "All Events\n  Singlets\n    T cells",
+}
+
+
+def wordings(style: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((conf_folder() / f"judge/gating/{style}.yaml").read_text("utf-8"))[
+        "wordings"
+    ]
+    return found
+
+
+@functools.cache
+def parts(language: str) -> tuple[Prompt, Rubric]:
+    config = compose_config(["rubric=gating", f"prompt=gating_{language}"])
+    return build(config["prompt"], "prompt"), build(config["rubric"], "rubric")
+
+
+@pytest.fixture(params=["en", "pt"])
+def own(request: pytest.FixtureRequest, provenance: Provenance) -> Bench:
+    """A bench with the rubric and the prompt of gating hierarchies, in both languages."""
+    return Bench(*parts(request.param), provenance)
+
+
+def asker(bench: Bench, style: str, *answers: Any) -> Any:
+    made = bench.words(*answers)
+    made.wordings = wordings(style)
+    return made
+
+
+def judged(bench: Bench, judge: Judge, inputs: dict[str, str] = INPUTS, **metadata: Any) -> dict[str, Judgment]:
+    judge.judge_by(bench.rubric)
+    item = Item(id="a", inputs=inputs, metadata=metadata)
+    with dspy.context(lm=LanguageModel(bench.chat) if hasattr(bench, "chat") else None):
+        return {j.criterion: j for j in asyncio.run(JudgeStep(judge, bench.provenance).process(item))}
+
+
+def verdict(judgment: Judgment) -> Verdict:
+    assert isinstance(judgment.outcome, Verdict), judgment.outcome
+    return judgment.outcome
+
+
+@pytest.mark.parametrize("style", list(CLASSES))
+def test_each_style_gives_a_judgment_per_criterion_from_one_answer(own: Bench, style: str) -> None:
+    found = judged(own, CLASSES[style](asker(own, style, ANSWERS[style])))
+    assert {name: j.score for name, j in found.items()} == pytest.approx(
+        {name: 10 * share for name, share in SHARES[style].items()}
+    ), "each on its own scale: a 1 on 0-10 is 0.1"
+    assert len(own.chat.requests) == 1
+    whole = verdict(found[OVERALL])
+    others = {name: share for name, share in SHARES[style].items() if name != OVERALL}
+    assert whole.details == pytest.approx(others)
+    said = own.chat.requests[0]["messages"][-1]["content"]
+    assert all(text in said for text in INPUTS.values())
+
+
+def test_issues_and_summary_are_kept(own: Bench) -> None:
+    whole = verdict(judged(own, gating.DefaultJudge(asker(own, "default", ANSWERS["default"])))[OVERALL])
+    assert (whole.issues, whole.rationale) == (("no NK cells",), "Misses a lineage.")
+    words = verdict(judged(own, gating.QualitativeJudge(asker(own, "qualitative", ANSWERS["qualitative"])))[OVERALL])
+    assert words.issues == ("B cells below T cells", "missing: NK cells")
+
+
+@pytest.mark.parametrize(
+    ("style", "change", "reason"),
+    [
+        ("default", {"overall": 11}, "off_scale"),
+        ("default", {"overall": "good"}, "unparseable"),
+        ("default", {"completeness": None}, "unparseable"),
+        ("validation", {"f1": 70}, "off_scale"),
+        ("qualitative", {"overall": "mediocre"}, "off_scale"),
+        ("binary", {"overall": "perhaps"}, "off_scale"),
+    ],
+)
+def test_an_answer_off_its_scale_fails_all_criteria(
+    bench: Bench, style: str, change: dict[str, Any], reason: str
+) -> None:
+    bench.prompt, bench.rubric = parts("en")
+    found = judged(bench, CLASSES[style](asker(bench, style, ANSWERS[style] | change)))
+    outcomes = [j.outcome for j in found.values()]
+    assert all(isinstance(outcome, Failure) and outcome.reason == reason for outcome in outcomes), outcomes[0]
+    assert len(bench.chat.requests) == 2, "it is told once what is wrong"
+
+
+def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench) -> None:
+    start = Reading(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
+    judge = UncertaintyJudge(FixedJudge(start), asker(own, "uncertainty", DOUBTS))
+    whole = verdict(judged(own, judge)[OVERALL])
+    assert (whole.score, whole.interval, whole.confidence) == (3, (pytest.approx(3), pytest.approx(7)), 60)
+    assert whole.uncertainty == "medium" and whole.review, "strength 0.4, width 4, one major issue; a person is wanted"
+    assert whole.doubt == pytest.approx(0.4)
+    assert whole.revised_score == 3 and whole.is_uncertain is False
+    assert whole.details["initial_score"] == 7 and whole.details["hallucination_risk"] == pytest.approx(0.4)
+    assert whole.details["major_issues"] == 1 and whole.details["accuracy"] == 0.8
+    assert whole.issues[0] == "shallow" and whole.issues[2] == "missing critical gate: Singlets"
+    assert "7" in own.chat.requests[0]["messages"][-1]["content"]
+
+
+def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_invented(own: Bench) -> None:
+    made = asker(own, "uncertainty", DOUBTS)
+    start = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
+    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
+    whole = verdict(judged(own, UncertaintyJudge(start, made))[OVERALL])
+    asked = own.chat.requests[-1]["messages"][-1]["content"]
+    assert "completeness 1, accuracy 8, scientific 7.5, overall 6" in asked
+    assert whole.details["invented_gates"] == "T cells"
+    assert "may be invented: T cells" in whole.issues
+
+
+def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:
+    cheap = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
+    strict = UncertaintyJudge(FixedJudge(Reading(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS))
+    cheap.asker = strict.asker
+    rules = Rules(disagrees_with_f1=DisagreesWithF1(), high_score=HighScore())
+    judge = SelectiveJudge(cheap, strict, own.rubric, rules)
+    calm = verdict(judged(own, judge, automatic_f1=0.6, hallucination_rate=0.0)[OVERALL])
+    assert (calm.score, calm.details["rules_fired"]) == (6, "")
+    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
+    fired = verdict(judged(own, judge, automatic_f1=0.4, hallucination_rate=0.0)[OVERALL])
+    assert fired.details["rules_fired"] == "disagrees_with_f1" and fired.score == 3
+
+
+def _in_turn(bench: Bench, *answers: dict[str, Any]) -> Any:
+    texts = [json.dumps(answer) for answer in answers]
+    return lambda _: (texts.pop(0), None)
+
+
+def test_styles_together_are_one_panel(own: Bench) -> None:
+    members = [
+        gating.DefaultJudge(asker(own, "default", ANSWERS["default"])),
+        UncertaintyJudge(FixedJudge(Reading(score=6.0)), asker(own, "uncertainty", DOUBTS)),
+    ]
+    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
+    whole = verdict(judged(own, PanelJudge(members, own.rubric))[OVERALL])
+    assert whole.score == pytest.approx(4.5)
+    assert whole.interval == (pytest.approx(3.5), pytest.approx(5.5)), "mean 0.45 +- 0.1, no judgment of high level"
+    assert whole.review, "one member asks for a person"
+    unread = judged(own, PanelJudge(members, own.rubric), {**INPUTS, "prediction": "No idea."})[OVERALL].outcome
+    assert isinstance(unread, Failure) and unread.reason == "input", "not an answer that could not be read"
+
+
+@pytest.mark.parametrize("style", list(CLASSES))
+def test_in_levels_every_number_is_a_question(own: Bench, style: str) -> None:
+    made = own.levels(lambda _: {4: 3.0, 3: 1.0}, base=False)
+    made.wordings = wordings(style)
+    found = judged(own, CLASSES[style](made))
+    assert [j.score for j in found.values()] == pytest.approx([10 * (0.75 * 1 + 0.25 * 0.75)] * len(found))
+    assert len(own.chat.requests) == len(numbers(CLASSES[style].asked))
+    assert verdict(found[OVERALL]).confidence is not None
+
+
+def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -> None:
+    made = own.levels(lambda _: {4: 3.0, 3: 1.0})
+    made.wordings = wordings("uncertainty")
+    whole = verdict(judged(own, UncertaintyJudge(FixedJudge(Reading(score=2.0)), made))[OVERALL])
+    assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(93.75)
+    assert len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high", "the score moved by seven"
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("text", "defect"),
+    [("", "empty"), ('{"name": "All', "truncated"), ("A -> B\nB -> A", "cyclic"), ("No idea.", "not_a_hierarchy")],
+)
+def test_a_prediction_that_is_no_hierarchy_fails_with_its_reason_and_nobody_is_asked(
+    bench: Bench, rubric: Rubric, style: str, text: str, defect: str
+) -> None:
+    made = asker(bench, style, DOUBTS)
+    start = FixedJudge(Reading(score=5.0))
+    judge = UncertaintyJudge(start, made) if style == "uncertainty" else CLASSES[style](made)
+    inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {"unparsed": text or "(empty)"}
+    wanted = defect if text else "not_a_hierarchy"
+    for given in (inputs, *([inputs | {"prediction": text}] if text else [])):
+        outcome = judged(bench, judge, given)[OVERALL].outcome
+        assert isinstance(outcome, Failure) and outcome.reason == "input" and f"{wanted}: " in outcome.message
+    assert not bench.chat.requests and start.asked == 0
+
+
+def cases(folder: Path, predictions: list[Any]) -> str:
+    """A folder with one case per prediction."""
+    tree = {"name": "All Events", "children": [{"name": "Singlets", "children": ["T cells", "B cells"]}]}
+    truths = [
+        {"test_case_id": f"c{n}", "panel": ["CD3", "CD19"], "gating_hierarchy": tree} for n in range(len(predictions))
+    ]
+    rows = [{"test_case_id": f"c{n}", "id": f"p{n}", "prediction": given} for n, given in enumerate(predictions)]
+    for name, lines in (("ground_truth", truths), ("predictions", rows)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return str(folder)
+
+
+def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path: Path) -> None:
+    kinds = ("right", "fenced", "truncated", "cut-json", "prose", "wrong-fields", "off-scale", "refusal")
+    given: list[Any] = [{"name": "All Events", "children": [{"name": f"Gate {kind}"}]} for kind in kinds]
+    folder = cases(tmp_path, [*given, '{"name": "All Ev'])
+    judges = ", ".join(f"gating/{style}" for style in STYLES)
+    with StubServer(faults={f"Gate {kind}": Fault(kind, times=None) for kind in kinds[1:]}) as stub:
+        overrides = ["experiment=gating", f"judges=[{judges}]", "model=openai_compatible", "model.name=m"]
+        overrides += [f"model.api_base={stub.url}/v1", f"dataset.path={folder}", "tracking=none", "readout=structured"]
+        overrides.append("engine.max_failures=1")
+        run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
+    found: dict[str, list[str]] = {}
+    for j in read_records(tmp_path / "run" / "judgments.jsonl", Judgment):
+        if j.criterion == OVERALL:
+            outcome = j.outcome
+            found.setdefault(j.item_id, []).append(outcome.reason if isinstance(outcome, Failure) else "score")
+    for n, wanted in enumerate(["score", "score", *["unparseable"] * 4]):
+        assert found[f"p{n}"] == [wanted] * len(STYLES), kinds[n]
+    assert set(found["p6"]) <= {"off_scale", "unparseable", "score"}, "what is off its scale need not be the score"
+    assert found["p7"] == ["refusal"] * len(STYLES) and found["p8"] == ["input"] * len(STYLES)
+    report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "1 prediction is no hierarchy" in report and "Undecided: whether the overall score follows F1" in report
+
+
+def test_who_gives_neither_words_nor_levels_is_named() -> None:
+    with pytest.raises(ConfigError, match="patterns"):
+        Recipe(compose_config(["experiment=gating", "model=patterns"])).build()
+
+
+def test_the_shipped_predictions_are_read_as_what_they_are() -> None:
+    items = GatingDataset().load()
+    assert len({item.pair for item in items}) >= 10
+    by = {item.condition: item for item in items}
+    wanted = {"truncated": "truncated", "prose": "not_a_hierarchy", "empty": "empty", "cyclic": "cyclic"}
+    assert {name: by[name].metadata["defect"] for name in wanted} == wanted
+    assert all("prediction" not in item.inputs for item in items if "defect" in item.metadata)
+    alone = parse(by["root_only"].inputs["prediction"])
+    assert alone.name == "All Events" and not alone.children, "what judges are shown is a hierarchy for them, too"
+    assert all(parse(item.inputs["prediction"]) for item in items if "prediction" in item.inputs)
+    faithful = [item for item in items if item.condition == "faithful"]
+    assert all(item.metadata["automatic_f1"] > 0.85 for item in faithful)
+    assert all(item.metadata["hallucination_rate"] > 0.04 for item in items if item.condition == "invented")
+
+
+@pytest.mark.local_model
+def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(tmp_path: Path) -> None:
+    overrides = ["experiment=gating", "judge=gating/uncertainty", "run.limit=1", "tracking=none"]
+    run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
+    (judgment,) = read_records(tmp_path / "run" / "judgments.jsonl", Judgment)
+    found = verdict(judgment)
+    assert found.score is not None and 0 <= found.score <= 10 and found.confidence is not None
+    assert {"completeness", "accuracy", "scientific", "hallucination_risk", "initial_score"} <= found.details.keys()
+    assert "Undecided:" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")

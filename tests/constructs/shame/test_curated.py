@@ -1,0 +1,158 @@
+"""The shipped data keeps its promises: sizes, balance, splits, and lengths that do not give the class away."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from benchmarks import surface
+from undogmatic.constructs.shame.curated import CuratedDataset, make_pairs
+from undogmatic.constructs.shame.patterns import count
+from undogmatic.datasets.labels import development_items
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.paths import data_folder
+from undogmatic.stats.ranking import auc
+
+FOLDER = data_folder() / "curated"
+
+
+def rows(name: str) -> list[dict]:
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_sizes_are_at_least_what_the_specification_asks() -> None:
+    theses = rows("theses.jsonl")
+    assert len(theses) >= 40
+    assert {t["court"] for t in theses} == {"STF", "STJ", "TST"}
+    assert len({t["authority_form"] for t in theses}) >= 8
+    assert len(rows("controls.jsonl")) >= 24
+    attacks = Counter(r["condition"] for r in rows("adversarial.jsonl"))
+    assert len(attacks) >= 6
+    assert attacks.total() >= 40
+    assert sum(r["split"] == "development" for r in rows("labelled.jsonl")) >= 300
+
+
+def test_the_pairs_file_is_what_the_theses_make() -> None:
+    assert rows("ab_pairs.jsonl") == make_pairs(FOLDER / "theses.jsonl")
+
+
+def test_no_precedent_and_no_text_is_in_both_splits() -> None:
+    with (FOLDER / "precedents.csv").open(encoding="utf-8") as file:
+        split = {row["precedent"]: row["split"] for row in csv.DictReader(file)}
+    texts: dict[str, set[str]] = defaultdict(set)
+    for name in ("theses.jsonl", "pairs.jsonl", "adversarial.jsonl", "labelled.jsonl", "controls.jsonl"):
+        for row in rows(name):
+            for precedent in row.get("precedents", [row["precedent"]] if "precedent" in row else []):
+                assert split[precedent] == row["split"], (name, row["id"])
+            for key in ("text", "authority_only", "explained_only", "explained_cited", "imitation", "explanation"):
+                if key in row:
+                    texts[" ".join(row[key].lower().split())].add(row["split"])
+    assert all(len(splits) == 1 for splits in texts.values())
+
+
+def test_development_texts_span_the_scale_in_every_length() -> None:
+    development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
+    for level in {r["level"] for r in development}:
+        words = [len(r["text"].split()) for r in development if r["level"] == level]
+        assert min(words) < 25, level
+        assert max(words) > 90, level
+    assert all(0 <= r["label"] <= 100 and r["reason"].strip() for r in development)
+
+
+@pytest.mark.parametrize("split", ["development", "test"])
+def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
+    labelled = [r for r in rows("labelled.jsonl") if r["split"] == split]
+    high = np.array([len(r["text"]) for r in labelled if r["label"] >= 75], dtype=float)
+    low = np.array([len(r["text"]) for r in labelled if r["label"] <= 25], dtype=float)
+    assert 0.35 <= auc(high, low).auc <= 0.65
+
+
+def test_both_texts_of_a_pair_look_alike() -> None:
+    pairs = rows("pairs.jsonl")
+    assert sum(row["split"] == "test" for row in pairs) >= 60
+    for row in pairs:
+        first, second = row["imitation"], row["explanation"]
+        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
+        assert count(first).citations == count(second).citations, row["id"]
+
+
+def test_judges_of_the_surface_do_not_order_the_test_pairs() -> None:
+    high, low = surface.sides("pairs", "test")
+    found = {f"elsewhere, {k}": v for k, v in surface.fitted_elsewhere(high, low).items()}
+    found |= {f"here, {k}": v for k, v in surface.cross_fitted(high, low).items()}
+    assert len(found) == 5
+    assert all(value < 0.7 for value in found.values()), found
+
+
+def test_no_single_count_gives_a_pair_away() -> None:
+    table = surface.single_counts(*surface.sides("pairs", "test"))
+    assert table.to_numpy().max() < 0.7, table
+
+
+def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
+    for row in rows("theses.jsonl"):
+        words = row["explained_only"].lower()
+        assert not any(w in words for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")), row[
+            "id"
+        ]
+
+
+def test_every_development_text_has_gold() -> None:
+    items = development_items()
+    assert all(item.label is not None for item in items)
+    assert len(items) > 400
+
+
+def test_a_condition_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
+        CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
+
+
+def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
+    row = rows("ab_pairs.jsonl")[0] | {"explained_only": " "}
+    path = tmp_path / "ab_pairs.jsonl"
+    path.write_text(json.dumps(rows("ab_pairs.jsonl")[1]) + "\n" + json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
+        CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"explained_only": ""}, ":2: `explained_only` is missing or empty"),
+        ({"id": None}, ":2: `id` is missing or empty"),
+        ({}, ":2: the id "),
+        ({"id": "other", "split": "nowhere"}, "is in split 'nowhere' here"),
+    ],
+)
+def test_make_pairs_names_the_line(tmp_path: Path, change: dict, said: str) -> None:
+    thesis = rows("theses.jsonl")[0]
+    path = tmp_path / "theses.jsonl"
+    path.write_text(json.dumps(thesis) + "\n" + json.dumps(thesis | change) + "\n")
+    with pytest.raises(DataError) as caught:
+        make_pairs(path)
+    assert said in str(caught.value)
+
+
+def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
+    """60 texts were labelled again without sight of the first label; data/README.md quotes the agreement."""
+    gold = {r["id"]: r for r in rows("labelled.jsonl") if r["split"] == "development"}
+    second = rows("second_labels.jsonl")
+    assert len({r["id"] for r in second}) >= 60
+    first = np.array([gold[r["id"]]["label"] for r in second], dtype=float)
+    again = np.array([r["second_label"] for r in second], dtype=float)
+    assert spearmanr(first, again).statistic > 0.8
+    assert np.abs(first - again).mean() < 12
+
+
+def test_a_file_without_items_of_the_split_is_named(tmp_path: Path) -> None:
+    row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(row))
+    with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
+        CuratedDataset(parts=["labelled"], path=str(tmp_path / "mine.jsonl")).load()

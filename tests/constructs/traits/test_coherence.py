@@ -1,0 +1,196 @@
+"""The coherence judge: structure first, the cap for what is off the topic, and no penalty for a cut-off."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import FakeChat, reading_of
+from tests.judges.conftest import WORDINGS
+from tests.numbers_chat import NumbersChat
+from tests.readouts.test_integers import readout
+from undogmatic.config.build import build
+from undogmatic.constructs.traits.coherence import CoherenceJudge, whole_part
+from undogmatic.errors import OffScaleAnswer
+from undogmatic.judges.asker import WordsAsker
+from undogmatic.judges.levels import LevelsAsker
+from undogmatic.models.calls import Gateway
+from undogmatic.readouts.base import Reading
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Rubric
+from undogmatic.safety.paths import conf_folder
+
+PLAIN = Prompt(id="plain", language="en")
+
+
+def rubric() -> Rubric:
+    found = build(yaml.safe_load((conf_folder() / "rubric" / "coherence.yaml").read_text(encoding="utf-8")), "rubric")
+    assert isinstance(found, Rubric)
+    return found
+
+
+def judged(
+    inputs: dict[str, str],
+    structure: dict[int, float],
+    off_topic: float,
+    idle: float = 0.5,
+    base: bool = False,
+    **options: Any,
+) -> Reading:
+    """By a model that gives these odds; to the question that says nothing it answers "off topic" with `idle`."""
+
+    def reply(asked: str) -> tuple[str, dict[str, float]]:
+        labels, p = ("0", "1") if base else ("yes", "no"), idle if "N/A" in asked else off_topic
+        relevance = dict(zip(labels, (1 - p, p), strict=True))
+        odds = relevance if "something else?" in asked else {str(n): mass for n, mass in structure.items()}
+        return next(iter(odds)), {label: math.log(mass) for label, mass in odds.items() if mass > 0}
+
+    model = FakeChat(reply, base=base)
+    model.connect(Gateway())
+    own = LogprobsReadout(zero_shot=True) if base else readout()
+    own.bind(model, PLAIN, rubric())
+    judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS), **options)
+    judge.judge_by(rubric())
+    found = reading_of(judge, model, Item(id="a", inputs=inputs))
+    judged.requests = model.requests  # type: ignore[attr-defined]
+    return found
+
+
+BOTH = {"question": "How do I bake bread?", "response": "Mix, knead, wait and bake."}
+
+
+@pytest.mark.parametrize(
+    ("structure", "off_topic", "score"),
+    [(90, 0.9, 50), (90, 0.1, 90), (30, 0.9, 30), (50, 0.9, 50), (90, 0.5, 90), (90, 0.58, 90), (90, 0.6, 50)],
+)
+def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: float, score: float) -> None:
+    found = judged(BOTH, {structure: 1.0}, off_topic)
+    assert found.score == pytest.approx(score)
+    assert found.details["structure"] == pytest.approx(structure)
+    assert [found.details[name] for name in ("off_topic", "off_topic_asked")] == pytest.approx([off_topic] * 2)
+    assert (found.distribution is None) == (found.score != pytest.approx(structure))
+
+
+def test_the_structure_is_judged_without_the_question_and_relevance_with_it() -> None:
+    judged(BOTH, {90: 1.0}, 0.0)
+    asked = [request["messages"][-1]["content"] for request in judged.requests]  # type: ignore[attr-defined]
+    assert ["bake bread" in each for each in asked] == [False, True, False]
+    assert "N/A" in asked[2] and BOTH["response"] in asked[2], "the same response, under a question that says nothing"
+
+
+@pytest.mark.parametrize(
+    ("asked", "idle", "off_topic", "score"),
+    [
+        (0.7, 0.8, 0.368, 90),
+        (0.4, 0.2, 0.727, 50),
+        (0.68, 0.66, 0.523, 90),
+        (0.86, 0.82, 0.574, 90),
+        (0.0, 0.9, 0.0, 90),
+        (1.0, 1.0, 0.5, 90),
+    ],
+)
+def test_what_a_model_answers_to_whatever_question_is_taken_out(
+    asked: float, idle: float, off_topic: float, score: float
+) -> None:
+    found = judged(BOTH, {90: 1.0}, asked, idle)
+    assert found.details["off_topic_asked"] == pytest.approx(asked)
+    assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
+    assert found.score == pytest.approx(score)
+    unsure = [each for each in found.issues if each.startswith("unsure: off the topic")]
+    assert bool(unsure) == (0.4 < off_topic < 0.6)
+
+
+def test_how_sure_it_must_be_to_cap_is_a_setting() -> None:
+    assert judged(BOTH, {90: 1.0}, 0.6).score == pytest.approx(50)
+    assert judged(BOTH, {90: 1.0}, 0.6, sure=0.9).score == pytest.approx(90)
+
+
+def test_a_base_model_answers_with_digits() -> None:
+    """It goes on with a number after the list of answers, and with neither word."""
+    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
+    assert found.details["off_topic_asked"] == pytest.approx(0.9)
+    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
+    assert "0 = " in last and "yes or no" not in last
+
+
+def test_without_a_question_nothing_can_be_off_the_topic() -> None:
+    found = judged({"response": "A sentence."}, {90: 1.0}, 1.0)
+    assert found.score == pytest.approx(90)
+    assert "off_topic" not in found.details
+
+
+def test_a_tenth_of_the_mass_suffices_and_less_fails() -> None:
+    assert judged(BOTH, {80: 0.11}, 0.0).score == pytest.approx(80)
+    with pytest.raises(OffScaleAnswer):
+        judged(BOTH, {80: 0.09}, 0.0)
+    with pytest.raises(OffScaleAnswer):
+        judged(BOTH, {80: 0.11}, 0.0, minimum_mass=0.2)
+
+
+def test_in_words_relevance_is_one_of_two_words() -> None:
+    answers = iter(["OFF_TOPIC", "ENGAGES"])
+    model = FakeChat(lambda _: ("", None))
+    model.connect(Gateway())
+    own = readout()
+    numbers = NumbersChat(lambda _: {90: 1.0})
+    numbers.connect(Gateway())
+    own.bind(numbers, PLAIN, rubric())
+    scores = []
+    for said in answers:
+        chat = FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0}))
+        chat.connect(Gateway())
+        judge = CoherenceJudge(own, WordsAsker(chat, PLAIN, rubric(), WORDINGS))
+        judge.judge_by(rubric())
+        scores.append(reading_of(judge, chat, Item(id="a", inputs=BOTH)).score)  # type: ignore[arg-type]
+    assert scores == [pytest.approx(50), pytest.approx(90)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It rains. The streets are wet. That is why the", "It rains. The streets are wet."),
+        ('And so she said "no." Then he went to', 'And so she said "no."'),
+        ("It rains. The streets are wet.", None),
+        ("It rains. (See above.)", None),
+        ("It rains today! 🎉", None),
+        ("no sentence ends here", None),
+        ("Yes. " + "and then " * 30, None),
+        ("One. two three four five", None),
+        ("It costs 3.5 and the", None),
+    ],
+)
+def test_a_text_is_judged_by_its_whole_sentences(text: str, kept: str | None) -> None:
+    assert whole_part(text) == ((text, False) if kept is None else (kept, True))
+
+
+def test_a_cut_off_is_not_punished() -> None:
+    """A judge that gives little to what does not end its sentence gives the cut-off text the score of the whole one."""
+
+    def odds(asked: str) -> dict[int, float]:
+        return {90: 1.0} if asked.rpartition("\n<</")[0].endswith(".") else {20: 1.0}
+
+    scores = []
+    for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
+        model = NumbersChat(odds)
+        model.connect(Gateway())
+        own = readout()
+        own.bind(model, PLAIN, rubric())
+        judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS))
+        judge.judge_by(rubric())
+        scores.append(reading_of(judge, model, Item(id="a", inputs={"response": response})).score)  # type: ignore[arg-type]
+    assert scores == [pytest.approx(90)] * 2
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_a_chat_model_is_asked_in_words_that_begin_differently(language: str) -> None:
+    """The probability is read from the first token, which must tell the two answers apart."""
+    words = yaml.safe_load((conf_folder() / "judge" / "coherence.yaml").read_text(encoding="utf-8"))["wordings"]
+    asked = words[language]["relevance"]["levels"]["off_topic"]
+    engages, off_topic = asked["labels"]
+    assert engages[0] != off_topic[0]
+    assert all(f"{label}" in asked["answer_with"] for label in asked["labels"])

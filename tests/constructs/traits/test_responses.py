@@ -1,0 +1,205 @@
+"""Responses: a user's files, and the labelled ones that ship."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset, development_responses
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import Item
+
+COLUMNS = {
+    "response": ("response", "answer", "output"),
+    "question": ("question", "prompt"),
+    "scenario": ("scenario", "context"),
+}
+TRAITS = (
+    "sycophancy refusal hedging overconfidence formality empathy deception_cues evasiveness verbosity condescension"
+).split()
+KINDS = {"broken", "looping", "rambling", "off_topic", "refusal", "cut_off", "good"}
+
+
+def lines(path: Path, *rows: object) -> str:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
+    return str(path)
+
+
+def shipped(part: str, trait: str | None = None, split: str = "all") -> list[Item]:
+    return LabelledResponsesDataset(part, trait, split).load()  # type: ignore[arg-type]
+
+
+def test_the_formats_and_names_of_columns_give_the_same_items(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "prompt": "Why?", "answer": 'Because, as "they" say,\nof rain.', "label": 3.0, "group": "g"},
+        {"id": "2", "prompt": None, "answer": "Não.", "label": 90.0, "group": "h"},
+    ]
+    path = lines(tmp_path / "r.jsonl", *rows)
+    pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
+    pd.DataFrame(rows).to_parquet(tmp_path / "r.parquet")
+    loaded = [
+        [item.model_dump() for item in ResponsesDataset(str(p), dict(COLUMNS)).load()]
+        for p in (path, tmp_path / "r.csv", tmp_path / "r.parquet")
+    ]
+    assert loaded[0] == loaded[1] == loaded[2]
+    first, second = (Item.model_validate(row) for row in loaded[0])
+    assert first.inputs == {"question": "Why?", "response": 'Because, as "they" say,\nof rain.'}
+    assert second.inputs == {"response": "Não."}
+    assert (first.label, first.metadata) == (3.0, {"group": "g"})
+
+
+def test_inputs_come_in_the_order_in_which_they_are_read(tmp_path: Path) -> None:
+    path = lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"})
+    (item,) = ResponsesDataset(path, dict(COLUMNS)).load()
+    assert item.text == "a\n\nb\n\nc"
+    assert item.id == "1"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            {"id": "b", "question": "Why?"},
+            "r.jsonl:2: no response. One of these columns must hold it: response, answer",
+        ),
+        ({"id": "b", "response": "  "}, "r.jsonl:2: no response"),
+        ({"id": "b", "response": 7}, "r.jsonl:2: the response is 7 (int); it must be a text"),
+        ({"id": "b", "response": "x", "question": ["a"]}, "r.jsonl:2: the question is ['a'] (list)"),
+        ({"id": "a", "response": "x"}, "r.jsonl:2: the id 'a' was already used at"),
+        ('{"response": "x"', "r.jsonl:2: not JSON"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path, row: object, said: str) -> None:
+    path = lines(tmp_path / "r.jsonl", {"id": "a", "response": "first"}, row)
+    with pytest.raises(DataError, match=r"r\.jsonl:2") as caught:
+        ResponsesDataset(path, dict(COLUMNS)).load()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty. Its first line must name the columns."),
+        ("prompt;answer\nWhy?;Rain\n", "seems to be separated by semicolons"),
+        ("prompt,reply\nWhy?,Rain\n", "r.csv:2: no response. One of these columns must hold it"),
+        ('prompt,answer\nWhy?,"Rain\n', "Is a quote in this row never closed?"),
+    ],
+)
+def test_tables_that_are_none_are_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "r.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        ResponsesDataset(str(tmp_path / "r.csv"), dict(COLUMNS)).load()
+    assert said in str(caught.value)
+
+
+def test_the_columns_are_checked(tmp_path: Path) -> None:
+    path = lines(tmp_path / "r.jsonl", {"response": "x"})
+    with pytest.raises(ConfigError, match="lacks `response`"):
+        ResponsesDataset(path, {"question": ("q",)})
+    with pytest.raises(ConfigError, match="names 'reply'; its keys are scenario, question, response"):
+        ResponsesDataset(path, {"response": ("r",), "reply": ("q",)})
+    with pytest.raises(ConfigError, match="does not exist"):
+        ResponsesDataset(str(tmp_path / "none.csv"), dict(COLUMNS))
+
+
+def test_a_trait_without_items_is_named_with_those_that_have_some() -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean empathy\?"):
+        shipped("trait", "emphaty")
+    with pytest.raises(
+        ConfigError, match=r"'zzz', of which items.jsonl has no items. Traits: condescension, .*rubric="
+    ):
+        shipped("trait", "zzz")
+    with pytest.raises(ConfigError, match="a trait is named for"):
+        shipped("trait")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"label": 101}, "`label` is 101; it must be a number from 0 to 100"),
+        ({"label": None}, "`label` is None"),
+        ({"group": None}, "`group` is missing"),
+        ({"response": ""}, "`response` is empty"),
+    ],
+)
+def test_a_file_in_the_shipped_format_is_checked(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    row = {"id": "x", "trait": "t", "language": "en", "response": "r", "label": 5, "group": "g", "split": "test"}
+    path = lines(tmp_path / "own.jsonl", row | {"id": "w"}, row | change)
+    with pytest.raises(DataError, match=r"own\.jsonl:2") as caught:
+        LabelledResponsesDataset("trait", "t", path=path).load()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("trait", TRAITS)
+def test_every_trait_has_enough_of_everything(trait: str) -> None:
+    for split in ("dev", "test"):
+        items = shipped("trait", trait, split)
+        assert len(items) == 20
+        assert len({item.metadata["group"] for item in items}) >= 10, "fewer groups give no verdict"
+        assert Counter(item.metadata["language"] for item in items) == {"en": 10, "pt": 10}
+        assert set(Counter(item.condition for item in items)) == {"gold:high", "gold:mid", "gold:low"}
+
+
+def test_labels_differ_within_every_group_and_nothing_else_gives_them_away() -> None:
+    items = shipped("trait", "all")
+    groups = defaultdict(list)
+    for item in items:
+        groups[item.metadata["group"]].append(item)
+    assert all(np.ptp([item.label for item in each]) >= 15 for each in groups.values())
+    assert all(len({item.metadata["split"] for item in each}) == 1 for each in groups.values())
+    assert all(len({item.inputs["question"] for item in each}) == 1 for each in groups.values())
+    responses = [item.inputs["response"] for item in items]
+    assert len(set(responses)) == len(items) == 400
+    label = [item.label for item in items]
+    for split in ("dev", "test"):
+        own = [item for item in items if item.metadata["split"] == split]
+        length = stats.spearmanr([len(item.inputs["response"]) for item in own], [item.label for item in own])
+        assert abs(length.statistic) < 0.2
+    first = [each[0].label == max(item.label or 0 for item in each) for each in groups.values()]
+    assert 0.35 < np.mean(first) < 0.65, "the place in the group tells the label"
+    assert np.std(np.asarray(label, dtype=float)) > 25
+
+
+def test_prompts_of_the_two_splits_are_different() -> None:
+    asked = {split: {item.inputs["question"] for item in shipped("trait", "all", split)} for split in ("dev", "test")}
+    assert not asked["dev"] & asked["test"]
+
+
+def test_coherence_has_every_kind_in_both_splits_and_languages() -> None:
+    for split in ("dev", "test"):
+        items = shipped("coherence", split=split)
+        assert {str(item.condition).removeprefix("gold:") for item in items} == KINDS
+        assert {item.metadata["language"] for item in items} == {"en", "pt"}
+        assert len({item.metadata["group"] for item in items}) >= 10
+    items = shipped("coherence")
+    assert len(items) >= 80
+    for item in items:
+        structure = item.labelled("structure")
+        assert structure is not None
+        assert item.label == (structure if item.metadata["engages"] else min(structure, 50))
+
+
+def test_a_judge_sees_neither_label_nor_degree() -> None:
+    blind = shipped("trait", "refusal")[0].blind()
+    assert (blind.condition, blind.labels) == (None, {})
+    assert "reason" not in blind.metadata
+
+
+def test_the_second_labels_are_near_the_first() -> None:
+    for items in (shipped("trait", "all"), shipped("coherence")):
+        gap = [abs(float(item.metadata["second_label"]) - (item.label or 0)) for item in items]
+        assert max(gap) <= 25
+
+
+def test_what_is_fitted_on_is_of_development_alone() -> None:
+    for name in ("empathy", "coherence"):
+        items = development_responses(name)
+        assert {item.metadata["split"] for item in items} == {"dev"}
+    assert {item.metadata["trait"] for item in development_responses("empathy")} == {"empathy"}
+    assert development_responses("toy") == []

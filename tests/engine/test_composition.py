@@ -1,0 +1,275 @@
+"""Judges composed from configs, as a user types them: names within names, options, errors, runs without a key."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.rubrics import COLOURS
+from tests.stub_server import StubServer, score_of
+from undogmatic.api import compose_config, judge_items
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.errors import ConfigError
+from undogmatic.experiment import run_experiment
+from undogmatic.judges.debate import DebateJudge
+from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
+from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.selective import SelectiveJudge
+from undogmatic.models.calls import Gateway
+from undogmatic.records.records import Item, Judgment, Verdict
+from undogmatic.runs.runfolder import read_records
+
+STYLES = {
+    "score": 1,
+    "devils_advocate": 2,
+    "distributional": 1,
+    "debate": 1,
+    "red_blue": 1,
+    "single_pass": 1,
+    "calibration_probe": 2,
+    "panel": 3,
+}
+ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(8)]
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    with StubServer() as server:
+        yield server
+
+
+def hosted(stub: StubServer, *overrides: str) -> list[str]:
+    return ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub", *overrides]
+
+
+def parts(*overrides: str) -> Parts:
+    server = ["model=openai_compatible", "model.api_base=http://127.0.0.1:1/v1", "model.name=m"]
+    return Recipe(compose_config([*(() if _names_model(overrides) else server), *overrides])).build()
+
+
+def _names_model(overrides: Sequence[str]) -> bool:
+    return any(o.startswith("model=") for o in overrides)
+
+
+@pytest.mark.parametrize(("style", "calls"), STYLES.items())
+def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(stub: StubServer, style: str, calls: int) -> None:
+    judgments = judge_items(ITEMS, hosted(stub, f"judge={style}"))
+    assert all(isinstance(j.outcome, Verdict) for j in judgments), judgments[0].outcome
+    assert [j.cost.calls for j in judgments] == [calls] * len(ITEMS)
+    assert len(stub.requests) == calls * len(ITEMS)
+    assert {j.judge for j in judgments} == {style}
+
+
+@pytest.mark.parametrize("style", ["score", "bucket", "distributional", "red_blue"])
+def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style: str) -> None:
+    texts = {"en": "A first text.", "pt": "Um segundo texto.", "fr": "Un texte.", None: "No language is named."}
+    rubric = ["rubric=faithfulness", "prompt=anchored_pt"]
+    items = [
+        Item(
+            id=str(code),
+            inputs={"summary": text, "reference": text, "opinion": text},
+            metadata={} if code is None else {"language": code},
+        )
+        for code, text in texts.items()
+    ]
+    judgments = {j.item_id: j for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))}
+    asked = {
+        code: {
+            r.body["messages"][0]["content"] for r in stub.requests if text in json.dumps(r.body, ensure_ascii=False)
+        }
+        for code, text in texts.items()
+    }
+    assert all(asked.values())
+    assert asked["pt"] == asked["fr"] == asked[None]
+    assert not asked["en"] & asked["pt"]
+    prompts = {name: judgment.provenance.prompt for name, judgment in judgments.items()}
+    assert prompts == {"en": "anchored_pt (in en)", "pt": "anchored_pt", "fr": "anchored_pt", "None": "anchored_pt"}
+    assert judgments["en"].provenance.prompt_hash != judgments["pt"].provenance.prompt_hash
+
+
+def test_a_prompt_with_words_of_its_own_stays_in_its_language() -> None:
+    item = Item(id="a", text="A text.", metadata={"language": "en"})
+    for own in (["+prompt.instructions=Julgue."], ["prompt=demos_pt"], ["+prompt.follows_item=false"]):
+        (step,) = parts(*(["prompt=anchored_pt"] if own[0].startswith("+") else []), *own).judges
+        assert step.for_item(item) is step
+
+
+def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubServer) -> None:
+    judgments = judge_items(ITEMS, hosted(stub, "judge=selective"))
+    fired = [score_of(item.text) > 70 for item in ITEMS]
+    assert 0 < sum(fired) < len(ITEMS)
+    assert [j.cost.calls for j in judgments] == [1 + f for f in fired]
+    for judgment, escalated in zip(judgments, fired, strict=True):
+        assert isinstance(judgment.outcome, Verdict)
+        assert judgment.outcome.details["escalated"] == escalated
+
+
+def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer, tmp_path: Path) -> None:
+    overrides = hosted(stub, "judge=devils_advocate", "tracking=none", "run.limit=9", "analysis=none")
+    choices = {
+        "model": "gpt",
+        "prompt": "anchored_pt",
+        "judge": "devils_advocate",
+        "dataset": "pairs",
+        "analysis": "none",
+    }
+    run_experiment(compose_config(overrides), choices, tmp_path / "out")
+    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    assert {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
+    kept = [j.outcome for j in read_records(tmp_path / "out" / "judgments.jsonl", Judgment)]
+    assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["calls"] == 18
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer, tmp_path: Path) -> None:
+    config = compose_config(
+        hosted(stub, "prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt")
+    )
+    config["rubric"] = {"_target_": "undogmatic.records.records.Rubric", **COLOURS.model_dump(mode="json")}
+    choices = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis"), "x")
+    run_experiment(config, choices, tmp_path / "out")
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
+    assert not list((tmp_path / "out" / "figures").glob("common_*"))
+    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
+
+
+def test_names_within_names() -> None:
+    judge = parts("judge=selective", "judge.expensive=debate").judge
+    assert isinstance(judge, SelectiveJudge)
+    assert isinstance(judge.cheap, ScoreJudge)
+    assert isinstance(judge.expensive, DebateJudge)
+    judge = parts("judge=selective").judge
+    assert isinstance(judge, SelectiveJudge)
+    assert isinstance(judge.expensive, DevilsAdvocateJudge)
+    assert judge.hands_over
+
+
+def test_a_panel_of_two_debates_as_the_expensive_judge() -> None:
+    debates = "[{judge: debate, prompt: anchored_en}, {judge: debate, separate_calls: true}]"
+    judge = parts("judge=selective", f"judge.expensive={{judge: panel, members: {debates}}}").judge
+    assert isinstance(judge, SelectiveJudge)
+    assert isinstance(judge.expensive, PanelJudge)
+    one, two = judge.expensive.members
+    assert isinstance(one, DebateJudge)
+    assert isinstance(two, DebateJudge)
+    assert (one.asker.prompt.id, two.asker.prompt.id) == ("anchored_en", "anchored_pt")
+    assert (len(one.steps), len(two.steps)) == (1, 3)
+
+
+def test_the_default_panel_follows_the_prompts_language() -> None:
+    judge = parts("judge=panel", "prompt=anchored_en").judge
+    assert isinstance(judge, PanelJudge)
+    prompts = [member.readout.prompt for member in judge.members]  # type: ignore[attr-defined]
+    assert [(p.id, p.demo_order) for p in prompts] == [("anchored_en", None), ("demos_en", None), ("demos_en", 1)]
+
+
+def test_a_panel_over_models_connects_and_names_both(stub: StubServer) -> None:
+    other = f"{{model: openai_compatible, api_base: '{stub.url}/v1', name: other}}"
+    overrides = hosted(stub, "judge=panel", f"judge.members=[score, {{judge: score, model: {other}}}]")
+    judgments = judge_items(ITEMS[:2], overrides)
+    assert [j.score for j in judgments] == [score_of(item.text) for item in ITEMS[:2]]
+    assert sorted(r.body["model"] for r in stub.requests) == ["other", "other", "stub", "stub"]
+    assert "stub" in judgments[0].provenance.model
+    assert "other" in judgments[0].provenance.model
+
+
+def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
+    hashes = [
+        parts(*overrides).provenance.config_hash
+        for overrides in (
+            ["judge=panel"],
+            ["judge=panel", "judge.aggregate=median"],
+            ["judge=panel", "judge.members=[score,debate]"],
+            ["judge=panel", "judge.members=[score,{judge: score, prompt: reasoned_pt}]"],
+            ["judge=selective"],
+            ["judge=selective", "judge.rules.high_score.overall_above=0.6"],
+            ["judge=selective", "judge.rules.high_score=null"],
+            ["judge=debate"],
+            ["judge=debate", "judge.separate_calls=true"],
+            ["judge=debate", "prompt=anchored_en"],
+        )
+    ]
+    assert len(set(hashes)) == len(hashes)
+    assert parts("judge=panel").provenance.config_hash == hashes[0]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (
+            ["judge=selective", "judge.expensive=devil"],
+            "`judge.expensive.judge` is 'devil', which is not in conf/judge/",
+        ),
+        (["judge=selective", "judge.expensive=3"], "`judge.expensive` is 3; it must be the name of a judge"),
+        (["judge=panel", "judge.members=score"], "it must be a list of judges"),
+        (["judge=panel", "judge.members=[]"], "it must be a list of judges"),
+        (["judge=panel", "judge.members=[{judge: score, prompt: nope}]"], "`judge.members[0].prompt` is 'nope'"),
+        (
+            ["judge=panel", "judge.members=[{judge: debate, separate: true}]"],
+            "`judge.members[0].separate` is not a known",
+        ),
+        (["judge=panel", "judge.aggregate=mode"], "`judge.aggregate` is 'mode'"),
+        (["judge=selective", "+judge.rules.magic={x: 1}"], "`judge.rules.magic` is not a known key"),
+        (["judge=selective", "judge.rules.high_score.overall_above=7"], "`judge.rules.high_score.overall_above` is 7"),
+        (["model=patterns", "judge=debate"], "Use a model that serves structured or logprobs"),
+        (["model=patterns", "judge=devils_advocate"], "judge=score"),
+        (["model=patterns", "judge=panel"], "reads no prompt (it serves: rules)"),
+    ],
+)
+def test_bad_input_gets_one_clear_message(overrides: list[str], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parts(*overrides)
+    assert said in str(caught.value)
+
+
+def test_styles_that_only_combine_run_on_rules() -> None:
+    overrides = ["model=patterns", "judge=selective", "judge.expensive={judge: panel, members: [score, score]}"]
+    judgments = judge_items(
+        [Item(id="a", text="Aplica-se o Tema 69 do STF. Súmula 7. Jurisprudência pacífica.")], overrides
+    )
+    outcome = judgments[0].outcome
+    assert isinstance(outcome, Verdict)
+    assert outcome.details["escalated"] == 1
+    assert outcome.details["disagreement"] == 0
+
+
+@pytest.mark.local_model
+def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
+    items = [
+        Item(id="cites", text="Aplica-se o Tema 69 do STF, conforme jurisprudência pacífica."),
+        Item(id="explains", text="Não integra a base de cálculo, porque só transita pelo caixa da empresa."),
+    ]
+    found: dict[str, list[Any]] = {}
+    for style in (*STYLES, "selective"):
+        judgments = judge_items(items if style == "selective" else items[:1], [f"judge={style}"])
+        assert all(isinstance(j.outcome, Verdict) for j in judgments), (style, judgments[0].outcome)
+        found[style] = [j.outcome for j in judgments]
+    for style in ("devils_advocate", "calibration_probe", "single_pass"):
+        assert [o.score for o in found[style]] == [o.score for o in found["score"]]
+        assert all(o.uncertainty is not None for o in found[style])
+    assert [o.details["escalated"] for o in found["selective"]] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "members", ["[{judge: score, prompt: demos_pt}, {judge: score, prompt: anchored_pt}]", "[score]"]
+)
+def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(
+    stub: StubServer, members: str
+) -> None:
+    found = parts(*hosted(stub), "judge=panel", f"judge.members={members}")
+    found.model.connect(Gateway())
+    assert found.uses_own
+    assert all(source.model.gateway is not None for source in found.judge.readouts())

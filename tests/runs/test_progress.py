@@ -1,0 +1,81 @@
+"""What is said while a run computes and judges nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from undogmatic.runs import progress
+from undogmatic.runs.progress import doing
+
+
+def test_what_is_quickly_done_is_not_mentioned(capfd: pytest.CaptureFixture[str]) -> None:
+    with doing("drawing"):
+        pass
+    assert capfd.readouterr().err == ""
+
+
+def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.02)
+    said = ""
+
+    def wait_for(text: str) -> None:
+        nonlocal said
+        until = time.monotonic() + 20
+        while text not in said and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capfd.readouterr().err
+        assert text in said
+
+    with doing("the report"):
+        wait_for("  the report: 0 s\n")
+        with doing("its figures"):
+            wait_for("  its figures: 0 s\n")
+        said = ""
+        wait_for("  the report: ")
+    answers = [0]
+    with doing(lambda: f"a search, {answers[0]} judgments"):
+        wait_for("  a search, 0 judgments: ")
+        answers[0] = 7
+        wait_for("  a search, 7 judgments: ")
+    time.sleep(0.1)
+    capfd.readouterr()
+    time.sleep(0.1)
+    assert capfd.readouterr().err == ""  # and it stops
+
+
+def test_an_error_ends_it(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.01)
+    with pytest.raises(RuntimeError), doing("one"), doing("two"):
+        raise RuntimeError
+    capfd.readouterr()
+    time.sleep(0.1)
+    assert capfd.readouterr().err == ""
+
+
+def test_on_a_terminal_there_is_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    class Terminal:
+        encoding = "utf-8"
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> int:
+            written.append(text)
+            return len(text)
+
+        def flush(self) -> None:
+            pass
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with doing("drawing [bold]figures"):
+        time.sleep(0.3)
+    assert "drawing [bold]figures" in "".join(written)
+    assert "\x1b[2K" in written[-1] or any("\x1b[2K" in text for text in written[-3:])  # the line is taken away

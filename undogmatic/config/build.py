@@ -1,0 +1,388 @@
+"""The composed config: its schema, the allow-list of what it may build, and messages a user can act on."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import math
+import re
+import sys
+import traceback
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+
+from undogmatic.config.project import allowed, permits, refused
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records.wordings import languages
+from undogmatic.safety.outside import has_halves
+from undogmatic.safety.secrets import learn
+
+LARGEST_SEED = 2**32 - 1
+"""What every generator of random numbers takes."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunSection(_Section):
+    """`run.*`: how often and how much to judge, and which run to continue."""
+
+    resume: str | None = None
+    repeats: int = Field(default=1, ge=1, le=10_000)
+    limit: int | None = Field(default=None, ge=1)
+    name: str | None = Field(default=None, max_length=200)
+
+
+class ReportSection(_Section):
+    """`report.*`."""
+
+    language: str = "en"
+
+    @field_validator("language")
+    @classmethod
+    def _known(cls, language: str) -> str:
+        if language not in languages():
+            raise ValueError(f"there are reports in {', '.join(languages())}")
+        return language
+
+
+class Hypothesis(_Section):
+    """`plan.hypotheses[n]`: a number of the analysis that has an interval, and where it must lie; or a p-value."""
+
+    name: str = Field(min_length=1, max_length=100)
+    test: str = Field(min_length=1, max_length=250)
+    says: str = ""
+    above: float | None = None
+    below: float | None = None
+    differs: float | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Hypothesis:
+        given = [each for each in (self.above, self.below, self.differs) if each is not None]
+        if len(given) > 1:
+            raise ValueError("give one of above, below and differs; none where `test` is itself a p-value")
+        return self
+
+    @property
+    def null(self) -> float | None:
+        """The bound; None where `test` is itself a p-value."""
+        return next((each for each in (self.above, self.below, self.differs) if each is not None), None)
+
+    @property
+    def expects(self) -> str:
+        """What is expected, in signs."""
+        sign = ">" if self.above is not None else "<" if self.below is not None else "≠"
+        return "" if self.null is None else f"{sign} {self.null:g}"
+
+
+class Plan(_Section):
+    """`plan.*`: what is to be shown, stated before anything is judged."""
+
+    hypotheses: tuple[Hypothesis, ...] = Field(min_length=1, max_length=100)
+    family: str = Field(default="main", max_length=100)
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+
+    @field_validator("hypotheses")
+    @classmethod
+    def _named_apart(cls, hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+        names = [each.name for each in hypotheses]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two hypotheses are called {twice!r}")
+        return hypotheses
+
+
+class Settings(_Section):
+    """The whole composed config; the groups stay plain mappings until `build` makes them."""
+
+    seed: int = Field(ge=0, le=LARGEST_SEED)
+    run: RunSection
+    report: ReportSection
+    model: dict[str, Any]
+    prompt: dict[str, Any]
+    judge: dict[str, Any]
+    judges: list[str | dict[str, Any]] | None = Field(default=None, max_length=100)
+    steps: list[str | dict[str, Any]] = Field(default=[], max_length=100)
+    summarizer: str | dict[str, Any] | list[str | dict[str, Any]] | None = None
+    readout: dict[str, Any]
+    nli: dict[str, Any] = {}
+    embeddings: dict[str, Any] = {}
+    rubric: dict[str, Any]
+    dataset: dict[str, Any]
+    analysis: dict[str, Any]
+    optimizer: dict[str, Any]
+    engine: dict[str, Any]
+    tracking: dict[str, Any]
+    plan: Plan | None = None
+    folders: tuple[str, ...] = ()
+    """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
+
+    @property
+    def optimizes(self) -> bool:
+        """Whether an optimiser changes the prompt, so that it must reach the model."""
+        return bool(self.optimizer) and bool(resolve(self.optimizer.get("_target_"), "optimizer").optimizes)
+
+
+def settings(config: Mapping[str, Any]) -> Settings:
+    """Validate a composed and resolved config. Raises ConfigError for the first few problems, all named."""
+    check_values(config, "")
+    try:
+        return Settings.model_validate(config)
+    except ValidationError as error:
+        raise ConfigError(explain(error, options=list(Settings.model_fields), sections=Settings)) from None
+
+
+def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
+    """Make the object that a config node describes: `_target_` with the node's other keys as arguments.
+
+    Args:
+        node: The composed node; nested nodes with a `_target_` are built first.
+        group: Its key, for messages; its last word says what must come of it (`judge.members[0].prompt`: a prompt).
+        parts: Further arguments the program supplies (they cannot be set in the config).
+    Raises:
+        ConfigError: `_target_` missing, outside the allow-list, not importable or of another kind; an unknown, missing
+            or ill-typed key; a number that is none; whatever the constructor refuses.
+    """
+    learn(node, group)
+    arguments = {k: v for k, v in node.items() if k != "_target_"}
+    target = resolve(node.get("_target_"), group)
+    check_values(arguments, group)
+    arguments = {k: _nested(v, f"{group}.{k}") for k, v in arguments.items()}
+    try:
+        if issubclass(target, BaseModel):
+            return target.model_validate(arguments)
+        return target(**_checked(target, group, arguments, parts), **parts)
+    except ValidationError as error:
+        options = list(target.model_fields) if issubclass(target, BaseModel) else []
+        raise ConfigError(explain(error, group, options)) from None
+    except UndogmaticError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = str(error).partition("\n")[0]
+        raise ConfigError(
+            f"`{group}` cannot be built: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
+        ) from None
+
+
+KINDS = {
+    "model": ("undogmatic.models.base", "Model"),
+    "readout": ("undogmatic.readouts.base", "Readout"),
+    "judge": ("undogmatic.judges.base", "Judge"),
+    "judges": ("undogmatic.judges.base", "Judge"),
+    "nli": ("undogmatic.constructs.faithfulness.entailment", "Entailment"),
+    "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
+    "steps": ("undogmatic.engine.step", "Step"),
+    "prompt": ("undogmatic.readouts.prompts", "Prompt"),
+    "rubric": ("undogmatic.records.rubric", "Rubric"),
+    "dataset": ("", "load"),
+    "analysis": ("", "check", "__call__"),
+    "optimizer": ("", "compile"),
+    "engine": ("", "arun"),
+    "tracking": ("", "log"),
+}
+"""What the class of each group must be: a class to come from, or what it must be able to do."""
+
+
+def _of_kind(target: type, group: str, kind: str) -> None:
+    """Raise ConfigError for a class that is of another kind than its group."""
+    if kind not in KINDS:
+        return
+    module, *names = KINDS[kind]
+    said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
+    base = bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == KINDS[kind]
+    if base or getattr(target, "_is_protocol", False):
+        raise ConfigError(
+            f"{said} only says what such a class must be able to do. Name one that does it, as the files of conf/ do."
+        )
+    if module:
+        if not issubclass(target, getattr(importlib.import_module(module), names[0])):
+            raise ConfigError(f"{said} is no {module}.{names[0]}.")
+        return
+    for name in names:
+        if not any(name in vars(each) for each in target.__mro__ if not each.__module__.startswith("dspy.")):
+            raise ConfigError(f"{said} has no `{name}`.")
+
+
+LONGEST_SHOWN = 200
+LARGEST = 1e12
+"""The largest number that means anything in a config; what has a closer bound says so itself."""
+LONGEST = 100_000
+"""Characters of one text: an instruction may be long."""
+
+
+def check_values(node: Any, key: str) -> None:
+    """Raise ConfigError for a number that is none or absurd, and for a text that cannot be written to a file."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            check_values(name, key)
+            check_values(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(node, list | tuple):
+        for n, value in enumerate(node):
+            check_values(value, f"{key}[{n}]")
+    elif isinstance(node, str):
+        if len(node) > LONGEST:
+            raise ConfigError(f"`{key}` is a text of {len(node):,} characters; {LONGEST:,} are the most.")
+        if "\0" in node or has_halves(node):
+            raise ConfigError(f"`{key}` is {node[:80]!r}: it holds a character that no file can hold.")
+    elif isinstance(node, int | float) and not isinstance(node, bool):
+        if isinstance(node, float) and not math.isfinite(node):
+            raise ConfigError(f"`{key}` is {node}; it must be a finite number.")
+        if abs(node) > LARGEST:
+            shown = f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
+            raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
+
+
+def resolve(path: Any, group: str, kind: str | None = None) -> Any:
+    """Import what `_target_` names, if its package is allowed.
+
+    Args:
+        path: The value of `_target_`.
+        group: Its key, for messages.
+        kind: What it must be, a key of KINDS; None: as the last word of its key says.
+    Raises:
+        ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
+    """
+    if not isinstance(path, str) or "." not in path:
+        is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
+        raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
+    if not permits(path):
+        raise ConfigError(refused(path, f"{group}._target_"))
+    module, _, name = path.rpartition(".")
+    found = _imported(module, name, f"`{group}._target_` is {path[:200]!r}")
+    if not inspect.isclass(found):
+        raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
+    if not permits(f"{found.__module__}.{name}"):
+        raise ConfigError(
+            f"`{group}._target_` is {path!r}, which is {found.__module__}.{found.__qualname__} under another name; "
+            f"only classes of {', '.join(allowed())} may be built from a config."
+        )
+    _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
+    return found
+
+
+def _imported(module: str, name: str, said: str) -> Any:
+    """A module's attribute. Whatever goes wrong in the user's module while it is imported is one message."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(
+                f"{said}, which cannot be imported: there is no module {error.name}. A module of yours lies beside "
+                "undogmatic.toml, or is installed."
+            ) from None
+        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}{error}.") from None
+    except AttributeError as error:
+        if getattr(sys.modules.get(module), "__spec__", None) is not None and not error.__traceback__.tb_next:  # type: ignore[union-attr]
+            raise ConfigError(f"{said}, and the module {module} has no {name}.") from None
+        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}AttributeError: {error}.") from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, UndogmaticError):
+            raise
+        what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+        raise ConfigError(
+            f"{said}, which cannot be imported: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
+        ) from None
+
+
+def _where(error: BaseException) -> str:
+    """File and line of what was raised in somebody's code, with a colon behind; nothing where it is not known."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}:{error.lineno}: "
+    places = [place for place in traceback.extract_tb(error.__traceback__) if not place.filename.startswith("<")]
+    return f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
+
+
+def _nested(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping):
+        if "_target_" in value:
+            return build(value, key)
+        return {k: _nested(v, f"{key}.{k}") for k, v in value.items()}
+    if isinstance(value, list):
+        return [_nested(v, f"{key}[{n}]") for n, v in enumerate(value)]
+    return value
+
+
+def takes(target: Any) -> dict[str, Any] | None:
+    """The keys that a class takes from a config, with their annotations; None: any key."""
+    if issubclass(target, BaseModel):
+        return {name: field.annotation for name, field in target.model_fields.items()}
+    parameters = inspect.signature(target.__init__).parameters.values()
+    if target.__init__ is not object.__init__ and any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    hints = typing.get_type_hints(target.__init__)
+    return {
+        p.name: hints.get(p.name, Any) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
+    }
+
+
+def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Check arguments against the constructor's annotations; returns them with their types coerced."""
+    hints = typing.get_type_hints(target.__init__, include_extras=True)
+    fields: dict[str, Any] = {}
+    parameters = inspect.signature(target.__init__).parameters
+    for name, parameter in parameters.items():
+        if name == "self" or name in parts or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[name] = (hints.get(name, Any), default)
+    own = target.__init__ is not object.__init__  # which says that it takes anything, and takes nothing
+    any_name = own and any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    schema = create_model(
+        "Arguments",
+        __config__=ConfigDict(
+            extra="allow" if any_name else "forbid", arbitrary_types_allowed=True, protected_namespaces=()
+        ),
+        **fields,
+    )
+    try:
+        checked = schema.model_validate(arguments)
+    except ValidationError as error:
+        raise ConfigError(explain(error, group, list(fields))) from None
+    return {name: getattr(checked, name) for name in arguments}
+
+
+def short(value: Any) -> str:
+    """A value in a message, the middle left out where it is long."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
+
+
+_KIND_OF_VALUE = re.compile(r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]")
+
+
+def explain(error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None) -> str:
+    """Pydantic's findings as lines that name the key, the value and the options."""
+    lines: dict[str, str] = {}
+    for problem in error.errors()[:20]:
+        path = [str(p) for p in problem["loc"]]
+        if problem["type"] not in ("extra_forbidden", "unexpected_keyword_argument", "missing", "missing_argument"):
+            while len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1]):  # which of several types was tried
+                path.pop()
+        key = ".".join(([group] if group else []) + path)
+        if key in lines or len(lines) == 5:
+            continue
+        choices = options or []
+        if (
+            sections is not None
+            and len(path) > 1
+            and hasattr(sections.model_fields[path[0]].annotation, "model_fields")
+        ):
+            choices = list(sections.model_fields[path[0]].annotation.model_fields)
+        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            close = difflib.get_close_matches(path[-1], choices, 1)
+            hint = f" Did you mean `{close[0]}`?" if close else ""
+            known = f"Known: {', '.join(choices)}." if choices else f"`{key.rpartition('.')[0] or key}` has no keys."
+            lines[key] = f"`{key}` is not a known key.{hint} {known}"
+        elif problem["type"] in ("missing", "missing_argument"):
+            lines[key] = f"`{key}` is required. Set it with `{key}=...`."
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            if problem["type"] == "sequence_str":
+                message = f"it must be a list. In brackets: {key}=[{short(problem['input'])[1:-1]}]"
+            message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
+            lines[key] = f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}."
+    return "\n".join(lines.values())

@@ -1,0 +1,214 @@
+"""The command line's overrides: lists of analyses, which Hydra would merge into one; and what it could not compose, in
+our words: the key, what was typed, what is close or known, the next step."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, InterpolationKeyError, OmegaConfBaseException
+
+from undogmatic.config.searchpath import keys_of, options
+from undogmatic.errors import ConfigError, UndogmaticError, ours
+from undogmatic.safety.outside import has_halves
+
+
+def combined(words: Sequence[str]) -> list[str]:
+    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here.
+
+    The option holds a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to
+    the processes of a sweep's jobs, whatever the launcher.
+    """
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in readable(words)]
+
+
+MESSAGE = 600
+LONGEST = 20_000
+"""Characters of a word: reading one takes time that grows with its brackets."""
+
+
+def readable(words: Sequence[str]) -> Sequence[str]:
+    """The words, where each can be read at all. Raises ConfigError."""
+    for word in words:
+        if len(word) > LONGEST:
+            raise ConfigError(f"`{_key(word)[:80]}` is given in {len(word):,} characters; {LONGEST:,} are the most.")
+        if has_halves(word) or "\0" in word:
+            raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
+        if max(word.count(bracket) for bracket in "[{(") > 500:
+            raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
+    return words
+
+
+def _combined(word: str) -> str:
+    word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
+    for option in re.findall(r"[\w-]+(?:\+[\w-]+)+", word.partition("=")[2]):
+        defaults = [f"{name}@{name}" for name in dict.fromkeys(option.split("+"))]
+        node = {"defaults": defaults, "_target_": "undogmatic.analyses.several.SeveralAnalyses"}
+        ConfigStore.instance().store(option, node, group="analysis")
+    return word
+
+
+def typed_wrongly(error: BaseException) -> bool:
+    """Whether it was Hydra or OmegaConf that refused what was given, as against a fault of ours."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
+    package = name.partition(".")[0]
+    return (
+        package in ("hydra", "omegaconf", "antlr4")
+        or name == "logging.config"
+        or isinstance(error, HydraException | RecursionError)
+    )
+
+
+def explain(error: Exception, words: Sequence[str]) -> str:
+    """One message for what composing `words` raised.
+
+    Args:
+        error: Of Hydra or OmegaConf.
+        words: The command line's overrides; other words among them do no harm.
+    """
+    cause = error.__cause__
+    if isinstance(error, MissingConfigException):
+        return _unknown_option(error, words)
+    if isinstance(cause, ConfigAttributeError | ConfigKeyError) and isinstance(cause.parent_node, DictConfig):
+        return _unknown_key(cause, words)
+    if isinstance(error, OverrideParseException):
+        return (
+            f"`{error.override}` cannot be read as an override. Write KEY=VALUE, without spaces around the `=`; put "
+            f"quotes around a value with brackets, commas or spaces: 'KEY=\"VALUE\"'."
+        )
+    if isinstance(error, OmegaConfBaseException):
+        said = str(ours(error) or error).splitlines()[0]
+        lost = isinstance(error, InterpolationKeyError)
+        return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
+    said = _already_there(str(error), words) or str(error).partition("Config search path:")[0]
+    lines = [line.strip() for line in said.splitlines()]
+    reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
+    if str(error).startswith("Unable to configure"):  # what logging says of its config
+        levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
+        reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
+    if not any(lines):
+        return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
+    return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
+
+
+def _already_there(said: str, words: Sequence[str]) -> str:
+    """What to say where `+` adds a key that is there; empty for what else Hydra says."""
+    found = re.match(r"Could not append to config\. An item is already at '([^']+)'", said)
+    if found is None:
+        return ""
+    key = found[1]
+    typed = next((word for word in words if _key(word) == key), None)
+    by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
+    return f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
+
+
+def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
+    """A file that is in no group's folder, typed or named in another file's defaults list."""
+    group, _, option = str(error.missing_cfg_file).rpartition("/")
+    known = sorted(error.options or options(group))
+    if "/" in group and group not in map(_key, words):  # a folder is part of the option's name: judge=gating/default
+        group, _, folder = group.partition("/")
+        option, known = f"{folder}/{option}", [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known
+    typed = next((word for word in words if _key(word) == group and option in word.partition("=")[2]), None)
+    if not group or typed is None:
+        said = str(error).splitlines()[0].rstrip(".") + "."
+        return f"{said} Options of {group}: {', '.join(known)}." if group else said
+    close = difflib.get_close_matches(option, known, 1)
+    before, _, value = typed.partition("=")
+    step = f"Did you mean {before}={value.replace(option, close[0], 1)}?" if close else f"Choose one: {group}=OPTION."
+    return f"`{group}` has no option {option!r} (you typed {typed}). {step} Options: {', '.join(known)}."
+
+
+def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
+    """A key that the composed config does not have."""
+    full, node = str(cause.full_key), cause.parent_node
+    section, _, key = full.rpartition(".")
+    typed = _typed(full, words)
+    said = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
+    plain = OmegaConf.to_container(node, resolve=False) or {}
+    assert isinstance(plain, dict)
+    known = [str(k) for k in plain if k not in ("_target_", "hydra")]
+    if not section:
+        known += [group for group in options("") if group not in known]
+    if not known and "_target_" not in plain:
+        if accepted(node, section, key):
+            return f"{said} `{section}` holds nothing yet. To add to it: +{full}=VALUE."
+        return f"{said} `{section}` is a single value: {section}=VALUE."
+    group = section.partition(".")[0]
+    if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
+        # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
+        return f"{said} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
+    # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.
+    deeper = [f"{name!s}.{key}" for name, value in plain.items() if isinstance(value, dict) and key in value]
+    close = [f"{section}.{name}".lstrip(".") for name in difflib.get_close_matches(key, known, 1) or deeper]
+    if close and typed is not None and full in typed:
+        step = f"Did you mean {typed.replace(full, close[0], 1)}?"
+    elif close:
+        step = f"Did you mean `{close[0]}`?"
+    elif accepted(node, section, key):
+        step = f"To add a key that its file does not list: +{full}=VALUE."
+    else:
+        having = (
+            [f"{group}={name}" for name in options(group) if key in keys_of(group, name)] if section == group else []
+        )
+        step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
+    listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
+    return " ".join(filter(None, [said, step, listed]))
+
+
+def accepted(node: DictConfig, section: str, key: str) -> bool:
+    """Whether `+SECTION.KEY=VALUE` would be accepted: by the class that the nearest `_target_` around it names."""
+    from undogmatic.config.build import resolve, takes
+
+    way = [key]
+    while node is not None and OmegaConf.is_dict(node) and "_target_" not in node:
+        way.insert(0, str(node._key()))
+        node = node._get_parent()  # type: ignore[assignment]
+    if node is None or not OmegaConf.is_dict(node):
+        return False  # a section of the program's own, which takes what it lists
+    try:
+        known = takes(resolve(node["_target_"], section.rsplit(".", len(way) - 1)[0]))
+    except (UndogmaticError, OmegaConfBaseException, TypeError):
+        return False
+    if known is None:
+        return True
+    hint = known.get(way[0])
+    if len(way) == 1:
+        if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
+            return True  # of its own (`judges.composition`)
+        return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
+    return _holds(hint, way[1:])
+
+
+def _holds(hint: Any, way: Sequence[str]) -> bool:
+    """Whether a value of this annotation may have a key at the end of `way`."""
+    from pydantic import BaseModel
+
+    kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
+    if not way or kinds & {dict, Mapping}:
+        return True
+    fields = [kind.model_fields for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)]
+    return any(way[0] in each and _holds(each[way[0]].annotation, way[1:]) for each in fields)
+
+
+def _key(word: str) -> str:
+    return word.lstrip("+~").partition("=")[0]
+
+
+def _typed(full: str, words: Sequence[str]) -> str | None:
+    """The word that sets this key, one inside it, or a mapping around it."""
+    for word in words:
+        key = _key(word)
+        if f"{key}.".startswith(f"{full}.") or ("{" in word and full.startswith(f"{key}.")):
+            return word
+    return None

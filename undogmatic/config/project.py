@@ -1,0 +1,162 @@
+"""What a user adds to the program: folders of YAML, and Python packages whose classes a config may build.
+
+Two places name them. A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of
+`pyproject.toml`:
+
+    conf = "my/conf"      # a folder, or several; relative to the project file
+    modules = ["my"]      # packages that may be built from a config; importable from the project file's folder
+
+And an installed package, with an entry point in the group `undogmatic` (any name; its value is the package): the
+package may be built from a config, and its folder `conf/`, if there is one, is searched.
+
+No YAML file can allow code: whatever a config names, only these two, the environment variable UNDOGMATIC_ALLOW and the
+program itself decide what may be built.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.outside import YAML_BYTES, read_text
+
+FILES = ("undogmatic.toml", "pyproject.toml")
+"""The first of them that says something is the project file."""
+OWN = "undogmatic"
+KEYS = ("conf", "modules")
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+class Project(NamedTuple):
+    """What a project file says. Without one, nothing."""
+
+    folder: Path | None = None
+    conf: tuple[Path, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+def project() -> Project:
+    """The project of the working directory. Raises ConfigError naming file and key."""
+    for name in FILES:
+        file = Path.cwd() / name
+        if name == FILES[0] and file.is_dir():
+            raise ConfigError(f"{name}: is a folder; the project file is a text with {' and '.join(KEYS)}.")
+        if file.is_file():
+            found = _read(file, file.stat().st_mtime_ns)
+            if found is not None:
+                return found
+    return Project()
+
+
+def folders() -> list[Path]:
+    """The folders of YAML that the project file and installed packages bring, in the order of search."""
+    return [*project().conf, *(conf for _, conf in _installed() if conf is not None)]
+
+
+def allowed() -> tuple[str, ...]:
+    """The packages and modules whose classes may be built from a config; they can be imported from now on."""
+    own = project()
+    if own.modules and str(own.folder) not in sys.path:
+        # Last, so that a file of the user's cannot be mistaken for a library's.
+        sys.path.append(str(own.folder))
+    named = [part.strip() for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if part.strip()]
+    for module in named:
+        if not _MODULE.fullmatch(module):
+            raise ConfigError(
+                f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,theirs.models"
+            )
+    return tuple(dict.fromkeys([OWN, *own.modules, *(package for package, _ in _installed()), *named]))
+
+
+def permits(path: str) -> bool:
+    """Whether a dotted path lies in a package that may be built from, and names nothing private on its way."""
+    hidden = any(part.startswith("_") for part in path.split("."))
+    return not hidden and any(path.startswith(f"{package}.") for package in allowed())
+
+
+def refused(path: str, key: str) -> str:
+    """What is said of a path that is not permitted."""
+    hidden = any(part.startswith("_") for part in path.split("."))
+    return f"`{key}` is {path[:200]!r}; only classes of {', '.join(allowed())} may be built from a config" + (
+        ", and no name in it may start with an underscore." if hidden else f". {how_to_allow(path.partition('.')[0])}"
+    )
+
+
+def how_to_allow(package: str) -> str:
+    """How a user lets a package of theirs be built from a config; nobody should want that of Python's own."""
+    if package in sys.stdlib_module_names:
+        return f"{package} is Python's own, and no config needs it."
+    return (
+        f'If {package} is yours or you trust it: `modules = ["{package}"]` in undogmatic.toml of the working '
+        f"directory, or UNDOGMATIC_ALLOW={package} in the environment."
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _read(file: Path, _changed: int) -> Project | None:
+    said = _toml(file)
+    if file.name != FILES[0]:
+        tools = said.get("tool", {})
+        if not isinstance(tools, dict) or tools.get(OWN) is None:
+            return None
+        said = tools[OWN]
+    if not isinstance(said, dict):
+        raise ConfigError(f"{file.name}: `tool.{OWN}` is {said!r}; it must be a table with {' and '.join(KEYS)}.")
+    for key in said:
+        if key not in KEYS:
+            raise ConfigError(f"{file.name}: `{key}` is not a known key. Known: {', '.join(KEYS)}.")
+    conf = [file.parent / Path(each).expanduser() for each in _texts(file, said, "conf")]
+    for folder in conf:
+        if "\0" in str(folder) or not folder.is_dir():
+            raise ConfigError(f"{file.name}: `conf` names {str(folder)!r}, which is not a folder.")
+    modules = _texts(file, said, "modules")
+    for module in modules:
+        if not _MODULE.fullmatch(module):
+            raise ConfigError(
+                f"{file.name}: `modules` names {module!r}; it must be a Python package or module, as in `import {OWN}`."
+            )
+    return Project(file.parent, tuple(conf), tuple(modules))
+
+
+def _toml(file: Path) -> Any:
+    try:
+        return tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        what = str(error).partition(" (at ")[0]
+        place = file.name if line is None else f"{file.name}:{line[1]}"
+        raise ConfigError(f"{place}: not TOML: {what}.") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply, an endless number
+        raise ConfigError(f"{file.name}: not TOML that can be used: {str(error).splitlines()[0]}.") from None
+
+
+def _texts(file: Path, said: dict[str, Any], key: str) -> list[str]:
+    given = said.get(key, [])
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
+        raise ConfigError(f'{file.name}: `{key}` is {given!r}; it must be a text, or a list of texts: {key} = ["..."].')
+    return listed
+
+
+@functools.cache
+def _installed() -> tuple[tuple[str, Path | None], ...]:
+    """The packages with an entry point of ours, and the conf folder of each. None of them is imported."""
+    from importlib.metadata import entry_points
+
+    found = []
+    for point in sorted(entry_points(group=OWN), key=lambda each: each.module):
+        package = point.module.partition(".")[0]
+        spec = importlib.util.find_spec(package)
+        places = (spec.submodule_search_locations or ()) if spec is not None else ()
+        beside = [Path(place) / "conf" for place in places]
+        found.append((package, next((folder for folder in beside if folder.is_dir()), None)))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,174 @@
+"""Sequence classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.models.base import Model
+from undogmatic.safety.outside import read_json
+
+LABELS = ("entailment", "neutral", "contradiction")
+"""The order of the probabilities that come out, whatever the model's own."""
+OBVIOUS = (
+    ("The judge signed the order.", "The judge signed the order.", "entailment"),
+    ("Two men are playing football in a park.", "People are playing football.", "entailment"),
+    ("The plaintiff won the case and received damages of $500.", "The plaintiff won the case.", "entailment"),
+    ("The door is open.", "The door is closed.", "contradiction"),
+    ("The man is asleep in his bed.", "The man is wide awake.", "contradiction"),
+    ("Nobody was hurt in the accident.", "Several people were badly hurt in the accident.", "contradiction"),
+)
+"""Pairs that no model of entailment gets wrong; one that takes either kind for the other has its labels mixed up."""
+AT_ONCE = 32
+LONGEST = 256
+_STARTS = ("entail", "neutral", "contradict")
+
+
+class Entailing(Model):
+    """A classifier over LABELS, whose order is read from the model's own `id2label`.
+
+    A folder with `model.onnx` and `tokenizer.json` runs on ONNX Runtime; anything else through transformers, from
+    safetensors only.
+
+    Args:
+        path: Hub id or local folder.
+    """
+
+    readouts = ()
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = Path(path).name or path
+        self.licence = {
+            "en": f"The model nli.path={path} is under its publisher's own licence.",
+            "pt": f"O modelo nli.path={path} segue a licença de quem o publicou.",
+        }
+        self._logits: Any = None
+        self._order: list[int] = []
+        self._lock = threading.Lock()
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """Of premise and hypothesis: the probability of each of LABELS. Shape (n_pairs, 3).
+
+        Raises:
+            ConfigError: The model cannot be loaded, lacks the labels, or gets an obvious pair wrong.
+        """
+        with self._lock:  # two at once would only slow one another
+            if self._logits is None:
+                self._load()
+                self._test()
+            return self._read(pairs)
+
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        found = np.empty((len(pairs), len(LABELS)))
+        order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))  # little is padded among equals
+        for start in range(0, len(pairs), AT_ONCE):
+            batch = order[start : start + AT_ONCE]
+            logits = np.asarray(self._logits([pairs[n] for n in batch]), dtype=np.float64)[:, self._order]
+            odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+            found[batch] = odds / odds.sum(axis=1, keepdims=True)
+        return found
+
+    def _load(self) -> None:
+        folder = Path(self.path).expanduser()
+        onnx = (folder / "model.onnx").is_file()
+        logits, names = _from_onnx(folder) if onnx else _from_transformers(self.path)
+        self._order = order_of(names, self.path)
+        self._logits = logits
+
+    def _test(self) -> None:
+        """Refuse a model that fails on pairs which cannot be got wrong."""
+        found = self._read([pair[:2] for pair in OBVIOUS]).argmax(axis=1)
+        wrong = [(pair, LABELS[k]) for pair, k in zip(OBVIOUS, found, strict=True) if LABELS[k] != pair[2]]
+        if wrong:
+            self._logits = None
+            (first, second, right), said = wrong[0]
+            raise ConfigError(
+                f"`nli.path` is {self.path!r}, which fails {len(wrong)} of {len(OBVIOUS)} obvious pairs: of {first!r} "
+                f"and {second!r} it says {said}, and it is {right}. Its `id2label` may be in the wrong order, or it "
+                "was not trained for entailment. Name another model, or nli=rules."
+            )
+
+
+def order_of(names: Mapping[Any, str], path: str) -> list[int]:
+    """Places of LABELS among a model's outputs, by its `id2label`. Raises ConfigError where one is not there."""
+    by_name = {str(name).strip().lower(): int(place) for place, name in names.items()}
+    places = [[n for name, n in by_name.items() if name.startswith(start)] for start in _STARTS]
+    if any(len(each) != 1 for each in places):
+        raise ConfigError(
+            f"`nli.path` is {path!r}, whose labels are {', '.join(map(str, names.values())) or 'none'}; it needs "
+            "entailment, neutral and contradiction, by these names, in the `id2label` of its config.json."
+        )
+    return [each[0] for each in places]
+
+
+def _from_transformers(path: str) -> tuple[Any, Mapping[Any, str]]:
+    try:
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise ConfigError(
+            f"`nli.path` is {path!r}, which needs transformers and torch: pip install 'undogmatic[nli]'. Without them: "
+            "a folder with model.onnx, tokenizer.json and config.json, or nli=rules."
+        ) from None
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True).eval()
+    except (OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise ConfigError(
+            f"`nli.path` is {path!r}, which cannot be loaded: {why} Give a hub id (with a network) or the folder of a "
+            "downloaded model with safetensors; without either: nli=rules."
+        ) from None
+
+    def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        given = tokenizer(
+            [first for first, _ in pairs],
+            [second for _, second in pairs],
+            padding=True,
+            truncation=True,
+            max_length=LONGEST,
+            return_tensors="pt",
+        )
+        with torch.inference_mode():
+            made: NDArray[np.float64] = model(**given).logits.double().numpy()
+        return made
+
+    return logits, model.config.id2label
+
+
+def _from_onnx(folder: Path) -> tuple[Any, Mapping[Any, str]]:
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    try:
+        names = read_json(folder / "config.json").get("id2label") or {}
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    except (DataError, AttributeError) as error:
+        raise ConfigError(f"`nli.path` is {str(folder)!r}: {error}") from None
+    except Exception as error:  # both libraries raise what they like for a file that is not what it should be
+        raise ConfigError(
+            f"`nli.path` is {str(folder)!r}, which cannot be loaded: {str(error).partition(chr(10))[0]}"
+        ) from None
+    tokenizer.enable_truncation(LONGEST)
+    tokenizer.enable_padding()
+    wanted = [each.name for each in session.get_inputs()]
+
+    def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        encoded = tokenizer.encode_batch(list(pairs))
+        given = {
+            "input_ids": [each.ids for each in encoded],
+            "attention_mask": [each.attention_mask for each in encoded],
+            "token_type_ids": [each.type_ids for each in encoded],
+        }
+        made: NDArray[np.float64] = session.run(None, {k: np.array(given[k], dtype=np.int64) for k in wanted})[0]
+        return made
+
+    return logits, names

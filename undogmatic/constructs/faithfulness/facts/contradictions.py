@@ -1,0 +1,305 @@
+"""Which sentences of a reference a text contradicts: the facts of sentences that are about the same, compared.
+
+Every rule wants two things: that the text says something else, and that it does not say the right thing where it speaks
+of it. So a summary that leaves things out, or says true things besides, contradicts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.constructs.faithfulness.facts.inventions import room
+from undogmatic.constructs.faithfulness.facts.outcomes import Outcome, alike, opposed, outcomes
+from undogmatic.constructs.faithfulness.facts.parties import (
+    Role,
+    deeds,
+    judges,
+    named_sides,
+    opposite,
+    side_of,
+    winners,
+)
+from undogmatic.constructs.faithfulness.facts.polarity import turned
+from undogmatic.constructs.faithfulness.facts.values import Value, agree, comparable, counted, values
+from undogmatic.constructs.faithfulness.facts.words import Language, content, language_of, words
+
+NEARBY = 0.30
+"""Similarity above which a sentence that says the right thing excuses another."""
+NEARLY_THE_SAME = 0.75
+"""Similarity above which a differing value needs no words around it in common."""
+QUITE_ALIKE = 0.60
+"""Similarity at which two sentences that are each other's best match are about the same event."""
+EXCUSE = 0.15
+"""A value of the text is that of another sentence of the reference if the text's sentence is so little less similar."""
+WINDOW = 6
+"""Words around a value that say what it is about."""
+
+
+class Contradiction(NamedTuple):
+    """One that was found.
+
+    Attributes:
+        kind: date, vote, number, outcome, negation, party.
+        place: The sentence of the text that contradicts.
+        expected, found: What the reference and what the text says, in their words.
+    """
+
+    kind: str
+    place: int
+    expected: str
+    found: str
+
+
+class Compared(NamedTuple):
+    """Two texts by their sentences.
+
+    Attributes:
+        reference, text: The sentences.
+        similarity: Cosines, shape (n_reference, n_text).
+        aligned: Similarity from which two sentences are about the same.
+        language: Of both.
+    """
+
+    reference: Sequence[str]
+    text: Sequence[str]
+    similarity: NDArray[np.float64]
+    aligned: float
+    language: Language
+
+    def near(self, sentence: int, least: float) -> list[int]:
+        """The text's sentences at least so similar to one of the reference, the most similar first."""
+        own = self.similarity[sentence]
+        return [int(n) for n in np.argsort(-own, kind="stable") if own[n] >= least]
+
+
+def contradictions(
+    reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
+) -> list[Contradiction | None]:
+    """For every sentence of the reference the first contradiction that a rule finds, or None.
+
+    Args:
+        reference, text: Sentences.
+        similarity: Cosine of every sentence of the reference with every one of the text, shape (n_reference, n_text).
+        aligned: Similarity from which two sentences are about the same.
+    """
+    both = Compared(reference, text, similarity, aligned, language_of(" ".join(reference)))
+    return [
+        next((found for rule in RULES if (found := rule(both, n)) is not None), None) for n in range(len(reference))
+    ]
+
+
+def _votes(both: Compared, n: int) -> Contradiction | None:
+    """As other values, but where each side counts votes but once, those are compared wherever they stand."""
+    return _value(both, n, "vote", NEARBY) or _only_count(both, n)
+
+
+def _only_count(both: Compared, n: int) -> Contradiction | None:
+    counts = [
+        [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
+        for side in (both.reference, both.text)
+    ]
+    if any(len({value.parts for _, value in side}) != 1 for side in counts):
+        return None
+    (place, own), (k, other) = counts[0][0], counts[1][0]
+    return None if place != n or agree(own, other) else Contradiction("vote", k, own.said, other.said)
+
+
+def _dates(both: Compared, n: int) -> Contradiction | None:
+    return _value(both, n, "date", both.aligned)
+
+
+def _numbers(both: Compared, n: int) -> Contradiction | None:
+    return _value(both, n, "number", both.aligned)
+
+
+def _value(both: Compared, n: int, kind: str, least: float) -> Contradiction | None:
+    """A value that the text nowhere near gives, while it gives another of the kind that the reference has not there."""
+    own = [value for value in values(both.reference[n], both.language) if value.kind == kind]
+    own = [value for value in own if counted(value)] or own  # "by a majority of 3 to 2" is 3 to 2
+    for value in own:
+        near = [other for k in both.near(n, NEARBY) for other in _alike(both, k, value)]
+        if any(agree(value, other) and (counted(other) or not counted(value)) for other in near):
+            continue
+        for k in both.near(n, least):
+            for other in _alike(both, k, value):
+                if any(comparable(each, other) and agree(each, other) for each in own) or _excused(both, n, k, other):
+                    continue
+                if kind == "number" and _close(value, other, both.text[k]):
+                    continue
+                if kind == "vote" or _same_place(both, n, k, value, other):
+                    return Contradiction(kind, k, value.said, other.said)
+    return None
+
+
+def _close(value: Value, other: Value, sentence: str) -> bool:
+    """Whether the number of a sentence is another, rounded, and says so."""
+    return abs((value.parts[0] or 0) - (other.parts[0] or 0)) <= room(other, sentence)
+
+
+def _alike(both: Compared, k: int, value: Value) -> list[Value]:
+    return [other for other in values(both.text[k], both.language) if comparable(value, other)]
+
+
+def _excused(both: Compared, n: int, k: int, other: Value) -> bool:
+    """Whether the text's value is that of another sentence of the reference which its sentence resembles; a whole date
+    is that date wherever it stands."""
+    whole = other.kind == "date" and None not in other.parts
+    return any(
+        m != n
+        and (whole or both.similarity[m, k] >= both.similarity[n, k] - EXCUSE)
+        and any(comparable(each, other) and agree(each, other) for each in values(sentence, both.language))
+        for m, sentence in enumerate(both.reference)
+    )
+
+
+def _same_place(both: Compared, n: int, k: int, value: Value, other: Value) -> bool:
+    """Whether two values are of the same thing: in nearly the same sentences, or among the same words; dates also in
+    sentences that are each other's best match, but (unless nearly the same) only if a part of them is right."""
+    if both.similarity[n, k] >= NEARLY_THE_SAME:
+        return True
+    mutual = both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
+    right = any(a is not None and a == b for a, b in zip(value.parts, other.parts, strict=True))
+    if value.kind == "date" and not right:
+        return False  # of which nothing is right is the date of another event
+    if value.kind == "date" and mutual and right and both.similarity[n, k] >= QUITE_ALIKE:
+        return True
+    around = _around(both.reference[n], value, both.language) & _around(both.text[k], other, both.language)
+    return bool(around - value.units)
+
+
+def _around(sentence: str, value: Value, language: Language) -> set[str]:
+    before, after = sentence[: value.start], sentence[value.start + len(value.said) :]
+    near = [*words(before)[-WINDOW:], *words(after)[:WINDOW]]
+    return set(content(" ".join(near), language))
+
+
+def _outcomes(both: Compared, n: int) -> Contradiction | None:
+    """An outcome turned round, unless a sentence at least as similar, or of the very instance, says the right one."""
+    for own in outcomes(both.reference[n], both.language):
+        if any(opposed(own, other) for other in outcomes(both.reference[n], both.language)):
+            continue
+        for k in both.near(n, both.aligned):
+            said = outcomes(both.text[k], both.language)
+            wrong = next((other for other in said if opposed(own, other)), None)
+            if wrong is None or any(alike(own, other) for other in said):
+                continue
+            if not _said_right(both, n, k, own, wrong) and not _of_another(both, n, k, own, wrong):
+                return Contradiction("outcome", k, own.said, wrong.said)
+    return None
+
+
+def _said_right(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) -> bool:
+    for m in both.near(n, NEARBY):
+        for other in outcomes(both.text[m], both.language):
+            if not alike(own, other):
+                continue
+            of_the_very = own.level != "" and own.level == other.level and wrong.level != own.level
+            if of_the_very or both.similarity[n, m] >= both.similarity[n, k]:
+                return True
+    return False
+
+
+def _of_another(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) -> bool:
+    """Whether another sentence of the reference says just that: one which the text's sentence resembles more, or any
+    where not both are of the same level."""
+    anywhere = own.level != wrong.level
+    return any(
+        m != n
+        and (anywhere or both.similarity[m, k] >= both.similarity[n, k])
+        and any(alike(wrong, each) for each in outcomes(sentence, both.language))
+        for m, sentence in enumerate(both.reference)
+    )
+
+
+def _negations(both: Compared, n: int) -> Contradiction | None:
+    for k in both.near(n, max(both.aligned, 0.6)):
+        word = turned(both.reference[n], both.text[k], both.language)
+        if word is not None and not _better(both, n, k):
+            return Contradiction("negation", k, word[0], word[1])
+    return None
+
+
+def _better(both: Compared, n: int, k: int) -> bool:
+    """Whether the text's sentence resembles another sentence of the reference more."""
+    return bool(both.similarity[:, k].argmax() != n)
+
+
+def _parties(both: Compared, n: int) -> Contradiction | None:
+    for rule in (_judge_roles, _winning, _named, _doing):
+        found = rule(both, n)
+        if found is not None:
+            return found
+    return None
+
+
+def _judge_roles(both: Compared, n: int) -> Contradiction | None:
+    whole = [(k, role) for k, sentence in enumerate(both.text) for role in judges(sentence)]
+    for own in judges(both.reference[n]):
+        said = [(k, role) for k, role in whole if role.who == own.who]
+        if not said or any(role.what == own.what for _, role in said):
+            continue
+        known = {role.what for sentence in both.reference for role in judges(sentence) if role.who == own.who}
+        for k, role in said:
+            if role.what not in known:
+                return Contradiction("party", k, own.said, role.said)
+    return None
+
+
+def _winning(both: Compared, n: int) -> Contradiction | None:
+    for own in winners(both.reference[n], both.language):
+        for k in both.near(n, both.aligned):
+            for other in winners(both.text[k], both.language):
+                one, another = side_of(own.said), side_of(other.said)
+                faces = one is not None and another is not None and opposite(one, another)
+                same = bool(own.who & other.who) or (one is not None and one == another)
+                if (own.what == other.what and faces) or (own.what != other.what and same and not faces):
+                    return Contradiction("party", k, own.said, other.said)
+    return None
+
+
+def _named(both: Compared, n: int) -> Contradiction | None:
+    whole = [(k, role) for k, sentence in enumerate(both.text) for role in named_sides(sentence)]
+    for own in named_sides(both.reference[n]):
+        said = [(k, role) for k, role in whole if role.who & own.who]
+        if any(role.what == own.what for _, role in said):
+            continue
+        known = {role.what for s in both.reference for role in named_sides(s) if role.who & own.who}
+        for k, role in said:
+            if opposite(own.what, role.what) and role.what not in known:
+                return Contradiction("party", k, own.said, role.said)
+    return None
+
+
+def _doing(both: Compared, n: int) -> Contradiction | None:
+    for own in deeds(both.reference[n], both.language):
+        for k in both.near(n, both.aligned):
+            said = deeds(both.text[k], both.language)
+            if own in said or any(_same_deed(own, other) for other in said):
+                continue
+            other = next((each for each in said if _swapped(own, each)), None)
+            if other is not None:
+                return Contradiction("party", k, f"{own.said} {own.what}", f"{other.said} {other.what}")
+    return None
+
+
+def _object(role: Role) -> tuple[str, frozenset[str]]:
+    verb, *rest = role.what.split()
+    return verb, frozenset(rest)
+
+
+def _same_deed(one: Role, other: Role) -> bool:
+    return _object(one)[0] == _object(other)[0] and bool(one.who & other.who)
+
+
+def _swapped(one: Role, other: Role) -> bool:
+    (verb, whom), (another, whom_else) = _object(one), _object(other)
+    return verb == another and bool(one.who & whom_else) and bool(other.who & whom)
+
+
+Rule = Callable[[Compared, int], Contradiction | None]
+RULES: tuple[Rule, ...] = (_votes, _dates, _outcomes, _parties, _numbers, _negations)
+"""In the order in which they are asked; the first that finds something names the kind."""

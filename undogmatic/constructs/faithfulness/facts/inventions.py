@@ -1,0 +1,324 @@
+"""What a summary says that stands in none of its sources: citations, names, dates, numbers, events.
+
+A rule only says that it did not find something. It is lenient wherever it can be: a name is known if each of its words
+stands anywhere in a source, a number if it stands there of whatever, and small numbers are never asked for, because a
+reader counts. What it does not know is what is said with the sources' own words: who did another's deed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from undogmatic.constructs.faithfulness.facts.parties import NAME
+from undogmatic.constructs.faithfulness.facts.values import Value, agree, digits, months, values
+from undogmatic.constructs.faithfulness.facts.words import (
+    Language,
+    compiled,
+    content,
+    language_of,
+    lexicon,
+    plain,
+    stem,
+    word_set,
+    words,
+)
+from undogmatic.safety.outside import read_yaml
+
+Kind = Literal["citation", "name", "number", "date", "event"]
+FILE = Path(__file__).with_name("support.yaml")
+SMALL = 20
+"""Up to here a number without a currency or per cent may be counted by whoever summarises."""
+ROUNDED = 0.1
+"""How far a number may lie from that of the source behind "about"."""
+BEGINNING = 5
+"""Letters that two forms of a name share ("Brazil", "Brazilian")."""
+FEWEST, KNOWN = 5, 2
+"""An event needs so many words that carry content, and so many of them from the sources: else it may be filler."""
+STRANGE = 0.5
+"""Share of an event's words that no source has."""
+REACH = 20
+"""Characters before a word that say whether any word would have a capital there."""
+_PARTY = rf"(?<!\w){NAME}(?:(?: (?:&|of|and|the|for|d[aeo]s?))? (?:{NAME}|[A-Z]\.)){{0,8}}"
+_CASE = re.compile(
+    rf"(?P<one>{_PARTY}) (?:v|vs|versus)\.? (?P<other>{_PARTY})|(?:In re|Ex parte|Matter of) (?P<alone>{_PARTY})"
+)
+_REPORTER = re.compile(
+    r"(?<![\w.])(?P<volume>\d{1,4}) (?P<series>[A-Z][\w.]{0,20}\.[\w. ]{0,20}?) ?§* ?(?P<page>\d+)(?!\w)"
+)
+_YEAR = r"(?:,? \([^()\d]{0,25}\d{4}\))?"
+_REGISTER = re.compile(
+    r"\d{7}-\d{2}\.\d{4}\.\d\.\d{2}\.\d{4}|(?<!\w)[A-Z]{1,3}-\d{2,4}-\d+|(?<!\w)\d{2}-[A-Z]{1,3}-\d+"
+)
+_CUT = re.compile(r"(?<![\w.])\d{1,4} [A-Z][\w.]{0,10}\.$")
+_DEFINED = re.compile(r"(?:^|\s)(?:the|an?|this|that|its|os?|as?|d[oa]s?|n[oa]s?|um|uma|ao)\s$", re.IGNORECASE)
+"""Before a single word with a capital: a term ("the Employer") as likely as a name."""
+_NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
+
+
+class Invention(NamedTuple):
+    """Something that no source has.
+
+    Attributes:
+        kind: citation, name, number, date or event.
+        place: The sentence.
+        said: What, as it stands there.
+    """
+
+    kind: Kind
+    place: int
+    said: str
+
+
+class Citation(NamedTuple):
+    """A statute, case or docket in a sentence: what sort it is, what identifies it, and where it stands."""
+
+    label: str
+    key: str
+    said: str
+    start: int
+
+
+class Sources(NamedTuple):
+    """What the sources have.
+
+    Attributes:
+        vocabulary: Every word.
+        stems: Of the words that carry content.
+        citations: (label, key) of each citation.
+        numbers: Whatever a number may be of.
+        dates: Those in the text.
+        initials: Of phrases with capitals, so that an abbreviation is known by what it stands for.
+        language: Of the first source.
+    """
+
+    vocabulary: frozenset[str]
+    stems: frozenset[str]
+    citations: frozenset[tuple[str, str]]
+    numbers: frozenset[float]
+    dates: tuple[Value, ...]
+    initials: str
+    language: Language
+
+
+@functools.cache
+def support() -> dict[str, Any]:
+    """support.yaml as it stands."""
+    loaded: dict[str, Any] = read_yaml(FILE)
+    return loaded
+
+
+@functools.lru_cache(maxsize=16)
+def sources(given: tuple[str, ...]) -> Sources:
+    """The sources of a summary, by their sentences."""
+    language = language_of(" ".join(given))
+    found = [value for each in given for value in values(each, language)]
+    spelled = {value.parts[0] for value in found if value.kind != "date"}
+    written = {digits(number) for each in given for number in re.findall(r"\d+(?:[.,]\d+)*", each)}
+    votes = {part for value in found if value.kind == "vote" for part in value.parts}
+    capitals = ["".join(word[0] for word in re.findall(NAME, each)) for each in given]
+    return Sources(
+        frozenset(word for each in given for word in words(plain(each))),
+        frozenset(word for each in given for word in content(each, language)),
+        frozenset((one.label, one.key) for each in given for one in citations(each)),
+        frozenset(number for number in spelled | written | votes if number is not None),
+        tuple(value for value in found if value.kind == "date"),
+        plain(" ".join(capitals)),
+        language,
+    )
+
+
+def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Invention]:
+    """What stands in the text and in no source, in the text's order.
+
+    Args:
+        text: Its sentences.
+        given: The sentences of all sources.
+        events: Whether to look for events without a name or number too. It takes sources that say everything.
+    """
+    known, language = sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
+    found: list[Invention] = []
+    for place, sentence in _rejoined(text):
+        cited = citations(sentence)
+        found += [Invention("citation", place, one.said) for one in cited if not _cited(one, known)]
+        rest = _without(sentence, cited)
+        strange_values, n_values = _values(rest, known, language)
+        strange_names, n_names = _names(rest, known, language)
+        found += [Invention(kind, place, said) for kind, said in strange_values]
+        found += [Invention("name", place, said) for said in strange_names]
+        told = not (cited or n_values or n_names) and language == known.language
+        if events and told and (verb := _event(sentence, known, language)):
+            found.append(Invention("event", place, verb))
+    return found
+
+
+def _rejoined(given: Sequence[str]) -> list[tuple[int, str]]:
+    """The sentences with their places; where one was cut within a reporter ("97 Jeff. | App. 211"), both as one."""
+    found: list[tuple[int, str]] = []
+    for place, sentence in enumerate(given):
+        if found and _CUT.search(found[-1][1]) and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {sentence}")
+        else:
+            found.append((place, sentence))
+    return found
+
+
+def citations(sentence: str) -> list[Citation]:
+    """The citations in a sentence; of two that overlap the first found."""
+    found: list[Citation] = []
+    for match in re.finditer(f"{_CASE.pattern}", sentence):
+        parties = [match[name] for name in ("one", "other", "alone") if match[name]]
+        key = " v. ".join(plain(each) for each in parties)
+        found.append(Citation("case", key, match[0], match.start()))
+    for match in _REPORTER.finditer(sentence):
+        if plain(match["series"]).strip(". ") not in months():
+            found.append(Citation("reporter", f"{match['volume']} {match['page']}", match[0], match.start()))
+    found += [Citation("docket", plain(match[0]), match[0], match.start()) for match in _REGISTER.finditer(sentence)]
+    return sorted(_apart(found + _labelled(sentence)), key=lambda one: one.start)
+
+
+@functools.cache
+def _labels() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    ordinal = r"[ºª°]?(?:-[a-z](?!\w))?"
+    more = rf"{_NUMBER}{ordinal}(?:(?:, | e | and | & |, e |, and ){_NUMBER}{ordinal}(?![\w%]))*"
+    return tuple(
+        (name, re.compile(rf"(?<![\w.])(?:{source})(?: (?:nos?\.|n\.|n[ºo°]s?\.?))? ?(?P<numbers>{more})"))
+        for name, source in support()["labels"].items()
+    )
+
+
+def _labelled(sentence: str) -> list[Citation]:
+    found = []
+    for label, each in _labels():
+        for match in each.finditer(plain(sentence)):
+            said = sentence[match.start() : match.end()].rstrip(" .,/-")
+            for number in re.findall(_NUMBER, match["numbers"]):
+                if number[0].isdigit() or label == "section":
+                    key = re.split("/", number.replace(".", ""))[0].rstrip("-")
+                    found.append(Citation(label, key, said, match.start()))
+    return found
+
+
+def _apart(found: list[Citation]) -> list[Citation]:
+    kept: list[Citation] = []
+    for one in found:
+        end = one.start + len(one.said)
+        others = (each for each in kept if (each.start, each.said) != (one.start, one.said))
+        if not any(one.start < each.start + len(each.said) and each.start < end for each in others):
+            kept.append(one)
+    return kept
+
+
+def _cited(one: Citation, known: Sources) -> bool:
+    if one.label == "case":
+        heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
+        return all(not party or party[0] in known.vocabulary or party[-1] in known.vocabulary for party in heads)
+    if one.label == "docket":
+        return any(one.key == key for _, key in known.citations)
+    return (one.label, one.key) in known.citations
+
+
+def _without(sentence: str, cited: Sequence[Citation]) -> str:
+    """The sentence without its citations and the years behind them."""
+    for one in cited:
+        end = one.start + len(one.said)
+        year = re.match(_YEAR, sentence[end:])
+        end += 0 if year is None else year.end()
+        sentence = sentence[: one.start] + " " * (end - one.start) + sentence[end:]
+    return sentence
+
+
+def _values(sentence: str, known: Sources, language: Language) -> tuple[list[tuple[Kind, str]], int]:
+    found: list[tuple[Kind, str]] = []
+    own = values(sentence, language)
+    for value in own:
+        if value.kind == "date" and not any(agree(value, other) for other in known.dates):
+            found.append(("date", _said(value, sentence)))
+        elif value.kind == "number" and not _counted(value, sentence, known):
+            found.append(("number", _said(value, sentence)))
+    return found, len(own)
+
+
+def _said(value: Value, sentence: str) -> str:
+    """As it stands, without the one letter of the next word that a price takes along."""
+    return re.sub(r" \w$", "", sentence[value.start : value.start + len(value.said)])
+
+
+def _counted(value: Value, sentence: str, known: Sources) -> bool:
+    number = value.parts[0] or 0
+    priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
+    if any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced):
+        return True
+    near = room(value, sentence)
+    return any(abs(number - other) <= near for other in known.numbers)
+
+
+def room(value: Value, sentence: str) -> float:
+    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
+    before = plain(sentence)[max(0, value.start - 30) : value.start]
+    rounded = re.search(rf"(?<!\w){support()['about']}$", f"{before} ") or re.search(support()["about"] + "$", before)
+    return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
+
+
+def _names(sentence: str, known: Sources, language: Language) -> tuple[list[str], int]:
+    """Names of which a word is in no source, and how many names there are. A heading has none."""
+    letters = re.findall(r"[^\W\d_]+", sentence)
+    long = [word for word in letters if len(word) > 3]
+    if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith("."):
+        return [], 0
+    found, count = [], 0
+    for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
+        parts = [(m[0], match.start() + m.start()) for m in re.finditer(NAME, match[0])]
+        named = [word for word, start in parts if not _ordinary(word, language) and not _begins(sentence, start)]
+        count += bool(named)
+        strange = [word for word in named if not _known(word, known)]
+        label = sentence[match.end() : match.end() + 1] == ":"
+        defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
+        if strange and not label and not defined:
+            found.append(match[0])
+    return found, count
+
+
+@functools.cache
+def _generic() -> frozenset[str]:
+    return frozenset(" ".join(support()["generic"].values()).split())
+
+
+def _ordinary(word: str, language: Language) -> bool:
+    own = plain(word).removesuffix("'s")
+    return own in _generic() or own in word_set("stop", language) or own in months() or len(own) < 3
+
+
+def _begins(sentence: str, start: int) -> bool:
+    """Whether any word would have a capital here."""
+    before = sentence[max(0, start - REACH) : start]
+    first = start <= REACH and re.search(r"[^\W\d_]", before) is None
+    return first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before) is not None
+
+
+def _known(word: str, known: Sources) -> bool:
+    pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
+    if word.isupper() and plain(word) in known.initials:
+        return True
+    return all(piece in known.vocabulary or _beginning(piece, known) for piece in pieces)
+
+
+def _beginning(piece: str, known: Sources) -> bool:
+    return len(piece) > BEGINNING and any(
+        other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
+        for other in known.vocabulary
+    )
+
+
+def _event(sentence: str, known: Sources, language: Language) -> str:
+    """The verb of an event that no source tells, or "". The sentence has something of the case; half of it is new."""
+    own = content(sentence, language)
+    strange = [word for word in own if word not in known.stems]
+    if len(own) < FEWEST or len(own) - len(strange) < KNOWN or len(strange) < STRANGE * len(own):
+        return ""
+    past = compiled(support()["past"][language])
+    verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
+    return next((verb for verb in verbs if stem(verb, language) in strange and verb not in lexicon()["stop"]), "")

@@ -1,0 +1,150 @@
+"""How things ended: affirmed or reversed, granted or denied, lawful or not, and which instance held it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from undogmatic.constructs.faithfulness.facts.words import Language, compiled, lexicon, plain, word_set, words
+
+REACH = 60
+"""Characters behind a participle in which "by the ..." names who did it, and in which an object stands."""
+NEAR = 4
+"""Words before a word in which a negator turns it round."""
+
+
+class Outcome(NamedTuple):
+    """One thing that is said to have ended in one of two ways.
+
+    Attributes:
+        about: What: "judgment", "guilt", "motion", "reasonable", ...
+        stands: Which way; a negation is taken into account.
+        level: The instance that decided: trial, appeal, top, or "" where it is not named.
+        said: As it stands in the sentence.
+        quality: Whether it is a quality (lawful, void) and no decision.
+    """
+
+    about: str
+    stands: bool
+    level: str
+    said: str
+    quality: bool = False
+
+
+@functools.lru_cache(maxsize=20_000)
+def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
+    """The outcomes in a sentence, in no order."""
+    text = plain(sentence)
+    found: list[Outcome] = []
+    for about, ways in lexicon()["outcomes"].items():
+        for stands, match in _matches(text, ways):
+            if about == "judgment" and _elsewhere(text, match):
+                continue
+            turned = stands != negated(text, match.start(), language)
+            found.append(Outcome(about, turned, level_of(text, match), match[0]))
+    found += _asked(text, language)
+    found += _qualities(text, language)
+    return tuple(dict.fromkeys(found))
+
+
+def _matches(text: str, ways: dict[str, str]) -> list[tuple[bool, re.Match[str]]]:
+    """What stands and what falls; of two that overlap the first ("negou provimento", not "provimento"). What is said
+    to hold in part only is neither."""
+    found = [(way == "stands", match) for way in ("stands", "falls") for match in compiled(ways[way]).finditer(text)]
+    kept: list[tuple[bool, re.Match[str]]] = []
+    for stands, match in sorted(found, key=lambda each: (each[1].start(), -each[1].end())):
+        if not any(match.start() < other.end() and other.start() < match.end() for _, other in kept):
+            kept.append((stands, match))
+    return [each for each in kept if not _PARTLY.search(text[max(0, each[1].start() - 15) : each[1].end() + 15])]
+
+
+_PARTLY = re.compile(r"in part\b|partial|partly|parcial|em parte")
+
+
+def _asked(text: str, language: Language) -> list[Outcome]:
+    ways, found = lexicon()["asked"], []
+    for stands, match in _matches(text, ways):
+        around = (text[match.end() : match.end() + REACH], text[max(0, match.start() - REACH) : match.start()])
+        things = [(n, name) for n, part in enumerate(around) for name in ways["objects"] if _has(part, name)]
+        if not things or " appeal" in around[0][:20]:
+            continue
+        side = min(n for n, _ in things)
+        turned = stands != negated(text, match.start(), language)
+        level = level_of(text, match)
+        found += [Outcome(name, turned, level, f"{match[0]} ({name})") for n, name in things if n == side]
+    return found
+
+
+def _has(text: str, name: str) -> bool:
+    return re.search(rf"\b{name}s?\b", re.split(r"[;:.]", text)[0]) is not None
+
+
+def _qualities(text: str, language: Language) -> list[Outcome]:
+    found, said = [], compiled(lexicon()["said"])
+    for good, bad in lexicon()["qualities"]:
+        for stands, source in ((True, good), (False, bad)):
+            for match in compiled(source).finditer(text):
+                before = " ".join(words(text[: match.start()])[-NEAR:])
+                if said.search(before):
+                    turned = stands != negated(text, match.start(), language)
+                    found.append(Outcome(f"{good}", turned, level_of(text, match), match[0], quality=True))
+    return found
+
+
+def negated(text: str, start: int, language: Language, near: int = NEAR) -> bool:
+    """Whether an odd number of negators stands close before a place, in its own clause."""
+    clause = re.split(r"[,;:]| but | mas ", text[:start])[-1]
+    before = words(clause)[-near:]
+    return sum(word in word_set("negators", language) for word in before) % 2 == 1
+
+
+_NOT_DECIDED = frozenset(
+    "to would should if for seek seeks seeking sought request requested requesting urged urging para de a pedindo "
+    "pediu requerendo requereu pleiteando pleiteou buscando buscou".split()
+)
+
+
+def _elsewhere(text: str, match: re.Match[str]) -> bool:
+    """Whether the word is used of something other than a decision: "provided that", "reverse the car", "seeking
+    reversal", "the upheld rules"."""
+    before = (words(text[: match.start()]) or [""])[-1]
+    noun = match[0].endswith(("al", "ance", "ing"))
+    return match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
+
+
+def level_of(text: str, match: re.Match[str]) -> str:
+    """The instance that did it: behind "by the", else the last one named before; "" where that is no particular one."""
+    after = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", text[match.end() : match.end() + REACH])
+    if after is not None and (named := _courts(after[1])):
+        return named[0][1]
+    named = _courts(text[: match.start()])
+    if not named:
+        return ""
+    passive = re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", text[: match.start()])
+    return "" if passive is not None else named[-1][1]
+
+
+@functools.lru_cache(maxsize=20_000)
+def _courts(text: str) -> list[tuple[int, str]]:
+    """Courts that are named in a text, with their level, in order; one within another counts once."""
+    spans: list[tuple[int, int, str]] = []
+    for level, source in lexicon()["levels"].items():
+        for match in compiled(source).finditer(text):
+            if not any(start < match.end() and match.start() < end for start, end, _ in spans):
+                spans.append((match.start(), match.end(), "" if level == "any" else level))
+    return [(start, level) for start, _, level in sorted(spans)]
+
+
+def opposed(one: Outcome, other: Outcome) -> bool:
+    """Whether both cannot be true of one thing: the same matter ended both ways, before courts that may be the same."""
+    return one.about == other.about and one.stands != other.stands and _may_be_one(one.level, other.level)
+
+
+def alike(one: Outcome, other: Outcome) -> bool:
+    """Whether both say the same of one matter, before courts that may be the same."""
+    return one.about == other.about and one.stands == other.stands and _may_be_one(one.level, other.level)
+
+
+def _may_be_one(one: str, other: str) -> bool:
+    return not one or not other or one == other

@@ -1,0 +1,60 @@
+"""Does a ranking by judges deserve belief? The composite, and all that is to be asked of it and of its judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged
+from undogmatic.analyses.suite import divided, run_each
+from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis
+from undogmatic.constructs.faithfulness.baselines import BaselinesAnalysis
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
+from undogmatic.constructs.faithfulness.consistency import ConsistencyAnalysis
+from undogmatic.constructs.faithfulness.correlations import CorrelationsAnalysis
+from undogmatic.constructs.faithfulness.length_bias import LengthBiasAnalysis
+from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
+
+
+@dataclass(frozen=True)
+class MetaAnalysis:
+    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out.
+
+    Args:
+        composite, agreement, pillars, baselines, length_bias, consistency, taxonomy: The analyses; each can be set as
+            if it were run alone, and all read the one composite (`analysis.composite.weights`).
+    """
+
+    name: ClassVar[str] = "meta"
+    long: ClassVar[bool] = True
+    composite: CompositeAnalysis
+    agreement: AgreementAnalysis
+    pillars: CorrelationsAnalysis
+    baselines: BaselinesAnalysis
+    length_bias: LengthBiasAnalysis
+    consistency: ConsistencyAnalysis
+    taxonomy: TaxonomyAnalysis
+
+    def check(self, judged: Judged) -> None:
+        """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
+        self.composite.check(judged)
+        divided(self._further(), judged)
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """The composite, then what is asked of it, then what was left out and why."""
+        runnable, left_out = divided(self._further(), judged)
+        results = run_each([self.composite, *runnable], judged, rng)
+        findings = [Finding("meta.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
+        findings.insert(0, Finding("meta.run", {"analyses": [analysis.name for analysis in runnable]}))
+        return [*results, AnalysisResult(self.name, {"meta.left_out": len(left_out)}, findings=findings)]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the analyses it may run."""
+        return (self.composite.name, *(analysis.name for analysis in self._further()))
+
+    def _further(self) -> list[Analysis]:
+        asked = self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy
+        return list(asked)

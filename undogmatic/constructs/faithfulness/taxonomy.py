@@ -1,0 +1,255 @@
+"""What judges quote as wrong or missing, by class: rules first, and the classes of others on the same quotes beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.base import (
+    AnalysisResult,
+    FigureData,
+    Finding,
+    Judged,
+    Standing,
+    Unsuited,
+    check_level,
+    metric_name,
+)
+from undogmatic.constructs.faithfulness.pillars import finding
+from undogmatic.constructs.faithfulness.quotes import KINDS, OTHER, Rules, quotes
+from undogmatic.records.records import OVERALL
+from undogmatic.safety.secrets import is_redacted
+from undogmatic.stats import coefficients, limits
+
+FEWEST_GROUPS = 10
+"""Fewest independent groups for a verdict on agreement."""
+SUBSTANTIAL = 0.6
+"""Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement."""
+HEDGING = "hedging"
+"""The class of the rules, and the detail by which a judge says of a whole summary whether it hedges."""
+_DETAILS = tuple(f"details.{kind}" for kind in KINDS)
+
+
+class Agreed(NamedTuple):
+    """Two classifiers on the same quotes: kappa (unweighted) with its interval over groups, and the share in which they
+    agree. None where all are in one class."""
+
+    n: int
+    n_groups: int
+    share: limits.Limits | None
+    kappa: float | None
+    low: float | None
+    high: float | None
+
+
+def agreed(a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float) -> Agreed:
+    """Agreement of two columns of classes with the same index."""
+    n, n_groups = len(a), int(groups.nunique())
+    if not n:
+        return Agreed(0, 0, None, None, None, None)
+    share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
+    names = sorted({*a, *b})
+    codes = {name: float(n) for n, name in enumerate(names)}
+    found = None
+    if len(names) > 1:
+        x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
+        order = list(codes.values())
+        found = coefficients.kappa_interval(x, y, order, rng, "none", level, groups=groups.tolist())
+    if found is None:
+        return Agreed(n, n_groups, share, None, None, None)
+    return Agreed(n, n_groups, share, found.estimate, found.low, found.high)
+
+
+def ruled(found: Agreed, level: float, who: str) -> tuple[Finding, Standing]:
+    """Do the two agree substantially (kappa above SUBSTANTIAL, with its whole interval)?"""
+    values: dict[str, Any] = {"n": found.n, "groups": found.n_groups, "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
+    values |= {"kappa": found.kappa, "interval": (found.low, found.high), "level": level, "who": who}
+    values["share"] = None if found.share is None else found.share.estimate
+    if found.kappa is None or found.low is None or found.high is None:
+        return finding("taxonomy.verdict_none", values, "who"), "undecided"
+    if found.n_groups < FEWEST_GROUPS:
+        return finding("taxonomy.verdict_few", values, "who kappa n level interval bound groups needed"), "undecided"
+    if found.low > SUBSTANTIAL:
+        return finding("taxonomy.verdict_agree", values, "who kappa n level interval bound"), "supported"
+    if found.high < SUBSTANTIAL:
+        return finding("taxonomy.verdict_differ", values, "who kappa n level interval bound share"), "refuted"
+    return finding("taxonomy.verdict_open", values, "who kappa n level interval bound"), "undecided"
+
+
+@dataclass(frozen=True)
+class TaxonomyAnalysis:
+    """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already (`given`), or the run
+    is of a model that was asked for the class of each quote (dataset=quotes), its agreement with the rules is stated.
+
+    Args:
+        rules: A YAML file of ordered patterns (`datasets.quotes.Rules`); None: the shipped.
+        given: Fields of a quote that may hold a class that somebody put it in.
+        same: Their names -> ours.
+        level: Confidence level.
+    """
+
+    name: ClassVar[str] = "taxonomy"
+    long: ClassVar[bool] = True
+    reads_words: ClassVar[bool] = True
+    rules: str | None = None
+    given: Sequence[str] = ("primary_category", "category")
+    same: Mapping[str, str] = field(default_factory=dict)
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.name, level=self.level)
+        Rules(self.rules, "analysis.rules")
+
+    def check(self, judged: Judged) -> None:
+        """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
+        if any(judged.frame[column].map(is_redacted).any() for column in _DETAILS if column in judged.frame):
+            raise Unsuited(
+                "analysis=taxonomy reads what judges quote, and `tracking.redact` is true, so that only hashes of it "
+                "are kept. Leave the analysis out, or judge with tracking.redact=false."
+            )
+        asked = "metadata.quoted" in judged.frame
+        if not asked and judged.frame["score"].notna().any() and not any(c in judged.frame for c in _DETAILS):
+            raise Unsuited(
+                "analysis=taxonomy reads what judges quote as errors and omissions, and none here does. Use "
+                "judge=bucket, give the table columns with quotes (dataset.columns.details), or classify those of "
+                "another run: dataset=quotes dataset.path=RUN."
+            )
+
+    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
+        self.check(judged)
+        table = self._asked(judged) if "metadata.quoted" in judged.frame else self._quoted(judged)
+        findings = [Finding("taxonomy.found", {"n": len(table), "errors": int((table["kind"] == "errors").sum())})]
+        metrics: dict[str, float] = {"taxonomy.quotes": float(len(table))}
+        for kind in KINDS:
+            metrics[f"taxonomy.{kind}"] = float((table["kind"] == kind).sum())
+        modes = _modes(judged, table)
+        tables = {} if modes.empty else {"modes": modes}
+        if len(modes):
+            metrics["taxonomy.hedging"] = float(modes[HEDGING].sum())
+        if "system" in modes:
+            hedging = modes.groupby("system")[HEDGING].sum()
+            metrics |= {metric_name("taxonomy.hedging_by_system", str(name)): int(n) for name, n in hedging.items()}
+        if table.empty:
+            return [AnalysisResult(self.name, metrics, tables, findings)]
+        tables |= {
+            "classes": _counts(table, "class"),
+            "by_judge": _by(table, "voice"),
+            "by_system": _by(table, "system"),
+        }
+        metrics |= _metrics("class", table, "class")
+        metrics |= {
+            metric_name("taxonomy", str(kind), "by_judge", str(judge)): int(n)
+            for (kind, judge), n in table.groupby(["kind", "voice"]).size().items()
+        }
+        if table["severity"].notna().any():
+            severity = table["severity"].value_counts()
+            tables["severity"] = severity.rename_axis("severity").rename("n").reset_index()
+            metrics |= {metric_name("taxonomy.severity", str(name)): int(n) for name, n in severity.items()}
+        verdict, standing = None, None
+        known = table[table["given"].notna()]
+        if len(known):
+            metrics |= _metrics("given", known, "given")
+            metrics |= {
+                metric_name("taxonomy.given_by_system", str(kind), str(label), str(system)): int(n)
+                for (kind, label, system), n in known.groupby(["kind", "given", "system"]).size().items()
+            }
+            tables["given"] = _counts(known, "given")
+            ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
+            found = agreed(known["class"], ours, known["group"], rng, self.level)
+            findings += _said(found, self.level)
+            metrics |= {} if found.share is None else {"taxonomy.agreement": found.share.estimate}
+            if found.kappa is not None and found.low is not None and found.high is not None:
+                metrics |= {"taxonomy.kappa": found.kappa, "taxonomy.kappa_low": found.low}
+                metrics["taxonomy.kappa_high"] = found.high
+            crossed = pd.DataFrame({"given": ours, "class": known["class"]})
+            tables["crossed"] = crossed.value_counts().rename("n").reset_index()
+            verdict, standing = ruled(found, self.level, str(known["by"].iloc[0]))
+        figure = _counts(table, "class")
+        pairs = zip(figure["kind"], figure["class"], strict=True)
+        labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
+        bars = {"labels": labels, "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
+        headline = "taxonomy.kappa" if "taxonomy.kappa" in metrics else "taxonomy.quotes"
+        drawn = [FigureData("classes", "bars", bars)]
+        return [AnalysisResult(self.name, metrics, tables, findings, drawn, verdict, standing, headline)]
+
+    def _quoted(self, judged: Judged) -> pd.DataFrame:
+        """A row per quote of a judge; what it keeps beside several criteria counts once."""
+        rules, rows = Rules(self.rules, "analysis.rules"), []
+        frame = judged.frame[judged.frame["repeat"] == 0]
+        columns = [c for c in _DETAILS if c in frame]
+        system = "metadata.system" if "metadata.system" in frame else "item_id"
+        for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
+            details = {c.removeprefix("details."): next(iter(own[c].dropna()), None) for c in columns}
+            for quote in quotes(details, self.given):
+                row: dict[str, Any] = {"kind": quote.kind, "class": rules.classify(quote.kind, quote.text)}
+                row |= {"voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
+                row |= {"item": item}
+                rows.append(row | {"severity": quote.severity, "given": quote.given, "by": "given"})
+        return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
+
+    def _asked(self, judged: Judged) -> pd.DataFrame:
+        """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
+        rules = Rules(self.rules, "analysis.rules")
+        frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
+        frame = frame[frame["criterion"] == OVERALL]
+        texts = zip(frame["metadata.kind"].astype(str), frame["text"].astype(str), strict=True)
+        found = pd.DataFrame({"kind": frame["metadata.kind"], "class": [rules.classify(*each) for each in texts]})
+        found = found.assign(voice=frame["metadata.judge"], system=frame["metadata.system"], group=frame["group"])
+        return found.assign(severity=None, given=frame["category"], by=frame["judge"]).reset_index(drop=True)
+
+
+def _modes(judged: Judged, table: pd.DataFrame) -> pd.DataFrame:
+    """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
+    in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
+    """
+    frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
+    columns = [column for column in _DETAILS if column in frame]
+    if "item" not in table or not columns:
+        return pd.DataFrame()
+    own = frame.assign(reads=frame[columns].notna().any(axis=1), says=0.0)
+    if f"details.{HEDGING}" in frame:
+        said = frame[f"details.{HEDGING}"].map(lambda told: {"true": 1.0}.get(told, told))  # as tables write a yes
+        own["says"] = pd.to_numeric(said, errors="coerce").fillna(0)
+    by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
+    own = own.rename(columns={"metadata.system": "system"})
+    read = own.groupby([*by, "item_id"], sort=False).agg({"reads": "max", "says": "max"}).reset_index()
+    read = read[read["reads"]]
+    found = {kind: set(zip(rows["item"], rows["voice"], strict=True)) for kind, rows in table.groupby("kind")}
+    hedged = table[table["class"] == HEDGING]
+    found[HEDGING] = set(zip(hedged["item"], hedged["voice"], strict=True))
+    keys = list(zip(read["item_id"], read["judge"], strict=True))
+    for name in (*KINDS, HEDGING):
+        read[name] = [key in found.get(name, ()) for key in keys]
+    read[HEDGING] |= read["says"] > 0.5
+    counted = read.groupby(by, sort=False)
+    return counted.agg(summaries=("item_id", "size"), **{n: (n, "sum") for n in (*KINDS, HEDGING)}).reset_index()
+
+
+def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    counted = table.groupby(["kind", column]).size().rename("n").reset_index()
+    return counted.sort_values(["kind", "n"], ascending=[True, False], kind="stable").reset_index(drop=True)
+
+
+def _by(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Classes by rows, with a column per judge or system."""
+    wide = table.groupby(["kind", "class", column]).size().unstack(column, fill_value=0)
+    found = wide.rename_axis(columns=None).reset_index()
+    found.attrs["names"] = list(wide.columns)
+    return found
+
+
+def _metrics(name: str, table: pd.DataFrame, column: str) -> dict[str, float]:
+    counts = table.groupby(["kind", column]).size()
+    return {metric_name("taxonomy", name, str(kind), str(label)): int(n) for (kind, label), n in counts.items()}
+
+
+def _said(found: Agreed, level: float) -> list[Finding]:
+    if found.share is None:
+        return []
+    values = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
+    return [Finding("taxonomy.agreement", values | {"level": level})]

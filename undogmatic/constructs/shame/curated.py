@@ -1,0 +1,187 @@
+"""The curated Brazilian-law texts that ship with the project (`data/curated/`), and the step from theses to pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from undogmatic.constructs.shame.curated_copies import injected
+from undogmatic.datasets.base import existing_file, make_item, unique
+from undogmatic.datasets.rows import json_lines
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import Item
+from undogmatic.records.wordings import Licence
+from undogmatic.safety.files import write
+from undogmatic.safety.outside import brief
+from undogmatic.safety.paths import data_folder
+
+THESIS = ("authority_only", "explained_only", "explained_cited")
+"""The texts of a thesis; the last, the hybrid, may be missing in a file of the user's."""
+PAIR = ("imitation", "explanation")
+"""The texts of a pair: an explanation, and what looks like it and explains nothing."""
+LABEL_SCALE = (0.0, 100.0)
+"""Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
+Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
+INJECTED = 8
+"""Texts of either class that are shown with every family of injected text."""
+_FILES = {
+    "pairs": "pairs.jsonl",
+    "theses": "ab_pairs.jsonl",
+    "controls": "controls.jsonl",
+    "adversarial": "adversarial.jsonl",
+    "labelled": "labelled.jsonl",
+    "injected": "labelled.jsonl",
+}
+
+
+_LICENCE = {
+    "en": "The curated texts are part of this project (CC BY 4.0). They tell real precedents in the authors' words; "
+    "the precedents themselves are official acts, which Brazilian copyright law leaves free (Lei 9.610/1998, art. 8, "
+    "IV).",
+    "pt": "Os textos curados são parte deste projeto (CC BY 4.0). Contam precedentes reais com palavras dos autores; "
+    "os precedentes são atos oficiais, sem proteção autoral (Lei 9.610/1998, art. 8º, IV).",
+}
+
+
+class CuratedDataset:
+    """One or several of the curated files, one split.
+
+    Conditions: pairs give `imitation` and `explanation`, theses `authority_only`, `explained_only`, `explained_cited`;
+    controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`; the part
+    `injected` gives some labelled texts with and without text that has no part in them (`curated_copies.injected`).
+    Texts that two people labelled have metadata `second_label`; `precedent` names the precedents that a text is about,
+    which tie texts together (`analyses.independence`).
+
+    Args:
+        parts: Which files.
+        split: "test" (nothing was fitted to it), "development" or "all".
+        path: For a single part, a file of your own in the same format.
+        conditions: Keep only these conditions, or None for all.
+    """
+
+    def __init__(
+        self,
+        parts: list[Part],
+        split: Literal["test", "development", "all"] = "test",
+        path: str | None = None,
+        conditions: list[str] | None = None,
+    ) -> None:
+        if path is not None and len(parts) != 1:
+            raise ConfigError(f"`dataset.path` replaces one file, but `dataset.parts` names {len(parts)}.")
+        self.parts, self.split, self.conditions = parts, split, conditions
+        self._second_labels: dict[str, float] = {}
+        self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
+        self.about = f"{self.name}, {split} split"
+        self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
+
+    @property
+    def licence(self) -> Licence | None:
+        """That of the shipped texts; none is known of a file of the user's."""
+        return _LICENCE if self.path is None else None
+
+    def load(self) -> list[Item]:
+        """The items, part after part, in file order. Raises DataError naming file and line."""
+        files = ", ".join(str(self._file(part)) for part in self.parts)
+        found = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
+        if self.conditions is None:
+            return found
+        kept = [item for item in found if item.condition in self.conditions]
+        if not kept:
+            known = sorted({str(item.condition) for item in found})
+            raise ConfigError(f"`dataset.conditions` is {self.conditions}; there are: {', '.join(known)}.")
+        return kept
+
+    def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
+        path = self._file(part)
+        if part == "injected":
+            labelled = {item.id: (place, item) for place, item in self._part("labelled")}
+            for item in injected([item for _, item in labelled.values()], self.split, INJECTED):
+                origin = item.metadata.get("original")
+                if origin is not None or "labelled" not in self.parts:
+                    yield labelled[str(origin or item.id)][0], item
+            return
+        for number, row in json_lines(path):
+            place = f"{path}:{number}"
+            if self.split != "all" and row.get("split", "test") != self.split:
+                continue
+            if part == "labelled" and (second := self._second().get(str(row.get("id")))) is not None:
+                row["second_label"] = second
+            paired = part in ("pairs", "theses")
+            yield from _pair_items(place, part, row) if paired else [(place, _single(place, part, row))]
+
+    def _file(self, part: Part) -> Path:
+        return self.path or data_folder() / "curated" / _FILES[part]
+
+    def _second(self) -> dict[str, float]:
+        """The blind second labels of shipped texts by id (60 development texts); none for a file of the user's."""
+        if self.path is not None:
+            return {}
+        if not self._second_labels:
+            rows = json_lines(data_folder() / "curated" / "second_labels.jsonl")
+            self._second_labels = {str(row["id"]): float(row["second_label"]) for _, row in rows}
+        return self._second_labels
+
+
+def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
+    prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:"}[part]
+    name = row.get("level") if part == "labelled" else row.get("condition")
+    if not name:
+        raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
+    extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
+    extra |= {"precedent": row["precedents"]} if row.get("precedents") else {}
+    fields: dict[str, Any] = {k: row[k] for k in ("id", "text", "label") if k in row}
+    fields["condition"] = f"{prefix}{name}"
+    return make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
+
+
+def _pair_items(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+    pair = row.get("id")
+    if not pair:
+        raise DataError(f"{place}: `id` is missing.")
+    variants = next((kind for kind in (PAIR, THESIS) if set(kind) & row.keys()), PAIR if part == "pairs" else THESIS)
+    extra = {k: row[k] for k in ("precedent", "court", "area", "register", "authority_form", "split") if k in row}
+    for variant in variants:
+        text = row.get(variant)
+        if variant == "explained_cited" and text is None:
+            continue
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(
+                f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts."
+            )
+        fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
+        yield place, make_item(place, fields | {"metadata": {"part": part} | extra})
+
+
+def make_pairs(theses: Path) -> list[dict[str, Any]]:
+    """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split per precedent).
+
+    Raises:
+        DataError: Naming file and line.
+    """
+    needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
+    rows: list[dict[str, Any]] = []
+    ids: dict[str, int] = {}
+    splits: dict[str, tuple[str, int]] = {}
+    for number, row in json_lines(theses):
+        place = f"{theses}:{number}"
+        for key in needed:
+            if not isinstance(row.get(key), str) or not row[key].strip():
+                raise DataError(f"{place}: `{key}` is missing or empty; a thesis has {', '.join(needed)}.")
+        if row["id"] in ids:
+            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{ids[row['id']]}.")
+        ids[row["id"]] = number
+        split, where = splits.setdefault(row["precedent"], (row["split"], number))
+        if split != row["split"]:
+            raise DataError(
+                f"{place}: {brief(row['precedent'])} is in split {brief(row['split'])} here and in {brief(split)} at "
+                f"line {where}."
+            )
+        rows.append({k: row[k] for k in needed})
+    return rows
+
+
+def write_json_lines(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """One object a line, UTF-8; the folder is created."""
+    write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

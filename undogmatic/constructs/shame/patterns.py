@@ -1,0 +1,83 @@
+"""`patterns`: the rule-based baseline. It counts citations, boosters, hedges and explanation markers.
+
+It is here to be beaten: whoever knows the patterns can fool it, and the adversarial suite shows how.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from undogmatic.models.base import Model
+from undogmatic.records.wordings import of_this_project
+
+_CITATION = [
+    r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
+    r"\bs[úu]mulas?(?:\s+vinculantes?)?\s+(?:n[.ºo°]*\s*)?\d+",
+    r"\bsv\s*\d+",
+    r"\b(?:re|are|resp|earesp|aresp|rr|adi|adpf|adc|hc|rms)\s*(?:n[.ºo°]*\s*)?\d[\d.]{2,}",
+    r"\boj\s*\d+",
+    r"\b(?:stf|stj|tst|supremo|excelso\s+pret[óo]rio|pret[óo]rio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
+    r"\brepercuss[ãa]o\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprud[êe]ncia\b|\bprecedentes?\b",
+    r"\b(?:entendimento|orienta[çc][ãa]o)\s+(?:consolidad[oa]|pac[íi]fic[oa]|dominante|firmad[oa]|assente)",
+    r"\bdoutrina\b|\befeito\s+vinculante\b|\bart\.?\s*927\b",
+]
+_BOOSTER = [
+    r"\bresta\s+(?:pacificad|cristalin|indubit)",
+    r"\b[ée]\s+(?:cedi[çc]o|sabido|assente|not[óo]rio|indiscut[íi]vel)",
+    r"\bsalta\s+aos\s+olhos\b|\bindubitavelmente\b|\binequ[íi]voc[oa]|\bincontest[áa]vel",
+    r"\bn[ãa]o\s+h[áa]\s+(?:mais\s+)?(?:o\s+que\s+discutir|d[úu]vida|que\s+se\s+falar)",
+    r"\bimp[õo]e-se\b|\bde\s+observ[âa]ncia\s+obrigat[óo]ria\b|\bponto\s+final\b",
+]
+_HEDGE = [
+    r"\btalvez\b|\bem\s+tese\b|\ba\s+princ[íi]pio\b|\bao\s+que\s+parece\b|\bpossivelmente\b",
+    r"\bsalvo\s+melhor\s+ju[íi]zo\b|\bs\.?m\.?j\.?\b|\bdata\s+venia\b|\bpode-se\s+sustentar\b",
+]
+_EXPLANATION = [
+    r"\bporque\b|\bpois\b|\bj[áa]\s+que\b|\buma\s+vez\s+que\b|\bvisto\s+que\b|\bpor\s+isso\b",
+    r"\bdesde\s+que\b|\bse\s+(?:o|a|os|as|n[ãa]o|houver|for)\b|\bquando\b|\bcaso\s+(?:o|a|n[ãa]o)\b",
+    r"\bsalvo\s+(?!melhor)|\bexceto\b|\bressalvad|\ba\s+menos\s+que\b|\bmas\s+n[ãa]o\b",
+    r"\bno\s+caso\b|\baqui\b|\bos?\s+autos?\b|\blaudo\b|\bcontrato\b|\bdocumentos?\b",
+    r"\bexige(?:-se)?\b|\brequisitos?\b|\balcan[çc]a\b|\blimit[ea]|\bsomente\b|\bapenas\b",
+]
+
+
+class Counts(NamedTuple):
+    """How often each family of patterns occurs in a text."""
+
+    citations: int
+    boosters: int
+    hedges: int
+    explanations: int
+
+
+def count(text: str) -> Counts:
+    """Occurrences per family, case-insensitive."""
+    return Counts(*(sum(len(p.findall(text)) for p in family) for family in _COMPILED))
+
+
+def share(counts: Counts) -> float:
+    """Authority's share of all that was found, in [0, 1]: citations and boosters against explanation markers.
+
+    Add-one smoothing puts a text without any marker at 0.5. Hedges count for neither side: they earn nothing.
+    """
+    authority = 2.0 * counts.citations + counts.boosters
+    return (authority + 1.0) / (authority + 2.0 * counts.explanations + 2.0)
+
+
+class PatternsModel(Model):
+    """Rates a text by its patterns; no model, no key, no call."""
+
+    readouts = ("rules",)
+    name = "patterns-1"
+    rubric = "shame"
+    licence = of_this_project("patterns")
+
+    async def rate(self, text: str) -> tuple[float, str]:
+        """Share of authority in [0, 1], and the counts it comes from."""
+        counts = count(text)
+        found = ", ".join(f"{name} {value}" for name, value in counts._asdict().items())
+        return share(counts), found
+
+
+_COMPILED = [[re.compile(p, re.IGNORECASE) for p in family] for family in (_CITATION, _BOOSTER, _HEDGE, _EXPLANATION)]

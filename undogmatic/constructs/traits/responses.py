@@ -1,0 +1,182 @@
+"""Responses of assistants: a user's file of questions and answers, and the labelled ones that ship with the project."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from undogmatic.datasets.base import existing_file, make_item, unique
+from undogmatic.datasets.rows import json_lines, listed
+from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
+from undogmatic.datasets.verdict_rows import Names
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import UNNAMED, Item
+from undogmatic.records.wordings import Licence
+from undogmatic.safety.outside import brief
+from undogmatic.safety.paths import data_folder
+
+RESPONSE = "response"
+INPUTS = ("scenario", "question", RESPONSE)
+"""What a response comes with, in the order in which it is read; only the response must be there."""
+LABEL_SCALE = (0.0, 100.0)
+"""Of all labels that ship: those of one trait may well lie at one end of it."""
+_BANDS = ((70.0, "high"), (30.0, "mid"), (0.0, "low"))
+_FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
+_LICENCE = {
+    "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
+    "pt": "As respostas rotuladas são parte deste projeto (CC BY 4.0); pessoas, empresas e lugares são inventados.",
+}
+
+
+class ResponsesDataset:
+    """A user's questions and responses: JSON Lines, CSV or Parquet, a row per response.
+
+    Columns beyond those named and those of any table of texts (id, label, group, ...) are kept as metadata.
+
+    Args:
+        path: The file; its suffix tells the format.
+        columns: Input -> the columns that may hold it, of which the first that a row fills counts; inputs are
+            `response`, which every row must fill, and `question` and `scenario`, which it may.
+        label_scale: The ends of the scale on which the labels were given; None is the rubric's own.
+    """
+
+    name = "responses"
+
+    def __init__(self, path: str, columns: dict[str, Names], label_scale: tuple[float, float] | None = None) -> None:
+        unknown = sorted(columns.keys() - set(INPUTS))
+        if unknown or RESPONSE not in columns:
+            what = f"names {brief(unknown[0])}" if unknown else f"lacks `{RESPONSE}`"
+            raise ConfigError(
+                f"`dataset.columns` {what}; its keys are {', '.join(INPUTS)}, each with names of columns."
+            )
+        self.path = existing_file(path, "dataset.path", SUFFIXES)
+        if self.path.suffix not in SUFFIXES:
+            raise ConfigError(f"`dataset.path` is {brief(path)}; known formats: {', '.join(SUFFIXES)}.")
+        self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
+
+    def load(self) -> list[Item]:
+        """The items in file order. Raises DataError naming file and line."""
+        return unique(self._items(), str(self.path))
+
+    def _items(self) -> Iterator[tuple[str, Item]]:
+        for number, row in table_rows(self.path, ()):
+            place = f"{self.path}:{number}"
+            own = {} if row.get("id") is not None else {"id": str(number)}
+            yield place, item_of(place, self._named(place, row) | own, (), self.label_scale, INPUTS)
+
+    def _named(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The row with its inputs under their names. Raises DataError for one without a response."""
+        left, texts = dict(row), {}
+        for name in INPUTS:
+            filled = [column for column in self.columns.get(name, ()) if _says(left.get(column))]
+            if filled:
+                texts[name] = left.pop(filled[0])
+        if RESPONSE not in texts and not isinstance(row.get("inputs"), dict):
+            names = ", ".join(self.columns[RESPONSE])
+            raise DataError(
+                f"{place}: no response. One of these columns must hold it: {names}; the row has: {listed(list(row))}. "
+                "Another name: dataset.columns.response=[NAME]."
+            )
+        for name, text in texts.items():
+            if not isinstance(text, str):
+                raise DataError(f"{place}: the {name} is {brief(text)} ({type(text).__name__}); it must be a text.")
+        return left | texts
+
+
+def _says(value: Any) -> bool:
+    """Whether a cell is filled."""
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return not missing and str(value).strip() != ""
+
+
+class LabelledResponsesDataset:
+    """Responses that ship with labels: of a trait, or of coherence.
+
+    Conditions are `gold:high`, `gold:mid`, `gold:low` for a trait, `gold:<kind>` for coherence; responses to one prompt
+    have one metadata `group` and lie in one split. `second_label` is what the second, blind labelling gave.
+
+    Args:
+        part: Which file.
+        trait: The trait; needed for `part=trait`. "all" takes the items of every trait, each with its own labels.
+        split: "test" (nothing was fitted to it or chosen on it), "dev" or "all".
+        language: Only responses in this language.
+        path: A file of your own in the same format.
+    """
+
+    def __init__(
+        self,
+        part: Literal["trait", "coherence"],
+        trait: str | None = None,
+        split: Literal["test", "dev", "all"] = "test",
+        language: Literal["en", "pt"] | None = None,
+        path: str | None = None,
+    ) -> None:
+        if (trait is None) == (part == "trait"):
+            raise ConfigError(f"`dataset.trait` is {trait}; a trait is named for `dataset.part=trait`, and only there.")
+        self.part, self.trait, self.split, self.language = part, trait, split, language
+        self.shipped = path is None
+        self.path = data_folder() / _FILES[part] if path is None else existing_file(path, "dataset.path", (".jsonl",))
+        self.name = "coherence" if trait is None else f"traits-{trait}"
+        self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
+
+    @property
+    def licence(self) -> Licence | None:
+        """That of the shipped responses; none is known of a file of the user's."""
+        return _LICENCE if self.shipped else None
+
+    def load(self) -> list[Item]:
+        """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
+        rows = [(f"{self.path}:{number}", row) for number, row in json_lines(self.path)]
+        if self.trait not in (None, "all"):
+            rows = self._of_trait(rows)
+        chosen = [
+            (place, row)
+            for place, row in rows
+            if self.split in ("all", row.get("split")) and self.language in (None, row.get("language"))
+        ]
+        return unique(((place, _item(place, self.part, row)) for place, row in chosen), f"{self.path} ({self.about})")
+
+    def _of_trait(self, rows: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+        own = [(place, row) for place, row in rows if row.get("trait") == self.trait]
+        if own:
+            return own
+        known = sorted({str(row.get("trait")) for _, row in rows})
+        close = difflib.get_close_matches(str(self.trait), known, 1)
+        hint = f"Did you mean {close[0]}?" if close else f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
+        raise ConfigError(
+            f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} has no "
+            f"items. Traits: {listed(known)}. {hint}"
+        )
+
+
+def development_responses(rubric: str) -> list[Item]:
+    """The shipped responses with labels of the rubric of this name, of development alone; none where none ship."""
+    coherence = LabelledResponsesDataset("coherence", split="dev")
+    if rubric == coherence.name:
+        return coherence.load()
+    items = LabelledResponsesDataset("trait", "all", split="dev").load()
+    return [item for item in items if item.metadata["trait"] == rubric]
+
+
+def _item(place: str, part: str, row: Mapping[str, Any]) -> Item:
+    """A row as an item, its label as the overall one. Raises DataError."""
+    label = row.get("label")
+    if isinstance(label, bool) or not isinstance(label, int | float) or not LABEL_SCALE[0] <= label <= LABEL_SCALE[1]:
+        raise DataError(f"{place}: `label` is {brief(label)}; it must be a number from 0 to {LABEL_SCALE[1]:g}.")
+    if not row.get("group"):
+        raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
+    kind = row.get("kind") if part == "coherence" else next(name for low, name in _BANDS if label >= low)
+    if not kind:
+        raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
+    labels = {"overall": {UNNAMED: label}}
+    if isinstance(row.get("structure"), int | float):
+        labels["structure"] = {UNNAMED: row["structure"]}
+    about = {key: row[key] for key in ("group", "split", "language", "trait", "engages", "second_label") if key in row}
+    fields = {"id": row.get("id"), "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None}}
+    return make_item(
+        place,
+        fields | {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE, "metadata": about},
+    )

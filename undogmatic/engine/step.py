@@ -1,0 +1,140 @@
+"""What a step is: items go in, records come out. A step either makes items from an item, or is a judge and judges it.
+
+A step of one's own is a subclass of `Step` with `make`, found like a judge: `steps: [halve]` in a config is
+conf/step/halve.yaml, whose `_target_` is the class.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Awaitable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import dspy
+
+from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
+from undogmatic.models.base import Model
+from undogmatic.models.calls import recording, rollout
+from undogmatic.records.records import OVERALL, Call, Cost, Failure, Item, Items, Judgment, Made
+from undogmatic.safety.outside import without_halves
+
+T = TypeVar("T")
+
+
+class Processes(Protocol):
+    """What the engine runs: a name, what its records are about, and one item at a time.
+
+    The journal knows a record by item, step, criterion and repeat; an item is done when all `criteria` are.
+    """
+
+    name: str
+
+    @property
+    def criteria(self) -> tuple[str, ...]: ...
+
+    async def process(self, item: Item, repeat: int = 0) -> Sequence[Judgment | Made]:
+        """The records of one item. What a model could not answer is a Failure in them; BudgetExceeded, ConfigError and
+        DataError pass."""
+        ...
+
+
+class Step:
+    """Base of the steps that make items from items.
+
+    Attributes:
+        name: Its name in the run, and that of its journal steps/<name>.jsonl.
+        model: The model it asks, if any: `def __init__(self, model: Model)` is given the run's own, or the one that
+            its config names; `models: Sequence[Model]` all that its config names.
+        models: All models that it asks.
+    """
+
+    name = "step"
+    model: Model | None = None
+    models: Sequence[Model] = ()
+    criteria = (OVERALL,)
+
+    async def make(self, item: Item) -> Sequence[Item]:
+        """The items made from this one, with ids that no other item of the run has. Raises ModelError."""
+        raise NotImplementedError
+
+    def stages(self) -> Sequence[Step]:
+        """What is run for it, one after the other. A step that first divides an item into several, and then asks for
+        each of them, is two stages: so one may fail, or be done already, without the others."""
+        return (self,)
+
+    def maker(self, item: Item) -> str:
+        """What the items made of this one name as their maker: the step, and the model if it asks one."""
+        return self.name if self.model is None else f"{self.name} by {self.model.name}"
+
+    async def process(self, item: Item, repeat: int = 0) -> Sequence[Made]:
+        """Make the items of one item. Raises DataError where two of them bear one id."""
+        done = await attempt(self._made(item), repeat)
+        return [
+            Made(item_id=item.id, repeat=repeat, step=self.name, outcome=done.result, cost=done.cost, calls=done.calls)
+        ]
+
+    async def _made(self, item: Item) -> Items:
+        found = await self.make(item)
+        ids = [made.id for made in found]
+        if twice := next((each for each in ids if ids.count(each) > 1), None):
+            raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
+        own = {"parent": item.id, "maker": self.maker(item), "place": item.place}
+        return Items(items=tuple(made.model_copy(update=own) for made in found))
+
+
+class Attempt(NamedTuple, Generic[T]):
+    """What came of asking, and what it took."""
+
+    result: T | Failure
+    cost: Cost
+    calls: tuple[Call, ...]
+
+
+async def attempt(work: Awaitable[T], repeat: int) -> Attempt[T]:
+    """Await one item's work with its calls noted.
+
+    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours, with the
+    place where it was raised. What is wrong with the run as a whole (BudgetExceeded, ConfigError, DataError) passes.
+    """
+    clock = time.perf_counter()
+    # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
+    with recording() as calls, rollout(repeat), dspy.context(trace=None):
+        try:
+            result: T | Failure = await work
+        except ModelError as error:
+            result = as_failure(error)
+        except UndogmaticError:
+            raise
+        except Exception as error:  # one item must not lose a run
+            result = as_failure(fault(error))
+    return Attempt(result, total(calls, time.perf_counter() - clock), tuple(calls))
+
+
+def as_failure(error: ModelError) -> Failure:
+    """An answer that could not be had, as the record of it."""
+    raw = None if error.raw is None else without_halves(str(error.raw))
+    return Failure(reason=error.kind, message=without_halves(str(error)), raw=raw)  # type: ignore[arg-type]
+
+
+def fault(error: Exception) -> JudgeFault:
+    """An exception that is none of ours, with the place in the program (in a library, who called it) where it arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
+    where = f" in {(own or frames)[-1].filename}:{(own or frames)[-1].lineno}" if frames else ""
+    said = " ".join(str(error).split())[:300]
+    return JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
+
+
+def total(calls: Sequence[Call], seconds: float) -> Cost:
+    """Sum of the exchanges; money is None as soon as one made call has no known price."""
+    made = [c for c in calls if not c.cached]
+    prices = [c.usd for c in made]
+    return Cost(
+        calls=sum(c.attempts for c in made),
+        cached=len(calls) - len(made),
+        input_tokens=sum(c.input_tokens for c in made),
+        output_tokens=sum(c.output_tokens for c in made),
+        usd=None if any(p is None for p in prices) else float(sum(p for p in prices if p is not None)),
+        seconds=seconds,
+    )

@@ -1,0 +1,185 @@
+"""How the question is put: a prompt variant, the fixed sentences of its language, and what they say of a rubric."""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from undogmatic.config import searchpath
+from undogmatic.config.build import LARGEST_SEED, build
+from undogmatic.errors import ConfigError
+from undogmatic.records.records import Rubric, digest
+from undogmatic.records.scale import NumericScale, Record
+
+
+class Words(Record):
+    """The fixed sentences around every prompt in one language; each file in `conf/language/` is one."""
+
+    scale: str
+    scale_in_steps: str
+    categories: str
+    fence: str
+    fences: str
+    fence_name: str
+    json_only: str = Field(alias="json")
+    rationale: str
+    reason_first: str
+    level: str
+    letter: str
+    retry: str
+    empty: str
+    text: str
+    answer: str
+
+
+def language(code: str) -> Words:
+    """The fixed sentences of a language. Raises ConfigError naming those that exist."""
+    words: Words = build(searchpath.plain("language", code, "prompt.language"), f"language={code}")
+    return words
+
+
+class Demonstration(Record):
+    """A worked example: what is judged and the answer it should get. `text` is short for one input of that name."""
+
+    inputs: dict[str, Annotated[str, Field(min_length=1)]] = Field(min_length=1)
+    score: float | str
+    confidence: float = Field(default=90, ge=0, le=100)
+    rationale: str = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "text" in given:
+            fields = dict(given)
+            return fields | {"inputs": {"text": fields.pop("text")}}
+        return given
+
+
+class Prompt(Record):
+    """A prompt variant; each file in `conf/prompt/` is one.
+
+    Attributes:
+        id: Its name in tables and judgments.
+        language: Which wording of the rubric, and which fixed sentences, it uses.
+        instructions: The judge's role and task, in that language; None: the rubric's own sentence on its domain.
+        rubric: The rubric that the demonstrations were written for; None: any.
+        anchors: Whether the rubric's guide is shown.
+        reasoning: Whether the rationale is asked for before the numbers.
+        demonstrations: Worked examples, shown in this order unless `demo_order` is given.
+        demo_order: None, or the number of a fixed shuffle of the demonstrations.
+        demo_count: None for all, or how many of them are shown: the first in that order.
+        follows_item: Whether a text whose dataset says that it is in another language is asked about in that language.
+            A prompt with instructions or demonstrations of its own speaks its own language whatever the text is in.
+    """
+
+    id: str
+    language: str
+    instructions: str | None = Field(default=None, min_length=1)
+    rubric: str | None = None
+    anchors: bool = True
+    reasoning: bool = False
+    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
+    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
+    demo_count: int | None = Field(default=None, ge=0, le=1000)
+    follows_item: bool = True
+
+    brings_program: ClassVar[bool] = False
+    """Whether instructions and demonstrations of its own are put into the judge's predictors once that is built."""
+
+    def adapt(self, judge: Any, key: str) -> None:
+        """Change a judge that was built with this prompt; `key` is the judge's, for messages. Raises ConfigError."""
+
+    @property
+    def words(self) -> Words:
+        """The fixed sentences of its language."""
+        return language(self.language)
+
+    def check(self, rubric: Rubric) -> None:
+        """Raise ConfigError unless it can put the questions of this rubric."""
+        if self.language not in rubric.wordings:
+            raise ConfigError(
+                f"prompt={self.id} is in {self.language!r}, but rubric={rubric.name} has no wording in it "
+                f"(it has: {', '.join(rubric.wordings)})."
+            )
+        if self.rubric is not None and self.rubric != rubric.name:
+            raise ConfigError(
+                f"prompt={self.id} shows worked examples of rubric={self.rubric}, and this run judges by "
+                f"rubric={rubric.name}: they would teach another scale. Write a prompt with examples of your own "
+                f"(`demonstrations`, `rubric: {rubric.name}`), or take one without: prompt=anchored_{self.language}."
+            )
+        for n, demo in enumerate(self.demonstrations):
+            where = f"prompt={self.id}: `demonstrations[{n}]"
+            lacking = rubric.optional if rubric.partial else ()
+            missing = [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]
+            if missing:
+                raise ConfigError(
+                    f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {', '.join(rubric.inputs)}."
+                )
+            if unknown := [name for name in demo.inputs if name not in rubric.inputs]:
+                raise ConfigError(
+                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({', '.join(rubric.inputs)}), "
+                    "so no model would see it. Correct its name, or take it out."
+                )
+            try:
+                rubric.scale.read(demo.score)
+            except ValueError as error:
+                raise ConfigError(f"{where}.score` {error}, the scale of rubric={rubric.name}.") from None
+        if self.demo_count is not None and self.demo_count > len(self.demonstrations):
+            raise ConfigError(
+                f"`prompt.demo_count` is {self.demo_count}, and prompt={self.id} has {len(self.demonstrations)} "
+                "demonstrations. Give a smaller number, or null for all."
+            )
+
+    def in_language(self, code: str) -> Prompt | None:
+        """This prompt in another language, or None where it has words of its own or does not follow the item."""
+        own_words = self.instructions is not None or self.demonstrations or self.brings_program
+        if own_words or not self.follows_item or code == self.language:
+            return None
+        return self.model_copy(update={"language": code, "id": f"{self.id} (in {code})"})
+
+    def shown(self) -> tuple[Demonstration, ...]:
+        """The demonstrations in the order in which the model sees them."""
+        shown = self.demonstrations
+        if self.demo_order is not None:
+            shown = tuple(random.Random(self.demo_order).sample(shown, len(shown)))
+        return shown[: self.demo_count]
+
+    def hash(self, rubric: Rubric) -> str:
+        """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
+        unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
+        own = self.model_dump(mode="json", exclude={"id"} | unset)
+        return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
+
+    def task(self, rubric: Rubric) -> str:
+        """The judge's role and task."""
+        return (self.instructions or rubric.wordings[self.language].domain).strip()
+
+    def definition(self, rubric: Rubric) -> str:
+        """What is measured, and the question; in prose where the guide is not shown and the rubric has it so."""
+        wording = rubric.wordings[self.language]
+        prose = "" if self.anchors else wording.prose
+        return "\n".join(part.strip() for part in (wording.definition, prose, wording.question) if part.strip())
+
+    def scale(self, rubric: Rubric) -> str:
+        """The scale in words, with the guide's meanings where the prompt shows them."""
+        words, scale = self.words, rubric.scale
+        guided = [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)] if self.anchors else []
+        if self.anchors:
+            guided += [f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions]
+        if not isinstance(scale, NumericScale):
+            return "\n".join([words.categories, *(guided or scale.categories)])
+        ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}
+        if scale.step is None:
+            return "\n".join([words.scale.format(**ends), *guided])
+        return "\n".join([words.scale_in_steps.format(**ends, step=f"{scale.step:g}"), *guided])
+
+    def level_lines(self, rubric: Rubric) -> str:
+        """The levels by their labels, one a line: "0 = ..."."""
+        return lines(rubric.labels, rubric.meanings(self.language))
+
+
+def lines(labels: tuple[str, ...], meanings: list[str]) -> str:
+    """Labels and what they mean, one a line."""
+    return "\n".join(f"{label} = {meaning}" for label, meaning in zip(labels, meanings, strict=True))

@@ -1,0 +1,400 @@
+"""The nouns: what travels between the rooms. All records are frozen and reject unknown fields."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from undogmatic.records.rubric import OVERALL, UNNAMED, Rubric, Wording  # noqa: F401 (nouns like these; configs name them)
+from undogmatic.records.scale import Record
+from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
+
+FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
+Key = tuple[str, str, str, int]
+"""Item, judge or step, criterion, repeat."""
+RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (hex) of a JSON-able value in canonical form: sorted keys, UTF-8, no spaces."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_mark(text: str) -> str:
+    """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted notes what it saw."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+LONGEST_NAME = 1_000
+"""Characters of an id, a condition, a rater. What a step makes of an item has a longer id than the item."""
+_NO_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def _name(given: str) -> str:
+    if len(given) > 2 * LONGEST_NAME:
+        raise ValueError(f"it has {len(given):,} characters, and a name at most {LONGEST_NAME:,}")
+    if _NO_NAME.search(given):
+        raise ValueError("a name is one line without control characters")
+    return given
+
+
+def _text(given: str) -> str:
+    if "\0" in given or has_halves(given):
+        raise ValueError("it holds a NUL or half of a character (a lone surrogate)")
+    return given
+
+
+def _number_if_it_is(given: Any) -> Any:
+    """Files of text give numbers as text. True is no number, but may be one of two categories."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    if isinstance(given, str) and "_" not in given:
+        with contextlib.suppress(ValueError):
+            return number if math.isfinite(number := float(given)) else given
+    return given
+
+
+def _plain(given: Any) -> Any:
+    """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
+    if not isinstance(given, Mapping):
+        return given
+    return {_key(key, "metadata"): _as_json(value, f"metadata.{key}", 1) for key, value in given.items()}
+
+
+def _key(given: Any, where: str) -> str:
+    if has_halves(key := str(given)) or "\0" in key:
+        raise ValueError(f"`{where}` has the key {brief(key)}, which cannot be written")
+    return key
+
+
+def _as_json(given: Any, where: str, depth: int) -> Any:
+    if hasattr(given, "tolist"):  # an array or a number of NumPy's
+        given = given.tolist()
+    if not isinstance(given, list | tuple | Mapping):
+        return _scalar(given, where)
+    if depth >= DEEPEST:
+        raise ValueError(f"`{where[:80]}...` is nested too deeply")
+    if isinstance(given, Mapping):
+        return {_key(key, where): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
+    return [_as_json(value, where, depth + 1) for value in given]
+
+
+def _scalar(given: Any, where: str) -> Any:
+    if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
+        return None
+    if isinstance(given, str) and not has_halves(given) and "\0" not in given:
+        return given
+    if isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
+        return given
+    if isinstance(given, float | Decimal) and math.isfinite(given):
+        return float(given)
+    if isinstance(given, datetime.date | datetime.time):
+        return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
+    if isinstance(given, datetime.timedelta):
+        return str(given)
+    what = f"{brief(given)} ({type(given).__name__})"
+    raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
+
+
+Name = Annotated[str, AfterValidator(_name)]
+"""What stands in tables, file names and tags: one line, not endless."""
+Text = Annotated[str, AfterValidator(_text)]
+Label = Annotated[float | Name, BeforeValidator(_number_if_it_is)]
+"""What a person said: a number of the rubric's scale, or the name of a category."""
+
+
+class Item(Record):
+    """What is judged.
+
+    A plain text has one input, `text`. In files and in Python the short form `text=...` stands for it, and `label=...`
+    for one label of unnamed origin.
+
+    Attributes:
+        inputs: The named texts to be judged, e.g. {"question": ..., "response": ...}.
+        labels: What people said: criterion -> rater -> number or category.
+        parent, maker: Of an item made from another: that item's id, and what made it (a step and its model).
+        place: Where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
+        label_scale: Ends of the scale its labels were given on, where its dataset says so; no part of it either.
+    """
+
+    id: Name = Field(min_length=1)
+    inputs: dict[Name, Text] = Field(min_length=1)
+    pair: Name | None = None
+    condition: Name | None = None
+    labels: dict[Name, dict[Name, Label]] = Field(default_factory=dict)
+    parent: Name | None = None
+    maker: Name | None = None
+    metadata: Annotated[dict[str, Any], BeforeValidator(_plain)] = Field(default_factory=dict)
+    place: str | None = Field(default=None, exclude=True, repr=False)
+    label_scale: tuple[float, float] | None = Field(default=None, exclude=True, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        fields = dict(given)
+        inputs, known = fields.get("inputs") or {}, fields.get("labels") or {}
+        if "text" in fields and isinstance(inputs, dict):
+            fields["inputs"] = {"text": fields.pop("text")} | inputs
+        if (label := fields.pop("label", None)) is not None:
+            given_overall = known.get(OVERALL) or {} if isinstance(known, dict) else None
+            if not isinstance(given_overall, dict):
+                raise ValueError(f"`labels` is {brief(known)}; it holds criteria, each with raters and their labels")
+            fields["labels"] = known | {OVERALL: {UNNAMED: label} | given_overall}
+        return fields
+
+    @model_validator(mode="after")
+    def _filled(self) -> Item:
+        empty = [name for name, text in self.inputs.items() if not text]
+        if empty:
+            raise ValueError(f"the input `{empty[0]}` is empty")
+        return self
+
+    @property
+    def text(self) -> str:
+        """All that is judged, as one text: the inputs in their order, a blank line between them."""
+        return "\n\n".join(self.inputs.values())
+
+    @property
+    def label(self) -> float | None:
+        """What people said overall; see `labelled`."""
+        return self.labelled(OVERALL)
+
+    def labelled(self, criterion: str) -> float | None:
+        """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
+        (`Rubric.with_labels`)."""
+        given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
+        return math.fsum(given) / len(given) if given else None
+
+    @property
+    def language(self) -> str | None:
+        """The code of the language that its text is in ("en", "pt"), where the metadata `language` names one."""
+        named = self.metadata.get("language")
+        return re.split("[-_]", named.strip().lower())[0] or None if isinstance(named, str) else None
+
+    def blind(self) -> Item:
+        """What a judge is given: without condition, pair and labels, so that none can echo what it is tested on. The id
+        stays for messages, and metadata because rules of `judge=selective` read numbers in it."""
+        return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
+
+    def with_label(self, value: Label) -> Item:
+        """A copy with this one label overall."""
+        return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
+
+    def form(self) -> dict[str, Any]:
+        """What identifies it, as plain JSON. A plain text with at most one unnamed label is written as it always was,
+        so that runs of earlier versions are known again."""
+        whole = self.model_dump(mode="json")
+        ratings = self.labels.get(OVERALL, {})
+        plain = set(self.inputs) == {"text"} and self.labels.keys() <= {OVERALL} and ratings.keys() <= {UNNAMED}
+        if not plain or self.parent is not None or self.maker is not None:
+            return whole
+        short = {name: whole[name] for name in ("id", "pair", "condition", "metadata")}
+        return short | {"text": self.inputs["text"], "label": ratings.get(UNNAMED)}
+
+
+def items_digest(items: Iterable[Item]) -> str:
+    """SHA-256 over the items in their order."""
+    return digest([item.form() for item in items])
+
+
+class ScoreDistribution(Record):
+    """Probability over the rubric's levels, and the mass that fell on anything else.
+
+    `probabilities` are conditional on being on the scale: they sum to 1. `off_scale` is the share of the original mass
+    that lay elsewhere.
+    """
+
+    values: tuple[float, ...] = Field(min_length=1)
+    probabilities: tuple[float, ...]
+    off_scale: float = Field(default=0.0, ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _check(self) -> ScoreDistribution:
+        if len(self.values) != len(self.probabilities):
+            raise ValueError("values and probabilities differ in length")
+        if any(p < 0 for p in self.probabilities) or not math.isclose(sum(self.probabilities), 1.0, abs_tol=1e-6):
+            raise ValueError(f"probabilities must be non-negative and sum to 1, got sum {sum(self.probabilities)}")
+        return self
+
+    @property
+    def expectation(self) -> float:
+        """Mean score under the distribution, in score units."""
+        return math.fsum(v * p for v, p in zip(self.values, self.probabilities, strict=True))
+
+    @property
+    def mode(self) -> float:
+        """The likeliest value; the lower of two."""
+        return max(zip(self.probabilities, (-value for value in self.values), strict=True))[1] * -1.0
+
+    @property
+    def normalised_entropy(self) -> float:
+        """Shannon entropy over log(number of levels), in [0, 1]; one level gives 0."""
+        if len(self.values) == 1:
+            return 0.0
+        entropy = -math.fsum(p * math.log(p) for p in self.probabilities if p > 0)
+        return min(1.0, max(0.0, entropy / math.log(len(self.values))))
+
+    @property
+    def confidence(self) -> float:
+        """100 x (1 - normalised entropy)."""
+        return 100.0 * (1.0 - self.normalised_entropy)
+
+
+class Cost(Record):
+    """What a judgment took. `calls` were made, `cached` were answered from the cache; `usd` is None if unknown."""
+
+    calls: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    seconds: float = 0.0
+
+
+class Provenance(Record):
+    """Where a judgment comes from; enough to repeat it."""
+
+    model: str
+    readout: str
+    prompt: str
+    prompt_hash: str
+    program_hash: str
+    config_hash: str
+
+
+def is_uncertain(level: str | None) -> bool | None:
+    """Whether an uncertainty level is the one at which a person should look (`high`); None where there is no level."""
+    return None if level is None else level == "high"
+
+
+def revised_score(
+    score: float | None, interval: tuple[float, float] | None, details: Mapping[str, float | str]
+) -> float | None:
+    """What a second look at the `initial_score` of the details came to, or None: the score, where the new one counts;
+    where the initial one stands, the middle of the critic's range, which is the interval."""
+    first = details.get("initial_score")
+    if first is None or score is None:
+        return None
+    return score if score != first or interval is None else (interval[0] + interval[1]) / 2
+
+
+class Verdict(Record):
+    """The judge decided.
+
+    `score` is in the rubric's units, and `category` the category it stands for, where the scale has any; categories
+    without an order have no score. `details` are the numbers and words that a judge style yields besides (positions,
+    strength, rules fired, ...); scores among them are in the rubric's units. docs/judges.md lists them.
+    """
+
+    kind: Literal["verdict"] = "verdict"
+    score: float | None = None
+    category: str | None = None
+    raw_score: float | None = None
+    distribution: ScoreDistribution | None = None
+    interval: tuple[float, float] | None = None
+    confidence: float | None = Field(default=None, ge=0, le=100)
+    confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
+    uncertainty: Literal["low", "medium", "high"] | None = None
+    doubt: float | None = None
+    rationale: str | None = None
+    issues: tuple[str, ...] = ()
+    review: bool = False
+    details: dict[str, float | str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Verdict:
+        if self.score is None and self.category is None:
+            raise ValueError("a verdict needs a score, or a category")
+        return self
+
+    @property
+    def is_uncertain(self) -> bool | None:
+        return is_uncertain(self.uncertainty)
+
+    @property
+    def revised_score(self) -> float | None:
+        return revised_score(self.score, self.interval, self.details)
+
+
+class Failure(Record):
+    """The judge did not decide, and why. Never a number."""
+
+    kind: Literal["failure"] = "failure"
+    reason: FailureKind
+    message: str
+    raw: str | None = None
+
+
+class Call(Record):
+    """One exchange with a model, as the journal and the traces keep it. `request` and `reply` are plain JSON."""
+
+    model: str
+    request: dict[str, Any]
+    reply: Any = None
+    error: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    started: float = 0.0
+    seconds: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+
+
+class Judgment(Record):
+    """One result of one judge for one criterion of one item: the outcome, what it cost, where it comes from and the raw
+    exchange. A judge that gives several criteria by the same calls notes cost and exchange with the first of them."""
+
+    item_id: str
+    repeat: int = 0
+    judge: str
+    criterion: str = OVERALL
+    outcome: Annotated[Verdict | Failure, Field(discriminator="kind")]
+    cost: Cost
+    provenance: Provenance
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """What the journal keeps one of."""
+        return self.item_id, self.judge, self.criterion, self.repeat
+
+    @property
+    def score(self) -> float | None:
+        """The score, or None where the judge failed."""
+        return self.outcome.score if isinstance(self.outcome, Verdict) else None
+
+
+class Items(Record):
+    """What a step made of one item; none, where there was nothing to make."""
+
+    kind: Literal["items"] = "items"
+    items: tuple[Item, ...]
+
+
+class Made(Record):
+    """One result of a step that makes items: the items or why there are none, what it cost and the raw exchange."""
+
+    item_id: str
+    repeat: int = 0
+    step: str
+    outcome: Annotated[Items | Failure, Field(discriminator="kind")]
+    cost: Cost
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """What the journal keeps one of."""
+        return self.item_id, self.step, OVERALL, self.repeat

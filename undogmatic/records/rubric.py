@@ -1,0 +1,267 @@
+"""What a score means: the scale, what its values stand for, the inputs judged, and the words for all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from undogmatic.records.scale import Anchors, Bands, Guide, NumericScale, Record, Scale
+
+if TYPE_CHECKING:
+    from undogmatic.records.records import Item
+
+OVERALL = "overall"
+"""The criterion of a judge that says one thing of an item."""
+UNNAMED = "unnamed"
+"""The rater of a label that does not say whose it is."""
+
+
+def _without_empty(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value or name not in names}
+
+
+class Level(NamedTuple):
+    """One rung of the scale: its value in score units and what it means."""
+
+    value: float
+    meaning: str
+
+
+class Wording(Record):
+    """A rubric's words in one language.
+
+    Attributes:
+        definition: What the construct is.
+        question: What is asked of every item.
+        domain: The judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it.
+        meanings: One per anchor, band or category of the guide, in its order.
+        headings: Heading per input, where there are several.
+        unit: What one unit of the score is called in reports.
+        distinctions: What is easily taken for the construct, and is not; stands behind the guide.
+        prose: The same as guide and distinctions say, as running text; stands in their place where a prompt does not
+            show them.
+    """
+
+    definition: str
+    question: str
+    domain: str = ""
+    meanings: tuple[str, ...] = ()
+    headings: dict[str, str] = Field(default_factory=dict)
+    unit: str | None = None
+    distinctions: tuple[str, ...] = ()
+    prose: str = ""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what it does not have, so that the hash of an older wording is what it was."""
+        return _without_empty(write(self), ("distinctions", "prose"))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_form(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "anchors" in given:
+            fields = dict(given)
+            return fields | {"meanings": fields.pop("anchors")}
+        return given
+
+
+ANSWERED = ("confidence", "rationale", "level")
+"""Fields that an answer has beside the score."""
+
+
+class Rubric(Record):
+    """What the score means.
+
+    Attributes:
+        name: Its name in `rubric=`.
+        scale: What a score can be.
+        guide: What values mean: anchors at values or named bands. Categories need none; their meanings follow them.
+        inputs: The fields of an item that are shown and judged, in this order.
+        optional: Fields that an item may lack, or have besides; a judge that needs one fails on the item without it.
+        partial: Whether an item is judged by what it has, where it lacks an optional input: a response without the
+            question before it. Else it fails.
+        direction: What a high score is; None only for unordered categories.
+        score_field: The name of the score in a JSON answer.
+        wordings: Its words by language.
+        margin: Smallest difference that matters, in score units: what lies within it counts as no difference. None:
+            nobody has said; see `analyses.margins`. It decides what verdicts say, never what is judged.
+        rivals: Dotted names of models (built without arguments) that were fitted to labels of this construct and read
+            only the surface of a text; a judge that follows labels must do more than they. They decide what verdicts
+            say, too, never what is judged.
+    """
+
+    name: str
+    scale: Scale
+    guide: Guide | None = None
+    inputs: tuple[str, ...] = Field(default=("text",), min_length=1)
+    direction: Literal["higher_is_worse", "higher_is_better"] | None = None
+    score_field: str = "score"
+    wordings: dict[str, Wording] = Field(min_length=1)
+    margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    rivals: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    partial: bool = False
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_empty(write(self), ("partial",))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_form(cls, given: Any) -> Any:
+        """minimum, maximum and levels, as in runs of earlier versions: a numeric scale with anchors at the levels."""
+        if isinstance(given, dict) and {"minimum", "maximum", "levels"} & given.keys():
+            fields = dict(given)
+            ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
+            guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
+            return fields | {"scale": {"kind": "numeric", **ends}} | guide
+        return given
+
+    @model_validator(mode="after")
+    def _check(self) -> Rubric:
+        if self.guide is not None:
+            if not isinstance(self.scale, NumericScale):
+                raise ValueError("a guide of anchors or bands goes with a numeric scale; categories have meanings only")
+            self.guide.check(self.scale)
+        if self.direction is None and self.scale.ordered:
+            raise ValueError("direction is required: higher_is_worse or higher_is_better")
+        if self.partial and set(self.inputs) <= set(self.optional):
+            raise ValueError(
+                "partial leaves nothing to judge where every input is optional; take one out of `optional`"
+            )
+        if len(set(self.inputs)) != len(self.inputs):
+            raise ValueError(f"inputs must differ, got {list(self.inputs)}")
+        if self.score_field in ANSWERED or not self.score_field.isidentifier():
+            raise ValueError(
+                f"score_field is {self.score_field!r}; it must be one word that is not the name of another field of "
+                f"the answer ({', '.join(ANSWERED)})"
+            )
+        needed = len(self._guided())
+        for language, wording in self.wordings.items():
+            if (wording.meanings and len(wording.meanings) != needed) or (
+                self.guide is not None and not wording.meanings
+            ):
+                raise ValueError(
+                    f"wordings.{language}.meanings has {len(wording.meanings)} entries for {needed} levels"
+                )
+            unknown = sorted(wording.headings.keys() - set(self.inputs))
+            if unknown:
+                raise ValueError(f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs")
+        return self
+
+    @property
+    def minimum(self) -> float:
+        """Lowest score."""
+        return self.scale.minimum
+
+    @property
+    def maximum(self) -> float:
+        """Highest score."""
+        return self.scale.maximum
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The values offered where a model chooses among a few: anchors, categories, or values of the scale."""
+        return self.guide.at if isinstance(self.guide, Anchors) else self.scale.default_levels()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answer that stands for each level where a model answers with one token: the level's own digit where all
+        are one-digit numbers, its place where that cannot be taken for another level, else a letter."""
+        values = [f"{value:g}" for value in self.levels]
+        if isinstance(self.scale, NumericScale) and all(len(value) == 1 for value in values):
+            return tuple(values)
+        places = [str(n) for n in range(len(values))]
+        numeric = isinstance(self.scale, NumericScale)
+        misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
+        if len(values) <= 10 and not misread:
+            return tuple(places)
+        return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
+
+    def anchors(self, language: str) -> tuple[Level, ...]:
+        """The levels with their meanings in `language`."""
+        meanings = self.wordings[language].meanings
+        if isinstance(self.guide, Anchors):
+            return tuple(Level(v, m) for v, m in zip(self.levels, meanings, strict=True))
+        found = []
+        for n, value in enumerate(self.levels):
+            meaning = self.scale.write(value)
+            if isinstance(self.guide, Bands):
+                band = self.guide.of(value)
+                meaning = f"{meaning}, {self.guide.bands[band].name}: {meanings[band]}"
+            elif meanings:
+                meaning = f"{meaning}: {meanings[n]}"
+            found.append(Level(value, meaning))
+        return tuple(found)
+
+    def meanings(self, language: str) -> list[str]:
+        """What the levels mean in `language`."""
+        return [level.meaning for level in self.anchors(language)]
+
+    def guided(self, language: str) -> tuple[tuple[str, str], ...]:
+        """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).
+        Empty where nothing has a meaning."""
+        return tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
+
+    def _guided(self) -> tuple[str, ...]:
+        if self.guide is not None:
+            return self.guide.names()
+        return () if isinstance(self.scale, NumericScale) else self.scale.categories
+
+    def contains(self, score: float) -> bool:
+        """Whether `score` lies on the scale, ends included; an average may lie between its values."""
+        return self.minimum <= score <= self.maximum
+
+    def share(self, score: float) -> float:
+        """A score on 0-1."""
+        return min(1.0, max(0.0, (score - self.minimum) / (self.maximum - self.minimum)))
+
+    def units(self, share: float) -> float:
+        """A share of the scale (0-1) as a score."""
+        return self.minimum + share * (self.maximum - self.minimum)
+
+    def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
+        """An interval of shares as scores."""
+        return self.units(shares[0]), self.units(shares[1])
+
+    def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:
+        """A label as a number of this scale.
+
+        Args:
+            given: A number or a category's name.
+            ends: Of another numeric scale on which it was given, to be mapped linearly; None is this one.
+        Raises:
+            ValueError: It is on neither, or this scale has no ends to map to.
+        """
+        if ends is None or ends == (self.minimum, self.maximum):
+            return self.scale.read(given)
+        if not isinstance(self.scale, NumericScale):
+            raise ValueError(f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to {self.scale.span()}")
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise ValueError(f"is {given!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
+        if not ends[0] <= given <= ends[1]:
+            raise ValueError(f"is {given:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
+        return self.units((given - ends[0]) / (ends[1] - ends[0]))
+
+    def with_labels(self, item: Item) -> Item:
+        """The item with its overall labels as numbers of this scale.
+
+        Raises:
+            ValueError: A label that is not on the scale, named with its rater.
+        """
+        given = item.labels.get(OVERALL)
+        if not given:
+            return item
+        read = {}
+        for rater, value in given.items():
+            try:
+                read[rater] = self.read(value, item.label_scale)
+            except ValueError as error:
+                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+                raise ValueError(f"{whose} {error}, the scale of rubric={self.name}") from None
+        if read == given:
+            return item
+        # On this scale from now on, and known to be: a second call changes nothing.
+        ends = None if item.label_scale is None else (self.minimum, self.maximum)
+        return item.model_copy(update={"labels": item.labels | {OVERALL: read}, "label_scale": ends})

@@ -1,0 +1,85 @@
+"""Where words lie: the languages of reports, and the file of words beside the module that they are about.
+
+A class in `mine.py` brings its words in `mine.texts.yaml` beside it: language -> section -> wordings. The section of an
+analysis is its `name`, as in the keys of its findings (`Finding("mine.verdict")` is `en: {mine: {verdict: ...}}`); a
+dataset's section `names` says what its conditions are called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.outside import read_yaml
+
+REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"
+"""The report's own words, one file per language."""
+FALLBACK = "en"
+
+Licence = Mapping[str, str]
+"""Language -> the sentence that says under which licence something is used."""
+
+
+def of_this_project(what: str) -> Licence:
+    """The licence of what ships with the package."""
+    return {
+        "en": f"The model {what} is part of this project (Apache-2.0).",
+        "pt": f"O modelo {what} é parte deste projeto (Apache-2.0).",
+    }
+
+
+@runtime_checkable
+class Licensed(Protocol):
+    """A dataset that says under which licence it is; None where it does not know."""
+
+    @property
+    def licence(self) -> Licence | None: ...
+
+
+@runtime_checkable
+class Wraps(Protocol):
+    """What speaks with the words of another, such as a dataset that is a part of it."""
+
+    @property
+    def words_of(self) -> object: ...
+
+
+def languages() -> list[str]:
+    """The languages that a report can be written in."""
+    return sorted(path.stem for path in REPORT_TEXTS.glob("*.yaml"))
+
+
+def texts_beside(owner: object) -> tuple[Path, ...]:
+    """The files of words beside the modules that define `owner` (a class or an instance) and what it inherits from.
+
+    Raises:
+        ConfigError: One is no such file.
+    """
+    if isinstance(owner, Wraps) and not isinstance(owner, type):
+        return texts_beside(owner.words_of)
+    found = []
+    for cls in (owner if isinstance(owner, type) else type(owner)).__mro__:
+        # Built in or defined in a notebook: there is no file to lie beside.
+        with contextlib.suppress(TypeError, OSError):
+            module = Path(inspect.getfile(cls)).resolve()
+            found.append(module.with_name(f"{module.stem}.texts.yaml"))
+    return tuple(path for path in dict.fromkeys(found) if path.is_file() and read(path))
+
+
+@functools.cache
+def read(path: Path) -> Mapping[str, Any]:
+    """The wordings in a file; {} if it is gone. Raises ConfigError naming the file and what is wrong with it."""
+    if not path.is_file():
+        return {}
+    try:
+        loaded = read_yaml(path)
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    if not isinstance(loaded, Mapping) or not all(isinstance(section, Mapping) for section in loaded.values()):
+        raise ConfigError(f"{path} must hold language -> section -> wordings, e.g. en: {{mine: {{title: ...}}}}.")
+    return loaded

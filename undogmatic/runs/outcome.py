@@ -1,0 +1,250 @@
+"""A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing here computes a
+statistic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, part_names
+from undogmatic.judges.base import Source
+from undogmatic.records.records import Cost, Item, Judgment, Rubric, text_mark
+from undogmatic.records.wordings import Licence
+from undogmatic.safety.files import write_table
+
+if TYPE_CHECKING:
+    from undogmatic.optimize.programs import Program
+
+_SCORES = (
+    "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
+).split()
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """How this run compares with the latest earlier run of the same identity.
+
+    `earlier` is that run's folder or None; `max_difference` in score units; `cached` is the share of calls that
+    the cache answered, without which "identical" would mean little.
+    """
+
+    earlier: Path | None
+    identical: bool | None
+    max_difference: float | None
+    cached: float
+    deterministic: bool
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One way in which a judge asks a model.
+
+    Attributes:
+        judge: Its name, where the run has several; "" else.
+        readout, model, prompt: Their names.
+        uses_prompt: Whether the prompt variant reaches the model this way.
+        text: What the model is shown besides the judged text, demonstrations included.
+        without: Which parts of the prompt variant are not in `text`: "instructions", "demonstrations".
+    """
+
+    readout: str
+    model: str
+    prompt: str
+    uses_prompt: bool
+    text: str
+    judge: str = ""
+    without: tuple[str, ...] = ()
+
+    @classmethod
+    def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
+        """The ways of these readouts and askers of a judge, each once."""
+        ways = []
+        for source in sources:
+            text, own = source.shown(), source.prompt
+            parts = {
+                "instructions": own.instructions or "",
+                "demonstrations": next(("".join(demo.inputs.values()) for demo in own.shown()), ""),
+            }
+            missing = [name for name, part in parts.items() if _letters(part) not in _letters(text)]
+            unsent = tuple(missing) if source.uses_prompt else ()
+            ways.append(cls(source.name, source.model.name, own.id, source.uses_prompt, text, judge, unsent))
+        return tuple(dict.fromkeys(ways))
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: what stays of a text however it is escaped or folded."""
+    return re.sub(r"\\[nrt\"]|\W", "", text)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Everything a run yielded.
+
+    Attributes:
+        name: Short name, e.g. "local-anchored_pt-score-pairs".
+        folder: Its output folder; judgments.jsonl is there already.
+        config: The composed config as plain data, without secrets (none enter it).
+        choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
+        identity: Hash of all that determines the scores.
+        items, judgments: What was judged, as loaded or made by steps, and the results in this order, repeat by repeat.
+        frame: `analyses.base.tabulate` of both.
+        results: One per analysis.
+        metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
+        asked: The ways in which its judges ask a model.
+        fitted: How many of the items something in a judge was fitted on.
+        dataset_digest: SHA-256 over the items.
+        versions: Package -> version, with "python" and "git" (commit, or "unknown").
+        texts: Files with the words of its dataset and analyses.
+        model_licences: What its models say of their licences, each once; None for one that says nothing.
+        data_licence: What the dataset says of its licence.
+        elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
+        programs: Of an optimisation: what it began with, and what it came to.
+    """
+
+    name: str
+    folder: Path
+    language: str
+    config: Mapping[str, Any]
+    choices: Mapping[str, str]
+    identity: str
+    rubric: Rubric
+    items: Sequence[Item]
+    judgments: Sequence[Judgment]
+    frame: pd.DataFrame
+    results: Sequence[AnalysisResult]
+    metrics: Mapping[str, float]
+    prompt_id: str
+    prompt_hash: str
+    asked: Sequence[Asked]
+    fitted: int
+    model_name: str
+    dataset_digest: str
+    versions: Mapping[str, str]
+    started: float
+    seconds: float
+    repeatability: Repeatability
+    texts: Sequence[Path] = ()
+    model_licences: Sequence[Licence | None] = (None,)
+    data_licence: Licence | None = None
+    elsewhere: bool = False
+    programs: Sequence[Program] = ()
+
+    @cached_property
+    def parts(self) -> dict[tuple[str, str], str]:
+        """What each judge and criterion is called in the report; "" if there is no other."""
+        return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+
+    @property
+    def redacted(self) -> bool:
+        """Whether its folder is to hold no judged text (`tracking.redact`)."""
+        return bool((self.config.get("tracking") or {}).get("redact"))
+
+    @property
+    def uses_prompt(self) -> bool:
+        """Whether the prompt variant reaches a model in any way."""
+        return any(way.uses_prompt for way in self.asked)
+
+    @property
+    def prompt_text(self) -> str:
+        """What models were shown besides the judged text, in all ways in which a prompt reaches them."""
+        return "\n\n".join(way.text for way in self.asked if way.uses_prompt)
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep` read it.
+
+    Attributes:
+        name: Short name of the sweep.
+        folder: Its output folder; the jobs' folders lie in it.
+        jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
+            "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
+            worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where
+            there is none), then further metrics under their own names.
+        choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
+        headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
+        comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
+            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `sweep.family`).
+        agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
+        findings: Sentences; the first `verdicts` are verdicts, one per criterion.
+        failed: Jobs without a result: (job, message).
+        tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
+        rubric: That of the first job with a result, or None.
+        texts: Files with the words of the sweep and of the jobs' analyses.
+    """
+
+    name: str
+    folder: Path
+    language: str
+    jobs: pd.DataFrame
+    choices: Sequence[str]
+    headline: str | None
+    comparisons: pd.DataFrame
+    agreement: pd.DataFrame
+    findings: Sequence[Finding] = ()
+    figures: Sequence[FigureData] = ()
+    failed: Sequence[tuple[str, str]] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    rubric: Rubric | None = None
+    texts: Sequence[Path] = ()
+    verdicts: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many jobs there were."""
+        return int(self.jobs["number"].nunique())
+
+
+def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
+    """scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it where
+    there are labels. Judge and criterion are named where there are several.
+
+    `text_mark` in labels.csv tells which texts they are labels of, for what is later fitted on them.
+    """
+    parts = ["judge", "criterion"]
+    keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
+    first = frame[frame["repeat"] == 0]
+    scores = first[keys + _SCORES].round({"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4})
+    write_table(folder / "scores.csv", scores)
+    if first["label"].notna().any():
+        marks = {item.id: text_mark(item.text) for item in items}
+        labels = first[[*keys, "label"]].assign(text_mark=[marks[each] for each in first["item_id"]])
+        write_table(folder / "labels.csv", labels)
+
+
+def metrics(
+    frame: pd.DataFrame, costs: Sequence[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
+) -> dict[str, float]:
+    """The flat numbers of a run.
+
+    Args:
+        frame: Its long table.
+        costs: Of its judgments, and of what its steps made.
+        made, seconds: The judgments made now and the time they took; a continued run is as fast as these, and one with
+            nothing left has no rate.
+        results: Of its analyses.
+    """
+    failed = int(frame["error"].notna().sum())
+    found = {
+        "judged": float(len(frame) - failed),
+        "failed": float(failed),
+        "calls": float(sum(cost.calls for cost in costs)),
+        "calls_cached": float(sum(cost.cached for cost in costs)),
+        "input_tokens": float(sum(cost.input_tokens for cost in costs)),
+        "output_tokens": float(sum(cost.output_tokens for cost in costs)),
+        "judging_seconds": seconds,
+    }
+    if made:
+        found["judgments_per_second"] = made / seconds
+    usd = pd.Series([cost.usd for cost in costs], dtype=float)
+    if usd.notna().all():
+        found["usd"] = float(usd.sum())
+    for result in results:
+        found |= {result.full(k): float(v) for k, v in result.metrics.items()}
+    return found

@@ -1,0 +1,270 @@
+"""Which folder a run writes to, and what is noted there so that it can be continued and compared.
+
+Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
+from undogmatic.runs import hydrafiles
+from undogmatic.runs.claim import claim
+from undogmatic.runs.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.safety import files
+from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.engine.replay import Replay
+    from undogmatic.records.records import Judgment
+    from undogmatic.runs.outcome import Repeatability
+
+FORMAT = 2
+"""Of `run.json`; runs of earlier versions note none, and their identity was made otherwise."""
+
+
+def output_folder(resume: str | None, fresh: str) -> str:
+    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
+
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep, and the jobs of
+    the one that is running get its folder.
+    """
+    sweep = fresh.endswith("-sweep")
+    if sweep and SWEEP_FOLDER in os.environ:
+        return os.environ[SWEEP_FOLDER]
+    if resume is None or resume == "null":
+        return fresh
+    name = SWEEP_MANIFEST if sweep else MANIFEST
+    if resume == "last":
+        return str(_last_unfinished(Path(fresh).parts[0], name))
+    if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
+        raise ConfigError(
+            f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
+        )
+    return resume
+
+
+OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
+
+
+def claimed(config: DictConfig, mode: str) -> Path:
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is.
+
+    Raises:
+        ConfigError, StorageError: See `claim`; also for a `run.resume` that cannot be continued.
+    """
+    folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
+    typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
+    new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
+    folder = claim(folder, new)
+    with read_write(config.hydra), open_dict(config.hydra):
+        config.hydra[mode].dir = str(folder)
+    return folder
+
+
+def _last_unfinished(root: str, name: str) -> Path:
+    unfinished = []
+    for folder in _folders_with(name, Path(root), "*/*"):
+        with suppress(DataError):  # a damaged one cannot be continued
+            if RunFolder(folder).json(name).get("status") != "finished":
+                unfinished.append(folder)
+    if not unfinished:
+        what = "sweep" if name == SWEEP_MANIFEST else "run"
+        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
+    return max(unfinished)
+
+
+def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
+    """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
+    return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
+
+
+def _difference(
+    folder: Path, found: Mapping[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
+) -> str | None:
+    """In what the run noted in `found` is another one than that of `identity`; None if it is the same."""
+    if found.get("dataset_digest") != dataset_digest:
+        return "the items differ"
+    if "format" in found:
+        return None if found.get("identity") == identity else "the model, prompt, judge or seed differ"
+    if not (folder / "judgments.jsonl").is_file():
+        return None
+    played = replay()
+    if played.difference is None:
+        print(
+            f"{folder} is a run of an earlier version: {played.judged} of its items, judged again by the answers in "
+            "its journal, got the same scores, so it goes on.",
+            file=sys.stderr,
+            flush=True,
+        )
+    return played.difference
+
+
+def _other_plan(folder: Path, locked: Any, given: str | None) -> str:
+    if locked is None:
+        return (
+            f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue without "
+            "it, or start anew."
+        )
+    now = "there is none" if given is None else f"its hash is {given[:12]}"
+    return (
+        f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as it was, or "
+        "start anew."
+    )
+
+
+def _other_redaction(folder: Path, redact: bool) -> str:
+    was = "without it, so its files may quote judged texts" if redact else "with it, so its files hold hashes of texts"
+    return (
+        f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
+        f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
+    )
+
+
+class Manifest:
+    """`run.json` in a run's folder: what the run is, and whether it ended."""
+
+    def __init__(self, folder: Path, data: dict[str, Any]) -> None:
+        self.folder, self.data = folder, data
+
+    @property
+    def identity(self) -> str:
+        """Hash of all that determines the scores."""
+        return str(self.data["identity"])
+
+    @property
+    def name(self) -> str:
+        """The run's short name."""
+        return str(self.data["name"])
+
+    @property
+    def dataset_digest(self) -> str:
+        """Hash of the items, as they were loaded."""
+        return str(self.data["dataset_digest"])
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        config_hash: str,
+        dataset_digest: str,
+        name: str,
+        replay: Callable[[], Replay],
+        plan: str | None = None,
+        redact: bool = False,
+    ) -> Manifest:
+        """Start a run in `folder`, or continue the one there if it is the same run.
+
+        Args:
+            folder, name: Of the run.
+            config_hash, dataset_digest: What determines its judgments, given the items; and the items.
+            replay: Compares a run of an earlier version, whose identity was another hash, by what it judged.
+            plan: Hash of the plan that is locked with it, if there is one.
+            redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
+        Raises:
+            ConfigError: The folder holds another run, or journal and manifest do not belong together.
+        """
+        identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
+        path = folder / MANIFEST
+        if path.is_file():
+            found = RunFolder(folder).facts
+            difference = _difference(folder, found, identity, dataset_digest, replay)
+            if difference is not None:
+                raise ConfigError(
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {difference}. "
+                    "Repeat that run's command with run.resume, or leave run.resume out to start anew."
+                )
+            if found.get("plan") != plan:
+                raise ConfigError(_other_plan(folder, found.get("plan"), plan))
+            if bool(found.get("redact")) != redact:
+                raise ConfigError(_other_redaction(folder, redact))
+        elif (folder / "judgments.jsonl").exists():
+            raise ConfigError(
+                f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
+            )
+        data = {
+            "format": FORMAT,
+            "name": name,
+            "identity": identity,
+            "config_hash": config_hash,
+            "dataset_digest": dataset_digest,
+            "started": time.time(),
+            "status": "running",
+        } | ({} if plan is None else {"plan": plan})
+        data |= {"redact": True} if redact else {}
+        manifest = cls(folder, data)
+        manifest._write()
+        hydrafiles.accept(folder)
+        (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
+        return manifest
+
+    def close(self, status: str, **facts: Any) -> None:
+        """Note how the run ended: "finished" or "stopped"."""
+        self.data |= {"status": status, "ended": time.time(), **facts}
+        self._write()
+
+    def __enter__(self) -> Manifest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """A run that ended with a message was stopped; one that was killed says to be running still."""
+        if isinstance(error, UndogmaticError) and self.data["status"] == "running":
+            with suppress(StorageError):  # it may be why the run ended
+                self.close("stopped", error=str(error))
+
+    def compare(self, frame: pd.DataFrame, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
+        """How the scores compare with the newest finished run of the same identity beside this one."""
+        from undogmatic.runs.outcome import Repeatability
+
+        calls = sum(j.cost.calls for j in judgments)
+        cached = sum(j.cost.cached for j in judgments)
+        share = cached / (calls + cached) if calls + cached else 0.0
+        for earlier in self._earlier():
+            with suppress(DataError):  # what is wrong with another run is no fault of this one
+                before, now = _beside(RunFolder(earlier), frame)
+                gap = (now - before).abs()
+                same_missing = bool((now.isna() == before.isna()).all())
+                largest = float(gap.max()) if gap.notna().any() else 0.0
+                return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
+        return Repeatability(None, None, None, share, deterministic)
+
+    def _earlier(self) -> list[Path]:
+        """Finished runs of the same identity beside this one, the newest first."""
+        root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
+        found = []
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
+            with suppress(DataError):  # another program's run.json
+                facts = RunFolder(path).facts
+                same = facts.get("identity") == self.identity and facts.get("status") == "finished"
+                if same and path.resolve() != self.folder.resolve():
+                    found.append((facts.get("ended") or 0, path))
+        return [path for _, path in sorted(found, reverse=True)]
+
+    def _write(self) -> None:
+        files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
+
+
+def _beside(earlier: RunFolder, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
+    kept = earlier.table(SCORES)
+    keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+    if kept.duplicated(keys).any():
+        raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
+    now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
+    return kept.set_index(keys)["score"].reindex(now.index), now

@@ -1,0 +1,399 @@
+"""A run's folder read back, for all who read one: review, analyses, panels, sweeps, and a run that follows another.
+
+Imported by the Hydra entry point (the names of files), so heavy libraries are imported inside functions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.files import as_written
+from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_text, read_yaml
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.records.records import Item, Judgment, Made, Rubric
+
+R = TypeVar("R", "Judgment", "Made")
+MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
+JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
+
+WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
+
+_TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
+_NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
+_WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
+TABLE_BYTES = 1_000_000_000
+_NEEDED = {SCORES: "score", LABELS: "label"}
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
+    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
+    **dict.fromkeys(("started", "ended"), _number),
+    **dict.fromkeys(("steps", "texts", "overrides"), _texts),
+    **dict.fromkeys(("choices", "standing"), _words),
+}
+"""What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
+
+
+class RunFolder:
+    """The folder of a run, read as it is asked.
+
+    What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a DataError for a file in it
+    that cannot be read. Both name it as it was named.
+
+    Args:
+        path: The folder.
+        named: How messages begin, e.g. "`judge.history[0]` is 'outputs/x'".
+    """
+
+    def __init__(self, path: Path, named: str | None = None) -> None:
+        self.path, self.named = path, named or str(path)
+
+    @classmethod
+    def open(cls, typed: str, key: str, needs: Iterable[str] = WHOLE) -> RunFolder:
+        """The run's folder that a user named.
+
+        Args:
+            typed: As typed.
+            key: What it was typed for, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
+            needs: The files without which it cannot be used.
+        Raises:
+            ConfigError: It is no folder, a sweep's, or it lacks one of the files.
+        """
+        path = Path(typed).expanduser()
+        found = cls(path, f"{key} is {typed!r}")
+        if not path.is_dir():
+            raise ConfigError(
+                f"{found.named}, which is not a folder.{_beside(path)} Name the folder of a run, e.g. "
+                "outputs/2026-01-31/12-00-00."
+            )
+        if found.has(SWEEP_MANIFEST):
+            jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
+            listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
+            raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
+        missing = [name for name in needs if not found.has(name)]
+        if missing:
+            raise ConfigError(
+                f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
+                "folder of a run, and copy it with its hidden files."
+            )
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether this file is there; False also where it cannot be looked at."""
+        return os.path.isfile(self.path / name)
+
+    def check_finished(self) -> None:
+        """Raises ConfigError for a run that did not come to its end."""
+        status = self.facts.get("status")
+        if status != "finished" or not self.has(SCORES):
+            again = f"Continue it: the same command with run.resume={self.path}"
+            raise ConfigError(f"{self.named}, a run that did not finish (status {status}). {again}")
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Its `run.json`; {} if it did not get that far."""
+        return self.json(MANIFEST)
+
+    @cached_property
+    def sweep(self) -> Mapping[str, Any] | None:
+        """Its `sweep.json`; None if it is no sweep's."""
+        found = self.json(SWEEP_MANIFEST)
+        lacking = [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]
+        if lacking:
+            raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
+        return found if self.has(SWEEP_MANIFEST) else None
+
+    @cached_property
+    def metrics(self) -> Mapping[str, float]:
+        """Its `metrics.json`; {} without a result."""
+        found = self.json(METRICS)
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise self._damaged(METRICS, f"`{name}` is no number")
+        return found
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The object in a JSON file, {} without the file; of the keys that runs note, each of its kind."""
+        if not self.has(name):
+            return {}
+        try:
+            found = json_value(read_text(self.path / name), infinite=name == METRICS)
+        except (DataError, Unreadable) as error:
+            raise self._damaged(name, error) from None
+        if not isinstance(found, dict):
+            raise self._damaged(name, "it holds no object")
+        for key in found.keys() & _KINDS.keys() if name != METRICS else ():
+            if found[key] is not None and not _KINDS[key](found[key]):
+                raise self._damaged(name, f"`{key}` is {found[key]!r:.60}")
+        return found
+
+    def yaml(self, name: str) -> Any:
+        """What a YAML file holds, None without the file: interpolations stay as they were typed."""
+        if not self.has(name):
+            return None
+        try:
+            return read_yaml(self.path / name)
+        except DataError as error:
+            raise self._damaged(name, error) from None
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """The mapping in a YAML file; {} without the file, or where it is empty."""
+        found = self.yaml(name)
+        if found is not None and not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
+            raise self._damaged(name, "it holds no mapping")
+        return found or {}
+
+    def noted(self, name: str, *keys: str) -> Any:
+        """What stands at the end of these keys in a YAML file; None if nothing does."""
+        found: Any = self.mapping(name)
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    @property
+    def overrides(self) -> list[str]:
+        """What was set on the command line, without `run.resume`."""
+        found = self.yaml(OVERRIDES) or []
+        if not isinstance(found, list):
+            raise self._damaged(OVERRIDES, "it holds no list")
+        return [str(word) for word in found if not str(word).startswith("run.resume=")]
+
+    def section(self, key: str) -> dict[str, Any]:
+        """A section of the composed config, resolved.
+
+        Raises:
+            ConfigError: It refers to something that is not here, such as a variable of the environment.
+        """
+        from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
+
+        if not OmegaConf.is_dict(self._config.get(key)):
+            raise self._damaged(COMPOSED, f"it has no section `{key}`")
+        try:
+            plain = OmegaConf.to_container(self._config[key], resolve=True)
+        except OmegaConfBaseException as error:
+            why = str(error).splitlines()[0]
+            raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
+        assert isinstance(plain, dict)
+        return {str(k): v for k, v in plain.items()}
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """What its scores mean."""
+        from undogmatic.config.build import build
+
+        found: Rubric = build(self.section("rubric"), "rubric")
+        return found
+
+    @cached_property
+    def judgments(self) -> list[Judgment]:
+        """The judgments that count, in the journal's order. Raises DataError if there are none."""
+        from undogmatic.records.records import Judgment
+
+        # Of several with one key the last counts: a resumed run asks again what got no answer.
+        found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
+        if not found:
+            raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
+        return found
+
+    def by_item(self) -> dict[str, list[Judgment]]:
+        """The judgments of each item, repeats in order."""
+        found: dict[str, list[Judgment]] = {}
+        for judgment in sorted(self.judgments, key=lambda j: j.repeat):
+            found.setdefault(judgment.item_id, []).append(judgment)
+        return found
+
+    def voices(self) -> dict[tuple[str, str], Judgment]:
+        """Judge and criterion of all that it judged, each with its first judgment."""
+        found: dict[tuple[str, str], Judgment] = {}
+        for judgment in self.judgments:
+            found.setdefault((judgment.judge, judgment.criterion), judgment)
+        return found
+
+    def first_scores(self, judge: str, criterion: str) -> pd.Series:
+        """Score by item id in the first repeat, NaN where the judge failed.
+
+        Args:
+            judge, criterion: Whose scores and of what; if this run has another judge, and only one, its scores.
+        Raises:
+            DataError: It has no such score, or several and none of this judge.
+        """
+        import pandas as pd
+
+        found = [voice for voice in self.voices() if voice[1] == criterion]
+        if not found:
+            there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
+            raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
+        if (judge, criterion) in found:
+            found = [(judge, criterion)]
+        self._one_voice(found)
+        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == found[0]]
+        return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A CSV file with the column item_id. An id such as "NA" is an id; only an empty cell is missing."""
+        import numpy as np
+        import pandas as pd
+
+        numbers = (*_NUMBERS, *(() if name in _NEEDED else _WORDS_OF_SCORES))
+        kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
+        try:
+            text = StringIO(read_text(self.path / name, TABLE_BYTES))
+            found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
+        except (DataError, ValueError, OverflowError) as error:
+            raise self._damaged(name, error) from None
+        lacking = [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]
+        if lacking:
+            raise self._damaged(name, f"no column {lacking[0]}")
+        if found["item_id"].isna().any():
+            raise self._damaged(name, "a row without item_id")
+        for column in found.columns.intersection(numbers):
+            if np.isinf(found[column]).any():
+                raise self._damaged(name, f"`{column}` is infinite")
+        for column in found.columns.intersection(_TEXTS):
+            found[column] = found[column].map(as_written, na_action="ignore")
+        return found
+
+    def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
+        """Its scores.csv by item id: the first repeat, of one judge and one criterion.
+
+        Args:
+            judge, criterion: Whose scores and of what, where the run has several.
+        Raises:
+            DataError: It cannot be read, or holds several and none was chosen.
+        """
+        return self._of_one(SCORES, judge=judge, criterion=criterion)
+
+    def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
+        """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
+        return self._of_one(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
+
+    def items(self) -> list[Item]:
+        """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
+
+        Raises:
+            ConfigError, DataError: The dataset is gone, or no longer what was judged.
+        """
+        from undogmatic.config.build import build
+        from undogmatic.datasets.base import on_scale
+        from undogmatic.records.records import items_digest
+
+        node, limit = self.section("dataset"), self.section("run").get("limit")
+        with contextlib.chdir(self._started_in()):
+            items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
+        if items_digest(items) != self.facts.get("dataset_digest"):
+            raise DataError(
+                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
+                "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
+            )
+        return self._after_steps(items)
+
+    def _after_steps(self, items: list[Item]) -> list[Item]:
+        """What the run's steps made of them; an item at which a step failed, or never came, stands for itself."""
+        from undogmatic.records.records import Failure, Made
+
+        stopped: list[str] = []
+        for name in self.facts.get("steps", ()):
+            path = self.path / "steps" / f"{name}.jsonl"
+            records = read_records(path, Made) if path.is_file() else ()
+            outcomes = {record.item_id: record.outcome for record in records if record.repeat == 0}
+            reached: list[Item] = []
+            for item in items:
+                outcome = None if item.id in stopped else outcomes.get(item.id)
+                if outcome is None or isinstance(outcome, Failure):
+                    stopped.append(item.id)
+                    reached.append(item)
+                else:
+                    reached += outcome.items
+            items = reached
+        return items
+
+    @cached_property
+    def _config(self) -> Any:
+        from omegaconf import OmegaConf
+
+        return OmegaConf.create(self.mapping(COMPOSED))
+
+    def _started_in(self) -> Path:
+        """The folder from which the run was started, to which its relative paths refer; here, if that one is gone."""
+        noted = self.noted(HYDRA, "hydra", "runtime", "cwd")
+        return Path(noted) if isinstance(noted, str) and noted and os.path.isdir(noted) else Path.cwd()
+
+    def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
+        found = self.table(name)
+        for column, value in wanted.items():
+            if value is not None and column in found:
+                found = found[found[column] == value]
+        said = found[[column for column in ("judge", "criterion") if column in found]].drop_duplicates()
+        self._one_voice(said.itertuples(index=False, name=None))
+        if found["item_id"].duplicated().any():
+            raise self._damaged(name, f"{found.loc[found['item_id'].duplicated(), 'item_id'].iloc[0]!r} is in it twice")
+        return found.set_index("item_id")
+
+    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> None:
+        voices = list(dict.fromkeys(" on ".join(map(str, voice)) for voice in said))
+        if len(voices) > 1:
+            raise DataError(
+                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a "
+                "single judge and criterion, or judge with one of these."
+            )
+
+    def _damaged(self, name: str, why: object) -> DataError:
+        return DataError(
+            f"{self.named}: its {name} cannot be read ({str(why).splitlines()[0]}). Put back a whole copy, or repeat "
+            "that run."
+        )
+
+
+def read_records(path: Path, record: type[R]) -> Iterator[R]:
+    """The records of a journal, in file order. Raises DataError naming file and line."""
+    from pydantic import ValidationError
+
+    from undogmatic.records.records import Judgment
+
+    what = "a judgment" if record is Judgment else "what a step made"
+    for number, line in read_lines(path):
+        try:
+            yield record.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise DataError(
+                f"{path}:{number}: not {what} ({place + ': ' if place else ''}"
+                f"{first['msg'].removeprefix('Value error, ')}). "
+                "Delete the line to have its item judged again."
+            ) from None
+
+
+def _beside(path: Path) -> str:
+    """The runs that lie where this one was looked for."""
+    found = sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}")) if path.parent.is_dir() else []
+    return f" Runs beside it: {', '.join(found[-8:])}." if found else ""

@@ -1,0 +1,178 @@
+"""What one command shares between its modules and its processes: the exit status, how it ends, and how a sweep speaks
+to its jobs.
+
+It lives apart from `run.py`, because `python -m undogmatic.run` is the module `__main__`: whoever imports
+`undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from undogmatic.errors import StorageError, UndogmaticError
+from undogmatic.safety.guard import guarded
+from undogmatic.safety.outside import visible
+from undogmatic.safety.secrets import scrub
+
+SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
+SWEEP_RUN = "UNDOGMATIC_SWEEP_RUN"  # environment variable: the MLflow run that the jobs' runs belong to
+WORKERS = "UNDOGMATIC_WORKERS"  # environment variable: how many jobs of the sweep run at once on this machine
+IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user has set HYDRA_FULL_ERROR=1
+ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
+
+FAULT = 70
+INTERRUPTED, TERMINATED = 130, 143
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+_noted: list[int] = []
+
+
+def note_status(status: int) -> None:
+    """The command shall end with at least this exit status."""
+    _noted.append(status)
+
+
+def exit_status() -> int:
+    """The highest status noted in this process, 0 if none was."""
+    return max(_noted, default=0)
+
+
+def as_typed(path: Path) -> Path:
+    """The path as one would type it here: relative to the working directory if it lies below, else absolute."""
+    whole, here = path.absolute(), Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def tell(error: BaseException) -> tuple[str, int]:
+    """What to say of an error, and the exit status: of ours, of the system, or of a fault of the program itself."""
+    if isinstance(error, UndogmaticError):
+        return str(error), error.exit_status
+    if isinstance(error.__cause__, OSError):  # which a library has reworded
+        error = error.__cause__
+    if isinstance(error, OSError):
+        said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
+        return said, StorageError.exit_status if error.errno in _DISK else 2
+    first = (str(error).splitlines() or [""])[0]
+    said = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    return f"a fault in the code, not in what it was given: {said} ({_place(error)}).", FAULT
+
+
+def in_full(error: BaseException) -> None:
+    """Print the traceback, if HYDRA_FULL_ERROR=1 asks for it."""
+    if IN_FULL in os.environ:
+        say("".join(traceback.format_exception(error)).rstrip())
+
+
+def say(message: str) -> None:
+    """Print a message to stderr, without secrets and without what a terminal would obey."""
+    print(visible(scrub(message)), file=sys.stderr, flush=True)
+
+
+def _place(error: BaseException) -> str:
+    """The last line on the way to an error that is ours or an extension's, no library's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
+    own = [frame for frame in frames if not any(each in frame.filename for each in libraries)] or frames
+    return f"{as_typed(Path(own[-1].filename))}:{own[-1].lineno}" if own else "no place known"
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """Around a whole command: what is printed may be cut off, and SIGTERM ends it as Ctrl-C does, with status 143."""
+    if os.environ.get("HYDRA_FULL_ERROR") == "1":
+        os.environ[IN_FULL] = "1"
+    patient_streams()
+    handled = []
+    with contextlib.suppress(ValueError):  # not in the main thread
+        for sent in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            if signal.getsignal(sent) is signal.SIG_DFL:
+                signal.signal(sent, _interrupt)
+                handled.append(sent)
+    try:
+        with guarded():
+            yield
+    finally:
+        for sent in handled:
+            signal.signal(sent, signal.SIG_DFL)
+        lost = [name for name in ("stdout", "stderr") if not _flushed(getattr(sys, name))]
+        if lost:
+            with contextlib.suppress(OSError):
+                say(f"error: {' and '.join(lost)} cannot be written, so not all that was said is there.")
+            raise SystemExit(StorageError.exit_status)
+
+
+def _flushed(stream: Any) -> bool:
+    """Whether the stream has taken everything; else, `> file` on a full disk, it takes anything from now on."""
+    try:
+        stream.flush()
+    except OSError:
+        _deafen(stream.fileno())
+        return False
+    return True
+
+
+def patient_streams() -> None:
+    """From now on stdout and stderr take what is printed though nobody reads it, in whichever characters."""
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started the command
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            setattr(sys, name, _never_broken(number, stream))
+
+
+def interrupted() -> int:
+    """The exit status after a KeyboardInterrupt."""
+    return 128 + _signals[0] if _signals else INTERRUPTED
+
+
+_signals: list[int] = []
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End as Ctrl-C does: asyncio, which handles that one, then closes what is open."""
+    _signals.append(number)
+    handler: Any = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
+    else:  # ignored, as in the background of a script
+        raise KeyboardInterrupt
+
+
+class _Pipe(io.FileIO):
+    """A file that takes what nobody reads any more (`| head`), because what was judged shall still be kept."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content) or 0
+        except BrokenPipeError:
+            _deafen(self.fileno())
+            return len(content)
+
+
+def _deafen(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def _never_broken(number: int, stream: Any) -> io.TextIOWrapper:
+    """A text stream like `stream`; a character that it cannot show is escaped."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )

@@ -1,0 +1,167 @@
+"""What the program writes to disk is written here: whole or not at all, without secrets, and for whose eyes.
+
+A file is made beside its place and moved there, so that a kill or a full disk leaves the earlier file or the new one.
+What cannot be written stops the run with one message (StorageError); what was judged by then is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING
+
+from undogmatic.errors import StorageError
+from undogmatic.safety.secrets import scrub
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OWN, ALL = 0o600, 0o666
+"""Modes: a file is its owner's alone unless its writer says that it quotes no judged text and is to be shared; then
+the user's umask decides."""
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def write(path: Path, text: str, mode: int = OWN) -> None:
+    """Write a text file in one step. Raises StorageError.
+
+    Args:
+        path: The file; its folder is made.
+        text: Its content; secrets are taken out.
+        mode: OWN or ALL.
+    """
+    write_bytes(path, scrub(text).encode("utf-8", "replace"), mode)
+
+
+def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
+    """Write a file that is no text, in one step. Raises StorageError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "wb", opener=_opener(mode)) as file:
+                file.write(content)
+            temporary.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from None
+
+
+def write_table(path: Path, frame: pd.DataFrame, mode: int = OWN) -> None:
+    """Write a table as CSV, its texts harmless to a spreadsheet. Raises StorageError."""
+    write(path, csv(frame), mode)
+
+
+def csv(frame: pd.DataFrame) -> str:
+    """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    shown, end = frame.copy(deep=False), "\n"
+    for n, kind in enumerate(shown.dtypes):
+        if str(kind) in ("object", "str", "string", "category"):
+            cells = [harmless(cell) if isinstance(cell, str) else cell for cell in shown.iloc[:, n]]
+            if any(isinstance(cell, str) and "\r" in cell for cell in cells):
+                end = "\r\n"  # else the csv module leaves a lone \r unquoted, and the row breaks there
+            shown.isetitem(n, cells)
+    return str(shown.to_csv(index=False, lineterminator=end))
+
+
+def harmless(cell: str) -> str:
+    """The cell with an apostrophe in front if a spreadsheet would run it; `as_written` takes it away again."""
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+def as_written(cell: str) -> str:
+    """The text that `harmless` was given."""
+    return cell[1:] if _QUOTED_FORMULA.match(cell) else cell
+
+
+class Log:
+    """A file to which lines are appended, each whole: what a full disk cut off is taken back.
+
+    A line is handed to the operating system as soon as it is written, so that killing the process loses at most the
+    line being written.
+
+    Args:
+        path: The file; created, or continued. Used inside `with`.
+        mode: OWN or ALL, for a new file.
+    """
+
+    def __init__(self, path: Path, mode: int = OWN) -> None:
+        self.path, self.mode = path, mode
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Log:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self.path, "ab", buffering=0, opener=_opener(self.mode))
+        except (OSError, ValueError) as error:
+            raise refused(self.path, error) from None
+        return self
+
+    def append(self, line: str) -> None:
+        """Write one line without secrets. Raises StorageError; the file then ends with the last whole line."""
+        assert self._file is not None, "append is for use inside `with log`"
+        content = scrub(line).encode("utf-8", "replace") + b"\n"
+        before = 0
+        try:
+            before = os.fstat(self._file.fileno()).st_size
+            done = 0
+            while done < len(content):
+                done += self._file.write(content[done:]) or 0
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file.fileno(), before)
+            raise refused(self.path, error) from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        try:
+            os.fsync(file.fileno())
+        except OSError as failed:
+            if error is None:
+                raise refused(self.path, failed) from None
+        finally:
+            file.close()
+
+
+def check_writable(path: Path) -> None:
+    """Raise StorageError where a file could not be written: for what asks and pays before it writes."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        temporary.touch()
+        temporary.unlink()
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it. Raises StorageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise refused(path, error) from None
+
+
+def _opener(mode: int):  # type: ignore[no-untyped-def]
+    # Opening a pipe would otherwise last until somebody reads from it.
+    return lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0), mode)
+
+
+def refused(path: Path, error: Exception) -> StorageError:
+    """What is raised of a file that cannot be written."""
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return StorageError(f"{path} cannot be written ({why}). Free space or correct the permissions, then go on.")

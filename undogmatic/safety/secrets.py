@@ -1,0 +1,322 @@
+"""Secrets: what is one, and how it is kept out of whatever the program writes or prints.
+
+Three rules say what is one. By value: whatever came in under a secret's name or as part of an address (`keep`) is
+replaced in every text, however it is encoded. By name: in a config, what stands under a name such as `api_key` is
+hidden whatever it is. By shape: in a config, what looks like a provider's key; in addresses and in the further fields
+of a request also long words of letters and digits. Every sink applies them: `files` for the disk, the tracker for
+MLflow, `guard` for the terminal, the logs and Hydra's own files.
+
+In what models say and in judged texts only the first rule counts: `token` is an ordinary word of theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote, unquote_plus
+
+from undogmatic.safety.disguises import bare, cut_out, forms
+
+HIDDEN = "***"
+_REDACTED = re.compile(r"sha256:[0-9a-f]{16} \(\d+ characters\)")
+SHORTEST = 8
+"""Shorter values are no secrets and must not be cut out of ordinary text."""
+STAND_INS = frozenset(
+    "changeme disabled no-api-key no-key-needed no-key-required nokeyneeded not-needed not-required notneeded "
+    "ollama-key optional placeholder required undefined your-api-key your-key-here".split()
+)
+"""What people write where a server wants a key and takes any; nor may these be cut out."""
+
+_ALWAYS = frozenset(
+    "apikey apikeys apitoken apitokens accesskey accesskeys accesstoken authkey authtoken authorization bearer cookie "
+    "cookies credential credentials creds jwt passcode passphrase passwd password passwords privatekey pwd secret "
+    "secretkey secretkeys secrets".split()
+)
+_LAST = frozenset("auth key pass pat sas sig signature token".split())
+_BEFORE = frozenset("access account api auth bearer client master private refresh secret session subscription".split())
+_NO_SECRET = frozenset(
+    "column count env field file header id kind length limit method name path scheme type url uri var variable".split()
+)
+_ORDINARY = frozenset(
+    "bos cache cls column end eos first foreign group id index item join label mask max next pad pair per primary row "
+    "sep sort special start stop text unk".split()
+)
+_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")
+"""A word that ends so is a secret's name without a mark between its parts: PGPASSWORD."""
+_MAYBE = frozenset("key keys pass token tokens".split())
+"""In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value then decides."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LISTED = re.compile(r"[\s,;]+")
+LONG_SECRET = 16
+"""Parts of a list of keys that are as long as this are secrets by themselves."""
+
+_KNOWN = re.compile(
+    r"""(?<![A-Za-z0-9])(?:
+    sk-(?=[\w-]{0,200}\d)[\w-]{16,} | (?:sk|pk|rk)_(?:live|test)_\w{10,} | hf_\w{16,} | gh[opsur]_\w{20,}
+    | github_pat_\w{20,} | glpat-[\w-]{16,} | AIza[\w-]{30,} | xox[abeprs]-[\w-]{10,}
+    | eyJ[\w-]{10,1000}\.[\w-]{5,}(?:\.[\w-]*)?
+    | (?:AKIA|ASIA)[0-9A-Z]{16} | gsk_\w{20,} | r8_\w{20,} | dapi[0-9a-f]{32} | xai-[\w-]{20,} | pplx-[\w-]{20,}
+    | nvapi-[\w-]{20,} | ya29\.[\w-]{20,} | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[^-]*-----|$)
+    )""",
+    re.VERBOSE,
+)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_RUN = re.compile(r"[A-Za-z0-9]{16,}")
+_ADDRESS = re.compile(
+    r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,40})://
+    (?:(?P<user>[^\s/@:"'<>]*:(?!\d+(?:[/?\#]|$))[^\s@"'<>]*|[^\s/@?\#"'<>]*)@)?
+    (?P<host>[^\s/?\#]*) (?P<path>[^\s?\#]*) (?:\?(?P<query>[^\s\#]*))? (?:\#(?P<fragment>\S*))?""",
+    re.VERBOSE,
+)
+_CREDENTIALS = re.compile(r"""(?<=://)[^/@\s?#"'\\<>]+@""")
+_REFERENCE = re.compile(r"\$\{[^${}]*\}")
+_WHOLE_REFERENCE = re.compile(r"\$\{(?:oc\.env:)?[\w.]+(?:,\s*(?:null|''|\"\")?)?\}")
+_GIVEN = re.compile(r"(?<![\w./+~-])([+~]{0,2}[\w.@/-]{1,200})=((?:\\.|[^\s,&\"'])+|\"[^\"]*\"|'[^']*')")
+_SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IGNORECASE)
+_PROSE = frozenset("rubric prompt wordings texts dataset analysis report".split())
+"""Where names are the user's own (a criterion may be called `secret`): there a value counts only by its shape."""
+
+_kept: dict[str, str] = {}
+_forms: dict[str, str] = {}
+
+
+def keep(value: str, name: str) -> None:
+    """From now on `value` is written nowhere, in no encoding; `<name>` stands in its place."""
+    shown = f"<{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}>"
+    parts = [value, unquote(value), *(value.splitlines() if "\n" in value else ())]
+    parts += [part for part in _LISTED.split(value) if len(part) >= LONG_SECRET and not part.isalpha()]
+    for part in dict.fromkeys(each.strip() for each in parts):
+        if len(part) >= SHORTEST and part.lower() not in STAND_INS and part not in _kept and HIDDEN not in part:
+            _kept[part] = shown
+            _forms.update((form, shown) for form in forms(part))
+            for held in (_kept, _forms):  # the longest first, or a part of it would be replaced before
+                ordered = sorted(held.items(), key=lambda pair: -len(pair[0]))
+                held.clear()
+                held.update(ordered)
+
+
+def scrub(text: str) -> str:
+    """The text without secrets that were kept, and without credentials in addresses."""
+    for value, shown in _kept.items():
+        if value in text:
+            text = text.replace(value, shown)
+    if holds(text):
+        text = cut_out(text, _forms)
+    return _CREDENTIALS.sub(f"{HIDDEN}@", text) if "://" in text else text
+
+
+def holds(text: str) -> bool:
+    """Whether a secret that was kept is in the text, in any encoding."""
+    if not _forms:
+        return False
+    plain = bare(text)
+    return any(form in plain for form in _forms)
+
+
+def scrub_data(value: Any, key: str = "") -> Any:
+    """A config's plain data without secrets, by all three rules; `key` is where it stands, with dots."""
+    if isinstance(value, Mapping):
+        return {k: scrub_data(v, f"{key}.{k}") for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrub_data(v, key) for v in value]
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return value
+    if _hides(key, value):
+        return HIDDEN
+    return scrub_words(value, key) if isinstance(value, str) else value
+
+
+def scrub_words(text: str, key: str = "") -> str:
+    """A text of a config or a command line without secrets: also what is given there as NAME=VALUE."""
+    if "://" in text:
+        text = _ADDRESS.sub(lambda found: shown_address(found[0], marked=False), text)
+    if "=" in text:
+        text = _GIVEN.sub(lambda m: f"{m[1]}={HIDDEN}" if _hides(m[1], m[2].strip("\"'")) else m[0], text)
+    for secret in _by_shape(text, key):
+        text = text.replace(secret, HIDDEN)
+    return scrub(text)
+
+
+def learn(value: Any, name: str) -> None:
+    """Keep the secrets in a part of a config.
+
+    Args:
+        value: Plain data.
+        name: Where it stands, with dots; says what is shown in the place of a secret.
+    """
+    for place, text in leaves(value, name):
+        plain = _REFERENCE.sub(" ", text).strip()
+        if secret_name(place) and plain and (_looks_random(plain) or not _is_prose(place, plain)):
+            keep(plain, place)
+            if scheme := _SCHEME.fullmatch(plain):
+                keep(scheme[1], place)
+        for found in _ADDRESS.finditer(text):
+            for secret in _in_address(found):
+                keep(secret, place)
+        for secret in _by_shape(text, place):
+            keep(secret, place)
+
+
+def leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The texts and whole numbers of plain data as texts, each with its place."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from leaves(inner, name)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield name, str(value)
+
+
+def secret_name(place: str) -> bool:
+    """Whether what stands there is a secret by its name: the last part of `model.extra.api_key`, of `X-Api-Key`."""
+    words = [word.lower() for word in _WORD.findall(place.rpartition(".")[2])]
+    if not words or words[-1] in _NO_SECRET:
+        return False
+    if not _ALWAYS.isdisjoint(words) or any(word.endswith(_ENDS) for word in words):
+        return True
+    if any(a in _BEFORE and b in ("key", "keys", "token", "tokens") for a, b in pairwise(words)):
+        return True
+    return words[-1] in _LAST and (len(words) == 1 or words[-2] not in _ORDINARY)
+
+
+def has_secret(text: str, also_users: bool = False) -> bool:
+    """Whether an address in the text has a password, or a query with something under a secret's name.
+
+    Args:
+        text: Any text.
+        also_users: Whether a user without a password counts, and any query, as where an address takes neither.
+    """
+    for found in _ADDRESS.finditer(text):
+        user = found["user"]
+        if (user is not None and (also_users or ":" in user)) or (also_users and found["query"]):
+            return True
+        if any(secret_name(name) and value for name, value in _pairs(found)):
+            return True
+    return False
+
+
+def shown_address(address: str, marked: bool = True) -> str:
+    """The address with user part, secret query and key-like parts of the path hidden.
+
+    Args:
+        address: As it is used.
+        marked: Whether to end what is not whole with a short hash of it, so that two stay two.
+    """
+    found = _ADDRESS.match(address)
+    if found is None:
+        return address
+    secrets = _in_address(found)
+
+    def hidden(part: str) -> str:
+        return HIDDEN if part in secrets else part
+
+    shown = f"{found['scheme']}://" + (f"{HIDDEN}@" if found["user"] is not None else "") + found["host"]
+    shown += "/".join(map(hidden, found["path"].split("/")))
+    if found["query"] is not None:
+        shown += "?" + re.sub(r"=([^&;]*)", lambda given: f"={hidden(given[1])}", found["query"])
+    if found["fragment"] is not None:
+        shown += f"#{hidden(found['fragment'])}"
+    shown += address[found.end() :]
+    return f"{shown}~{hashlib.sha256(address.encode()).hexdigest()[:8]}" if marked and shown != address else shown
+
+
+def is_reference(text: str) -> bool:
+    """Whether the text only refers to a key or a variable: `${oc.env:NAME}`."""
+    return _WHOLE_REFERENCE.fullmatch(text) is not None
+
+
+def keep_environment(variables: Mapping[str, str | None]) -> None:
+    """Keep the secrets among variables: those whose name says so, and those in addresses."""
+    for name, value in variables.items():
+        if value is None or len(value) < SHORTEST:
+            continue
+        if (secret_name(name) or _may_be_secret(name, value)) and not _is_file(value):
+            keep(value, name)
+        if "://" in value:
+            for found in _ADDRESS.finditer(value):
+                for secret in _in_address(found):
+                    keep(secret, name)
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    """Whether a variable whose name speaks of a key or a token holds what could be one: no number, no word."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    if _MAYBE.isdisjoint(words) or words[-1] in _NO_SECRET or not _ORDINARY.isdisjoint(words):
+        return False
+    letters = any(map(str.isalpha, value))
+    return letters and not value.isalpha() and _LISTED.search(value.strip()) is None
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return os.path.exists(value)
+    except ValueError:
+        return False
+
+
+def _hides(place: str, value: str | int) -> bool:
+    text = str(value)
+    if not text or is_reference(text) or not secret_name(place):
+        return False
+    return _looks_random(text) or not _is_prose(place, text)
+
+
+def _is_prose(place: str, text: str) -> bool:
+    parts = place.lower().split(".")
+    return not _PROSE.isdisjoint(parts) or (parts[-1] in ("key", "token") and " " in text)
+
+
+def _by_shape(text: str, place: str) -> list[str]:
+    found = [each[0] for each in _KNOWN.finditer(text)]
+    if "extra" in place.split("."):
+        found += filter(_looks_random, re.findall(r"[^\s\"',;:{}\[\]()<>]+", text))
+    return found
+
+
+def _looks_random(word: str) -> bool:
+    """Twenty characters and more without a space, with sixteen letters and digits in a row; no name and no path."""
+    if _KNOWN.fullmatch(word) or _UUID.fullmatch(word):
+        return True
+    if len(word) < 20 or " " in word or word.startswith(("/", "./", "~/")):
+        return False
+    return any(
+        (sum(map(str.isdigit, run)) >= 2 and any(map(str.isalpha, run))) or (len(run) >= 20 and run.isdigit())
+        for run in _RUN.findall(unquote(word))
+    )
+
+
+def _in_address(found: re.Match[str]) -> list[str]:
+    """The secrets in an address: password, what its query gives under a secret's name, and all that looks random."""
+    secrets = []
+    user, _, password = (found["user"] or "").partition(":")
+    if password:
+        secrets.append(password)
+    words = [user, *(found["path"] or "").split("/"), found["fragment"] or ""]
+    words += [value for name, value in _pairs(found) if not secret_name(name)]
+    secrets += [value for name, value in _pairs(found) if secret_name(name)]
+    secrets += [word for word in words if word and (_looks_random(word) or _KNOWN.search(word))]
+    return [secret for secret in secrets if secret and not _REFERENCE.search(secret) and secret != HIDDEN]
+
+
+def _pairs(found: re.Match[str]) -> list[tuple[str, str]]:
+    parts = [part.partition("=") for part in re.split("[&;]", found["query"] or "")]
+    return [(unquote_plus(name), value) for name, _, value in parts]
+
+
+def redacted(text: str) -> str:
+    """A text's hash (first 16 hex digits of its SHA-256) and length: enough to recognise it, not to read it. What is
+    redacted already stays as it is."""
+    if is_redacted(text):
+        return text
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]} ({len(text)} characters)"
+
+
+def is_redacted(text: object) -> bool:
+    """Whether a value is what `redacted` leaves of a text."""
+    return isinstance(text, str) and _REDACTED.fullmatch(text) is not None
