@@ -19,7 +19,7 @@ ROOMS = """
 """From the ground up: a room, or a module that lies beside the rooms, imports from those before it."""
 STILL_UPWARD = """
     analyses.rivals:constructs datasets.labels:constructs engine.composition:constructs fit.calibration:api
-    fit.probe:api models.fake:constructs optimize.prompt:tracking runs.outcome:analyses runs.outcome:judges
+    fit.probe:api models.fake:constructs optimize.prompt:tracking runs.outcome:judges
     runs.outcome:optimize runs.resume:engine
 """.split()
 """What is left to turn round, module:room; the list only gets shorter."""

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
+from undogmatic.analyses.base import Judged, check_level
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Failure, Judgment
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.runs.runfolder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 

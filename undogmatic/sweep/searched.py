@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Finding
+from undogmatic.records.results import Finding
 from undogmatic.runs.runfolder import RunFolder
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.jobs import STANDINGS, Job
