@@ -1,4 +1,4 @@
-"""Defines what an analysis yields (metrics, tables, sentences, figures, a verdict) and how the parts of a run are named.
+"""Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts of a run are named.
 
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
