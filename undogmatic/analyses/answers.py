@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.comparison import Settings, outward
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.records.results import Finding
@@ -50,8 +49,8 @@ def describe(
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     groups = pairs.groups(treatment, ids).tolist()
     if worst is not None and best is not None:
-        low, high = outward((worst.estimate, best.estimate), settings.sign)
-        outer = outward((worst.low, best.high), settings.sign)
+        low, high = outward((worst.estimate.value, best.estimate.value), settings.sign)
+        outer = outward((worst.estimate.low, best.estimate.high), settings.sign)
         metrics |= {"ab.worst_case_low": low, "ab.worst_case_high": high}
         values: dict[str, Any] = {"total": len(ids), "bounds": (low, high), "interval": outer}
         findings.append(Finding("ab.bounds", values | {"level": 1 - settings.alpha}))
@@ -68,6 +67,6 @@ def describe(
     if robust is None:
         values = {"failed": missing.FEWEST_FAILED, "judged": missing.FEWEST_JUDGED, "groups": missing.FEWEST_UNITS}
         return metrics, [*findings, Finding("ab.no_robust", values)]
-    metrics |= plots.interval("ab.robust_difference", robust.estimate, robust.low, robust.high)
-    values = {"estimate": robust.estimate, "interval": (robust.low, robust.high), "level": robust.level}
+    metrics |= robust.metrics("ab.robust_difference")
+    values = {**robust.values("estimate"), "level": robust.level}
     return metrics, [*findings, Finding("ab.robust", values)]

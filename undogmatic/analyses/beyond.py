@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth_parts import Part, Settings, groups_or_none, nothing
@@ -18,7 +17,7 @@ from undogmatic.records.records import Rubric
 from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import beyond_score, review
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.jackknife import Coefficient
+from undogmatic.stats.estimate import Estimate
 
 BARELY = 0.1
 """A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
@@ -28,7 +27,7 @@ class Worst(NamedTuple):
     """The used measure if every failed judgment were as bad as can be: see `if_failed`."""
 
     n: int
-    gain: Coefficient
+    gain: Estimate
     beyond: Beyond | None
 
 
@@ -64,22 +63,22 @@ def cells(found: Beyond | None) -> dict[str, Any]:
     """The columns of one measure in the table of measures."""
     if found is None:
         return dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
-    ends = (found.correlation, found.low, found.high)
+    ends = (found.estimate.value, found.estimate.low, found.estimate.high)
     given = dict(zip(("beyond_score", "beyond_low", "beyond_high"), ends, strict=True))
     return given | {"share_of_score": found.share_of_score}
 
 
-def said(found: Beyond | None, n: int, alone: Coefficient) -> Part:
+def said(found: Beyond | None, n: int, alone: Estimate) -> Part:
     """Metrics and sentence of the measure that is used."""
-    values: dict[str, Any] = {"alone": alone.estimate, "alone_interval": (alone.low, alone.high)}
+    values: dict[str, Any] = alone.values("alone", "alone_")
     if found is None:
         return nothing(Finding("calibration.beyond_few", values | {"n": n, "needed": beyond_score.FEWEST}))
     metrics = {"calibration.share_of_score": found.share_of_score}
-    values |= {"share": found.share_of_score, "n": found.n_units}
-    if np.isnan(found.correlation):
+    values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
+    if np.isnan(found.estimate.value):
         return Part(metrics, [Finding("calibration.beyond_function", values)], {}, [])
-    metrics |= plots.interval("calibration.beyond_score", found.correlation, found.low, found.high)
-    values |= {"beyond": found.correlation, "interval": (found.low, found.high), "level": found.level}
+    metrics |= found.estimate.metrics("calibration.beyond_score")
+    values |= {**found.estimate.values("beyond"), "level": found.estimate.level}
     return Part(metrics, [Finding("calibration.beyond", values)], {}, [])
 
 
@@ -121,12 +120,12 @@ def verdict(
     if word == "few":
         values["few"] = beyond_score.FEWEST
     elif word == "failed" and worst is not None:
-        ends = (worst.gain.low, worst.gain.high)
-        values |= {"failed": worst.n, "worst": worst.gain.estimate, "worst_interval": ends}
+        ends = worst.gain.interval
+        values |= {"failed": worst.n, "worst": worst.gain.value, "worst_interval": ends}
     elif word == "function" and found is not None:
         values["share"] = found.share_of_score
     elif word in ("worth", "score_alone", "undecided", "undecided_needed") and found is not None:
-        values |= {"beyond": found.correlation, "beyond_interval": (found.low, found.high), "level": found.level}
+        values |= {**found.estimate.values("beyond", "beyond_"), "level": found.estimate.level}
         values |= {"needed": found.units_needed} if word == "undecided_needed" else {}
     return Finding(f"calibration.verdict_{word}", values), standing
 
@@ -138,17 +137,17 @@ def _word(low: float, high: float, found: Beyond | None, worst: Worst | None) ->
         (found is not None and found.function, "function", "refuted"),
         (low <= 0, "unclear", "undecided"),
         (found is None, "few", "undecided"),
-        (found is not None and np.isnan(found.correlation), "error_of_score", "refuted"),
-        (found is not None and found.high < BARELY and not found.low > 0, "score_alone", "refuted"),
-        (found is not None and not found.low > 0 and found.units_needed is None, "undecided", "undecided"),
-        (found is not None and not found.low > 0, "undecided_needed", "undecided"),
+        (found is not None and np.isnan(found.estimate.value), "error_of_score", "refuted"),
+        (found is not None and found.estimate.high < BARELY and not found.estimate.low > 0, "score_alone", "refuted"),
+        (found is not None and not found.estimate.low > 0 and found.units_needed is None, "undecided", "undecided"),
+        (found is not None and not found.estimate.low > 0, "undecided_needed", "undecided"),
         (worst is not None and not _holds(worst), "failed", "undecided"),
     ]
     return next(((word, standing) for applies, word, standing in rules if applies), ("worth", "supported"))
 
 
 def _holds(worst: Worst) -> bool:
-    return worst.gain.low > 0 and worst.beyond is not None and worst.beyond.low > 0
+    return worst.gain.low > 0 and worst.beyond is not None and worst.beyond.estimate.low > 0
 
 
 def _beyond(rows: pd.DataFrame, doubt: pd.Series, settings: Settings, level: float) -> Beyond | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses import beyond, plots, promises, worth, worth_parts
+from undogmatic.analyses import beyond, promises, worth, worth_parts
 from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
@@ -166,12 +166,12 @@ class CalibrationAnalysis:
             return part, Finding("calibration.verdict_constant", {}), "refuted"
         own = further.get(used)
         failed = truth.rows[truth.rows["error"].notna()]
-        level = self.level if own is None else own.level
+        level = self.level if own is None else own.estimate.level
         worst = beyond.if_failed(failed, rows, found[used], settings, rubric, level, rng)
         if worst is not None:
-            said = {"n": worst.n, "gain": worst.gain.estimate, "interval": (worst.gain.low, worst.gain.high)}
+            said = {"n": worst.n, **worst.gain.values("gain")}
             finding = Finding("calibration.if_failed", said)
-            bound = plots.interval("calibration.worst_gain", *worth_parts.ends(worst.gain))
+            bound = worst.gain.metrics("calibration.worst_gain")
             part = worth_parts.merged([part, worth_parts.Part(bound, [finding], {}, [])])
         return part, *beyond.verdict(part.metrics, own, worst, n, used)
 

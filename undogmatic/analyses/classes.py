@@ -16,7 +16,7 @@ from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, similarities
 from undogmatic.analyses.truth import units
 from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import crossfit, jackknife, limits
-from undogmatic.stats.limits import Limits
+from undogmatic.stats.estimate import Estimate
 
 
 class Class(NamedTuple):
@@ -33,7 +33,7 @@ def class_of(judged: Judged, *conditions: str) -> Class:
     return Class(judged.sign * rows["score"].to_numpy(dtype=np.float64), units(rows))
 
 
-def told(judged: Judged, worse: Class, better: Class, level: float) -> Limits:
+def told(judged: Judged, worse: Class, better: Class, level: float) -> Estimate:
     """How often a text of the one scores worse than one of the other; each has a judged text."""
     ends = judged.rubric.minimum, judged.rubric.maximum
     scale = ends if judged.sign > 0 else (-ends[1], -ends[0])

@@ -15,6 +15,7 @@ from undogmatic.analyses.pairs import Pairs
 from undogmatic.records.results import Finding
 from undogmatic.stats import means, paired, ranking, typical
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 
 
 class Settings(NamedTuple):
@@ -50,7 +51,7 @@ class Comparison(NamedTuple):
     rank_biserial: float | None
     share: paired.ShareInDirection
     test: paired.WilcoxonResult
-    auc: ranking.Auc
+    auc: Estimate
 
     @property
     def n_groups(self) -> int:
@@ -101,26 +102,25 @@ def describe(found: Comparison, settings: Settings) -> tuple[dict[str, float], l
     metrics: dict[str, float] = {}
     findings = []
     if found.claim is not None:
-        low, high = outward((found.claim.low, found.claim.high), sign)
+        low, high = outward(found.claim.estimate.interval, sign)
         span = settings.margin.span
         middle = typical.median(d, settings.level, groups=found.groups, bounds=(-span, span))
-        metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate, low, high)
+        metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate.value, low, high)
         values: dict[str, Any] = {
-            "mean": sign * found.claim.estimate,
+            "mean": sign * found.claim.estimate.value,
             "mean_interval": (low, high),
             "mean_level": 1 - settings.alpha,
-            "median": middle.estimate,
-            "median_interval": (middle.low, middle.high),
+            **middle.values("median", "median_"),
             "level": settings.level,
         }
         findings.append(Finding("ab.difference", values))
-        if found.claim.method == "bounded":
+        if found.claim.estimate.method == "bounded":
             findings.append(Finding("ab.bounded", {"same": 2 * means.SAME_SHARE * settings.margin.span}))
-    metrics |= plots.interval("ab.share_expected", share.share, share.low, share.high)
-    values = {"hits": share.n_in_direction, "n": share.n_pairs, "share": share.share, "ties": share.n_ties}
-    findings.append(Finding("ab.share", values | {"interval": (share.low, share.high), "level": settings.level}))
+    metrics |= share.estimate.metrics("ab.share_expected")
+    values = {"hits": share.estimate.hits, "n": share.estimate.n, "share": share.estimate.value, "ties": share.n_ties}
+    findings.append(Finding("ab.share", values | {"interval": share.estimate.interval, "level": settings.level}))
     metrics |= {"ab.p": test.p_value, "ab.zero_differences": share.n_ties}
-    values = {"statistic": test.statistic, "p": test.p_value, "n": share.n_pairs, "groups": test.n_pairs}
+    values = {"statistic": test.statistic, "p": test.p_value, "n": share.estimate.n, "groups": test.n_pairs}
     findings.append(Finding(f"ab.test_{test.method}", values))
     findings.append(Finding(f"ab.zeros_{test.zero_method}", {"zeros": test.n_zero, "n": test.n_pairs}))
     if found.rank_biserial is not None:
@@ -141,9 +141,13 @@ def describe_hybrid(
         ("over", "treatment_vs_hybrid", over.claim),
         ("under", "hybrid_vs_baseline", under.claim),
     ):
-        ends = outward((one.low, one.high), settings.sign)
-        metrics |= plots.interval(f"ab.{metric}", settings.sign * one.estimate, *ends)
-        values |= {name: settings.sign * one.estimate, f"{name}_interval": ends, f"{name}_groups": one.n_units}
+        ends = outward(one.estimate.interval, settings.sign)
+        metrics |= plots.interval(f"ab.{metric}", settings.sign * one.estimate.value, *ends)
+        values |= {
+            name: settings.sign * one.estimate.value,
+            f"{name}_interval": ends,
+            f"{name}_groups": one.estimate.n_groups,
+        }
     return metrics, [Finding("ab.hybrid", values)]
 
 
@@ -151,7 +155,7 @@ def table(comparisons: Sequence[Comparison], sign: int) -> pd.DataFrame:
     """One row per comparison."""
     rows = []
     for one in comparisons:
-        ends = (None, None) if one.claim is None else outward((one.claim.low, one.claim.high), sign)
+        ends = (None, None) if one.claim is None else outward(one.claim.estimate.interval, sign)
         rows.append(
             {
                 "a": one.a,
@@ -164,8 +168,8 @@ def table(comparisons: Sequence[Comparison], sign: int) -> pd.DataFrame:
                 "high": ends[1],
                 "median_difference": float(np.median(one.differences)),
                 "rank_biserial": one.rank_biserial,
-                "share_expected": one.share.share,
-                "auc": one.auc.auc,
+                "share_expected": one.share.estimate.value,
+                "auc": one.auc.value,
                 "p": one.test.p_value,
             }
         )
@@ -175,13 +179,13 @@ def table(comparisons: Sequence[Comparison], sign: int) -> pd.DataFrame:
 def describe_further(found: Comparison, settings: Settings) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences that decide nothing: the typical difference, and the conditions without their pairs."""
     area, d = found.auc, found.differences
-    metrics = plots.interval("ab.auc", area.auc, area.low, area.high)
-    values: dict[str, Any] = {"auc": area.auc, "interval": (area.low, area.high), "level": settings.level}
+    metrics = area.metrics("ab.auc")
+    values: dict[str, Any] = {"auc": area.value, "interval": area.interval, "level": settings.level}
     findings = [Finding("ab.auc", values | {"treatment": found.a, "baseline": found.b})]
     if found.claim is None:
         return metrics, findings
     span = settings.margin.span
     usual = typical.hodges_lehmann_interval(d, settings.level, groups=found.groups, bounds=(-span, span))
-    metrics |= plots.interval("ab.hodges_lehmann", usual.estimate, usual.low, usual.high)
-    values = {"estimate": usual.estimate, "interval": (usual.low, usual.high), "level": settings.level}
+    metrics |= usual.metrics("ab.hodges_lehmann")
+    values = {**usual.values("estimate"), "level": settings.level}
     return metrics, [*findings, Finding("ab.hodges_lehmann", values)]

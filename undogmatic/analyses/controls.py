@@ -17,7 +17,8 @@ from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import limits, paired
-from undogmatic.stats.limits import Held, Limits
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.limits import Held
 
 Band = tuple[float | None, float | None]
 CHANCE = 0.5
@@ -95,20 +96,18 @@ class ControlsAnalysis:
             inside.append(flags[~np.isnan(flags)])
             hits = int(inside[-1].sum())
             rows.append(_row(condition, (low, high), share, hits, paired.summary(scores[condition]), int(row.failed)))
-            metrics |= plots.interval(metric_name("controls.in_band", condition), share.estimate, share.low, share.high)
+            metrics |= share.metrics(metric_name("controls.in_band", condition))
             metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
             values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": scores[condition].size}
-            findings.append(
-                Finding("controls.band", values | {"share": share.estimate, "interval": (share.low, share.high)})
-            )
+            findings.append(Finding("controls.band", values | share.values("share")))
         if inside:
             metrics["controls.in_band"] = float(np.concatenate(inside).mean())
 
         areas = self._separation(judged, classes, level)
         for condition, area in areas.items():
-            metrics |= plots.interval(metric_name("controls.auc", condition), area.estimate, area.low, area.high)
-            interval = (area.low, area.high)
-            values = {"worst": self.worst, "condition": condition, "auc": area.estimate, "interval": interval}
+            metrics |= area.metrics(metric_name("controls.auc", condition))
+            interval = area.interval
+            values = {"worst": self.worst, "condition": condition, "auc": area.value, "interval": interval}
             findings.append(Finding("controls.auc", values))
         if inside:
             values = {"classes": len(classes), "level": self.level, "each": level}
@@ -138,7 +137,7 @@ class ControlsAnalysis:
         rubric = judged.rubric
         return rubric.minimum if low is None else low, rubric.maximum if high is None else high
 
-    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Limits]:
+    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Estimate]:
         if self.worst not in classes:
             return {}
         worst = classes[self.worst]
@@ -147,8 +146,8 @@ class ControlsAnalysis:
     def _verdict(
         self,
         judged: Judged,
-        shares: Mapping[str, Limits],
-        areas: Mapping[str, Limits],
+        shares: Mapping[str, Estimate],
+        areas: Mapping[str, Estimate],
         absent: list[str],
         rng: np.random.Generator,
     ) -> tuple[Finding, Standing]:
@@ -173,13 +172,13 @@ class ControlsAnalysis:
         )
 
     def _figures(
-        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Limits]
+        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Estimate]
     ) -> tuple[list[FigureData], list[Finding]]:
         figures, missing = plots.distributions(judged.rubric, scores, kinds=("box",))
         if shares:
             data = {
                 "labels": list(shares),
-                "values": [s.estimate for s in shares.values()],
+                "values": [s.value for s in shares.values()],
                 "low": [s.low for s in shares.values()],
                 "high": [s.high for s in shares.values()],
                 "y_label": "share",
@@ -204,9 +203,9 @@ _COLUMNS = (
 
 
 def _row(
-    condition: str, band: tuple[float, float], share: Limits, hits: int, scores: paired.Summary, failed: int
+    condition: str, band: tuple[float, float], share: Estimate, hits: int, scores: paired.Summary, failed: int
 ) -> dict[str, Any]:
-    values = (*band, scores.n, hits, share.estimate, share.low, share.high)
+    values = (*band, scores.n, hits, share.value, share.low, share.high)
     return {"condition": condition} | dict(
         zip(_COLUMNS, (*values, scores.mean, scores.median, scores.iqr, failed), strict=True)
     )

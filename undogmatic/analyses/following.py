@@ -16,6 +16,7 @@ from undogmatic.analyses.truth import units
 from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import checks, limits
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ class Evidence(NamedTuple):
     n_groups: int
     same_score: float | None
     same_label: float | None
-    follows: limits.Limits | None
+    follows: Estimate | None
     gain: Bounded | None
     bias: Bounded | None
     surface: labelled_rival.LabelledRival | None
@@ -172,12 +173,7 @@ def verdict(e: Evidence, settings: Settings) -> tuple[Finding, Standing]:
     if e.follows is None:
         return _unsaid(e), "undecided"
     found = e.follows
-    values: dict[str, Any] = {
-        "spearman": found.estimate,
-        "interval": (found.low, found.high),
-        "level": settings.level,
-        "n": e.n,
-    }
+    values: dict[str, Any] = {**found.values("spearman"), "level": settings.level, "n": e.n}
     if found.high < 0:
         if found.best_high < 0:
             return Finding("labelled.verdict_reversed", values), "refuted"
@@ -194,7 +190,7 @@ def _unsaid(e: Evidence) -> Finding:
     return Finding("labelled.verdict_no_interval", {"n": e.n})
 
 
-def _ordered(e: Evidence, found: limits.Limits, settings: Settings, values: dict[str, Any]) -> tuple[Finding, Standing]:
+def _ordered(e: Evidence, found: Estimate, settings: Settings, values: dict[str, Any]) -> tuple[Finding, Standing]:
     """The rank correlation against what it must exceed."""
     held = limits.hold(found, settings.order)
     if held.outcome == "above":
@@ -245,5 +241,5 @@ def _followed(e: Evidence, settings: Settings, values: dict[str, Any]) -> tuple[
         return Finding("labelled.verdict_order", values | {"size": because, "counts": len(rivals.COLUMNS)}), "supported"
     assert e.gain is not None, "there are groups enough"
     gain = e.gain.judged
-    shown = {"gain": gain.estimate, "gain_interval": (gain.low, gain.high), "margin": settings.margin.value}
+    shown = {**gain.estimate.values("gain", "gain_"), "margin": settings.margin.value}
     return Finding("labelled.verdict_order_and_size", values | shown | {"counts": len(rivals.COLUMNS)}), "supported"

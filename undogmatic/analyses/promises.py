@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.analyses.worth_parts import (
     FEWEST_UNITS,
     Part,
     Settings,
-    ends,
     groups_or_none,
     nothing,
     too_few,
@@ -49,10 +47,10 @@ def intervals(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator) 
     inside = (given["low"] <= given["truth"]) & (given["truth"] <= given["high"])
     covered = kept(inside, settings.nominal, settings.coverage_margin, settings.level, groups=groups)
     share, width, score = covered.share, found.mean_width, found.interval_score
-    metrics = plots.interval("calibration.coverage", share.share, share.low, share.high)
-    metrics |= plots.interval("calibration.width", *ends(width))
-    metrics |= plots.interval("calibration.interval_score", *ends(score))
-    values = _promise(covered) | {"width": width.estimate, "score": score.estimate}
+    metrics = share.metrics("calibration.coverage")
+    metrics |= width.metrics("calibration.width")
+    metrics |= score.metrics("calibration.interval_score")
+    values = _promise(covered) | {"width": width.value, "score": score.value}
     return Part(metrics, [Finding(f"calibration.coverage_{_COVERAGE[covered.outcome]}", values)], {}, [])
 
 
@@ -63,8 +61,8 @@ _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open":
 def _promise(found: Promise) -> dict[str, Any]:
     share, within = found.share, found.outcome == "within"
     values: dict[str, Any] = {
-        "share": share.share,
-        "interval": found.inner if within else (share.low, share.high),
+        "share": share.value,
+        "interval": found.inner if within else share.interval,
         "n": share.n,
     }
     values |= {"promised": found.promised}
@@ -86,17 +84,16 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
     error = calibration_error.error_interval(stated, right, rng, settings.bins, settings.level, groups=groups)
     brier = means.interval((stated - right) ** 2, settings.level, groups=groups, bounds=(0, 1))
     bins = calibration_error.reliability_table(stated, right, settings.bins, settings.level, groups=groups)
-    table = pd.DataFrame(bins)
-    metrics = plots.interval("calibration.ece", *ends(error)) | plots.interval("calibration.brier", *ends(brier))
+    table = pd.DataFrame([each.row() for each in bins])
+    metrics = error.estimate.metrics("calibration.ece") | brier.metrics("calibration.brier")
     metrics["calibration.share_right"] = float(right.mean())
     metrics["calibration.mean_confidence"] = float(stated.mean())
     metrics["calibration.ece_if_perfect"] = error.if_perfect
     values = {
-        "ece": error.estimate,
+        **error.estimate.values("ece"),
         "perfect": error.if_perfect,
         "beyond": error.beyond,
-        "interval": (error.low, error.high),
-        "brier": brier.estimate,
+        "brier": brier.value,
         "stated": float(stated.mean()),
         "right": float(right.mean()),
         "n": len(given),
@@ -106,7 +103,7 @@ def confidences(rows: pd.DataFrame, settings: Settings, rng: np.random.Generator
     figure = FigureData("reliability", "reliability", data | {"tolerance": settings.tolerance})
     return Part(
         metrics,
-        [Finding("calibration.ece_off" if error.low > 0 else "calibration.ece_open", values)],
+        [Finding("calibration.ece_off" if error.estimate.low > 0 else "calibration.ece_open", values)],
         {"reliability": table},
         [figure],
     )
@@ -124,6 +121,6 @@ def estimated_accuracy(rows: pd.DataFrame, settings: Settings) -> Part:
     estimate = float(given[column].astype(np.float64).mean()) / 100
     groups = groups_or_none(units(given))
     right = kept(given["right"], estimate, settings.coverage_margin, settings.level, groups=groups)
-    gap = estimate - right.share.share
+    gap = estimate - right.share.value
     metrics = {"calibration.estimated_accuracy": estimate, "calibration.estimated_accuracy_gap": gap}
     return Part(metrics, [Finding(f"calibration.estimate_{_ESTIMATE[right.outcome]}", _promise(right))], {}, [])

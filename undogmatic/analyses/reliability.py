@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.repeats import Repeated, repeated, verdict_of
@@ -20,6 +19,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, limits
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.repeat import BackToBack, back_to_back
 
 FEWEST_ITEMS = 3
@@ -120,10 +120,10 @@ class ReliabilityAnalysis:
         verdict, standing = verdict_of(fresh, margin, self.level)
         if not found:
             return AnalysisResult(self.name, {}, findings=findings, verdict=verdict, standing=standing)
-        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.rate, -pair[0].max_abs_difference))
+        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.value, -pair[0].max_abs_difference))
         cached_share = max(cached / result.n for result, cached in found)
         exact = worst.exact_match
-        metrics = plots.interval("reliability.repeat.exact_match", exact.rate, exact.low, exact.high)
+        metrics = exact.metrics("reliability.repeat.exact_match")
         metrics |= {
             "reliability.repeat.max_difference": max(result.max_abs_difference for result, _ in found),
             "reliability.repeat.mean_abs_difference": worst.mean_abs_difference,
@@ -133,12 +133,7 @@ class ReliabilityAnalysis:
         for key, value in (("pearson", worst.pearson.estimate), ("spearman", worst.spearman.estimate)):
             if value is not None:
                 metrics[f"reliability.repeat.{key}"] = value
-        values: dict[str, Any] = {
-            "n": worst.n,
-            "matches": exact.n_match,
-            "rate": exact.rate,
-            "interval": (exact.low, exact.high),
-        }
+        values: dict[str, Any] = {"n": worst.n, "matches": exact.hits, **exact.values("rate")}
         values |= {"largest": worst.max_abs_difference, "tolerance": self.tolerance}
         values |= {"pearson": worst.pearson.estimate, "spearman": worst.spearman.estimate}
         findings.insert(0, Finding("reliability.repeat", values))
@@ -197,7 +192,7 @@ class ReliabilityAnalysis:
                 metrics["reliability.alpha"] = alpha
                 found = self._alpha(judged, scores, groups) if n_groups >= FEWEST_GROUPS else None
             if found is not None:
-                interval = (found.low, found.high)
+                interval = found.interval
                 metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
             findings.append(Finding("reliability.alpha", values | {"alpha": alpha, "interval": interval}))
         if n_groups < FEWEST_GROUPS:
@@ -205,7 +200,7 @@ class ReliabilityAnalysis:
             return metrics, findings, Finding("reliability.verdict_few", values), "undecided"
         return metrics, findings, *_agreement_verdict(found, values)
 
-    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> limits.Limits | None:
+    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Estimate | None:
         scale = judged.rubric.minimum, judged.rubric.maximum
         ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
         return limits.alpha(ratings, scale, groups=own, level=self.level)
@@ -227,14 +222,14 @@ class ReliabilityAnalysis:
             "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
             "bias": ends.bias,
-            "bias_low": None if bias is None else bias.low,
-            "bias_high": None if bias is None else bias.high,
+            "bias_low": None if bias is None else bias.estimate.low,
+            "bias_high": None if bias is None else bias.estimate.high,
             "bias_outcome": _outcome(bias, margin),
             "lower": ends.lower,
             "upper": ends.upper,
             "change": None if moved is None else float(moved.mean()),
-            "change_low": None if change is None else change.low,
-            "change_high": None if change is None else change.high,
+            "change_low": None if change is None else change.estimate.low,
+            "change_high": None if change is None else change.estimate.high,
             "change_outcome": _outcome(change, margin),
             "max_difference": agreement.max_abs_difference(a, b),
         }
@@ -283,7 +278,7 @@ def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
         "mean_abs_difference": result.mean_abs_difference,
         "max_difference": result.max_abs_difference,
         "sd_within": result.sd_within,
-        "exact_match_rate": result.exact_match.rate,
+        "exact_match_rate": result.exact_match.value,
         "n_cached": cached,
     }
 
@@ -310,11 +305,11 @@ def _bland_altman(a: str, b: str, both: pd.DataFrame, row: dict[str, Any], numbe
     return FigureData("bland_altman" if number == 0 else f"bland_altman_{number + 1}", "bland_altman", data)
 
 
-def _agreement_verdict(found: limits.Limits | None, values: dict[str, Any]) -> tuple[Finding, Standing]:
+def _agreement_verdict(found: Estimate | None, values: dict[str, Any]) -> tuple[Finding, Standing]:
     """docs/verdicts.md, "Agreement"."""
     if found is None:
         return Finding("reliability.verdict_no_alpha", values), "undecided"
-    values |= {"alpha": found.estimate, "interval": (found.low, found.high), "level": found.level}
+    values |= {**found.values("alpha"), "level": found.level}
     tentative = limits.hold(found, TENTATIVE)
     if tentative.outcome == "above":
         agree = limits.hold(found, RELIABLE).outcome == "above"

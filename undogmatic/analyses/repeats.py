@@ -84,8 +84,8 @@ def verdict_of(found: Sequence[Repeated], margin: Margin, level: float) -> tuple
     if unsaid is not None:
         return unsaid, "undecided"
     known = [(one.judged, one) for one in found if one.judged is not None]
-    moved, worst = max(known, key=lambda pair: pair[0].estimate)
-    values: dict[str, Any] = {"n": worst.n, "moved": moved.estimate, "interval": (moved.low, moved.high)}
+    moved, worst = max(known, key=lambda pair: pair[0].estimate.value)
+    values: dict[str, Any] = {"n": worst.n, **moved.estimate.values("moved")}
     values |= {"level": level, "margin": margin.value}
     if moved.outcome == "beyond":
         if worst.best is not None and worst.best.outcome == "beyond":

@@ -56,16 +56,16 @@ def _not_beyond(key: Key, found: Examined, settings: Settings) -> Values:
     assert claim is not None, "a difference was looked at"
     if key == "identical":
         return {"n": e.n_pairs}
-    size: Values = {"difference": claim.estimate, "interval": (claim.low, claim.high), "level": 1 - alpha}
+    size: Values = {**claim.estimate.values("difference"), "level": 1 - alpha}
     if key == "open_zero":
         return size
     size |= {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
     if key == "open":
-        beyond = abs(claim.estimate) > settings.margin.value
-        seen = "within" if not beyond else "beyond" if claim.estimate > 0 else "reversed"
+        beyond = abs(claim.estimate.value) > settings.margin.value
+        seen = "within" if not beyond else "beyond" if claim.estimate.value > 0 else "reversed"
         size |= {"groups": e.n_groups, "needed": claim.n_needed, "seen": f"seen_{seen}"}
     elif key == "reversed":
-        size |= {"difference": -claim.estimate, "interval": (-claim.high, -claim.low), "n": e.n_pairs}
+        size |= (-claim.estimate).values("difference") | {"n": e.n_pairs}
         size["opposite"] = directions(settings.sign)[1]
     elif key in ("within", "below", "no_margin"):  # decided by one-sided tests, whose interval is the narrower one
         size |= {"interval": claim.inner, "level": 1 - 2 * alpha}
@@ -78,8 +78,8 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
     assert claim is not None, "there is a difference"
     assert main is not None, "there is a difference"
     assert rival is not None, "there is a difference"
-    size: Values = {"difference": claim.estimate, "interval": (claim.low, claim.high), "level": 1 - settings.alpha}
-    share: Values = {"share": main.share.share, "n": found.evidence.n_pairs}
+    size: Values = {**claim.estimate.values("difference"), "level": 1 - settings.alpha}
+    share: Values = {"share": main.share.estimate.value, "n": found.evidence.n_pairs}
     ties: Values = {"ties": main.share.n_ties}
     if ruling.key == "supported":
         source: Values = {"margin": settings.margin.value, "source": f"margin_{settings.margin.source}"}
@@ -89,9 +89,13 @@ def _beyond(ruling: Ruling, found: Examined, sides: Sides, settings: Settings) -
         size |= share | {"surface": rival.share}
     elif ruling.key == "inconsistent":
         assert main.balance is not None, "there are groups"
-        ends = main.balance.low, main.balance.high
-        size |= share | ties | {"balance_interval": ends, "balance_level": main.balance.level, "p": main.test.p_value}
-        size["against"] = 1 - main.share.share - main.share.n_ties / main.share.n_pairs
+        ends = main.balance.estimate.low, main.balance.estimate.high
+        size |= (
+            share
+            | ties
+            | {"balance_interval": ends, "balance_level": main.balance.estimate.level, "p": main.test.p_value}
+        )
+        size["against"] = 1 - main.share.estimate.value - main.share.n_ties / main.share.estimate.n
     elif ruling.key in ("reads_citation", "citation_first", "hybrid_open", "hybrid_few", "hybrid_surface"):
         size |= _hybrid(ruling.key, found, sides, settings)
     return size | {"alone": 0 if ruling.others else 1, "also": [f"also_{other}" for other in ruling.others]}
@@ -109,8 +113,8 @@ def _hybrid(key: Key, found: Examined, sides: Sides, settings: Settings) -> Valu
     one_sided = key == "reads_citation"
     return {
         "hybrid": sides.hybrid,
-        "over": over.estimate,
-        "over_interval": over.inner if one_sided else (over.low, over.high),
+        "over": over.estimate.value,
+        "over_interval": over.inner if one_sided else over.estimate.interval,
         "over_level": 1 - (2 if one_sided else 1) * settings.alpha,
         "margin": settings.margin.value,
     }

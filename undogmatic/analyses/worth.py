@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import beyond, plots
+from undogmatic.analyses import beyond
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
-from undogmatic.analyses.worth_parts import FEWEST_UNITS, Part, Settings, ends, groups_or_none, merged, nothing, too_few
+from undogmatic.analyses.worth_parts import FEWEST_UNITS, Part, Settings, groups_or_none, merged, nothing, too_few
 from undogmatic.records.results import FigureData, Finding
 from undogmatic.stats import ranking, review, selective
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.jackknife import Coefficient
+from undogmatic.stats.estimate import Estimate
 
 FEWEST_CONFIDENCES = 30
 """Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
@@ -43,8 +43,8 @@ def disagreement(rows: pd.DataFrame, doubt: pd.Series, settings: Settings, rng: 
     order = correlation(doubt.loc[given.index].to_numpy(dtype=np.float64), apart, units(given), settings, rng)
     if order is None:
         return nothing(Finding("calibration.no_disagreement_rank", {"n": len(given)}))
-    values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(given)}
-    metrics = plots.interval("calibration.spearman_disagreement", *ends(order))
+    values = {**order.values("spearman"), "n": len(given)}
+    metrics = order.metrics("calibration.spearman_disagreement")
     return Part(metrics, [Finding("calibration.disagreement", values)], {}, [])
 
 
@@ -54,7 +54,7 @@ def correlation(
     names: list[str],
     settings: Settings,
     rng: np.random.Generator,
-) -> Coefficient | None:
+) -> Estimate | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
         return ranking.spearman_interval(first, second, rng, settings.level, groups=groups_or_none(names))
@@ -80,13 +80,13 @@ def errors_found(
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
         order = correlation(u, error, units(rows), settings, rng)
-        spearman = (None, None, None) if order is None else ends(order)
+        spearman = (None, None, None) if order is None else (order.value, *order.interval)
         row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
-        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.estimate}
+        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.value}
         row |= beyond.cells(further.get(name))
         row |= {"aurc": selective.aurc(u, error), "excess_aurc": selective.excess_aurc(u, error)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
-    metrics = plots.interval("calibration.gain_of_score", *ends(alone))
+    metrics = alone.metrics("calibration.gain_of_score")
     whole = Part(metrics, [], {"measures": pd.DataFrame(table)}, [])
     doubt = found[used].to_numpy(dtype=np.float64)
     if found[used].round(9).nunique() == 1:
@@ -106,8 +106,8 @@ def _rank(
     order = correlation(doubt, error, units(rows), settings, rng)
     if order is None:
         return nothing(Finding("calibration.no_rank", {"n": len(rows)}))
-    values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(rows)}
-    metrics = plots.interval("calibration.spearman_error", *ends(order))
+    values = {**order.values("spearman"), "n": len(rows)}
+    metrics = order.metrics("calibration.spearman_error")
     return Part(metrics, [Finding("calibration.rank", values)], {}, [])
 
 
@@ -120,15 +120,9 @@ def _risk(
 ) -> Part:
     areas = selective.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
     curve = selective.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
-    metrics = plots.interval("calibration.aurc", *ends(areas.aurc))
-    metrics |= plots.interval("calibration.excess_aurc", *ends(areas.excess))
-    values = {
-        "aurc": areas.aurc.estimate,
-        "interval": (areas.aurc.low, areas.aurc.high),
-        "best": areas.oracle,
-        "random": areas.random,
-        "excess": areas.excess.estimate,
-    }
+    metrics = areas.aurc.metrics("calibration.aurc")
+    metrics |= areas.excess.metrics("calibration.excess_aurc")
+    values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
     x = curve.coverage.tolist()
     lines = {
         "guided": {"x": x, "y": curve.risk.tolist(), "low": curve.low.tolist(), "high": curve.high.tolist()},
@@ -171,10 +165,9 @@ def _review(
         "guided": float(curve.guided[k]),
         "random": float(curve.random[k]),
         "interval": (float(curve.random_low[k]), float(curve.random_high[k])),
-        "gain": gain.estimate,
-        "gain_interval": (gain.low, gain.high),
+        **gain.values("gain", "gain_"),
     }
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": error.size}
-    metrics = plots.interval("calibration.review_gain", *ends(gain))
+    metrics = gain.metrics("calibration.review_gain")
     figure = FigureData("review", "curve", data)
     return Part(metrics, [Finding("calibration.review", values)], {"review": table}, [figure])

@@ -7,9 +7,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from undogmatic.records.results import FigureData, Finding
-from undogmatic.stats import means
-from undogmatic.stats.calibration_error import CalibrationError
-from undogmatic.stats.jackknife import Coefficient
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -58,11 +55,6 @@ def merged(parts: list[Part]) -> Part:
             whole.figures + part.figures,
         )
     return whole
-
-
-def ends(found: means.Mean | Coefficient | CalibrationError) -> tuple[float, float, float]:
-    """Estimate, low, high: what `plots.interval` takes."""
-    return found.estimate, found.low, found.high
 
 
 def groups_or_none(names: list[str]) -> list[str] | None:

@@ -102,7 +102,12 @@ def of_means(
         bounds = None if reach is None or np.abs(values).max() > reach else (-reach, reach)
         found = claim(values, margin.value, alpha=alpha, groups=codes, bounds=bounds)
         allowed = margin.equivalence if found.outcome == "within" else margin.superiority
-        return Limits(found.low, found.high, found.outcome if allowed else "open", found.n_needed if allowed else None)
+        return Limits(
+            found.estimate.low,
+            found.estimate.high,
+            found.outcome if allowed else "open",
+            found.n_needed if allowed else None,
+        )
 
     return Comparison(left, right, measure, float(values.mean()), n, p, limits)
 

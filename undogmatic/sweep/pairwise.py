@@ -13,7 +13,7 @@ from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
 from undogmatic.runs.progress import doing
 from undogmatic.stats import agreement, inversion, means
-from undogmatic.stats.jackknife import Coefficient
+from undogmatic.stats.estimate import Estimate
 from undogmatic.sweep.family import WITH_MARGIN, Array, Comparison, of_means, twins
 from undogmatic.sweep.jobs import Job
 
@@ -204,7 +204,7 @@ def agree(found: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
-def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Coefficient, int, int] | None:
+def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
     """Krippendorff's alpha (interval) over these jobs with its interval over groups, the number of jobs and of items;
     None if they did not judge the same items.
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from undogmatic.records.results import Finding
 from undogmatic.runs.runfolder import RunFolder
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.jobs import STANDINGS, Job
 from undogmatic.sweep.pairwise import measured
@@ -79,9 +80,9 @@ def _test(folder: Path, best: Trial, values: dict[str, Any], own: Mapping[str, A
     numbers = [own["value"], *own["interval"], test["value"], *test["interval"]]
     if not np.isfinite(numbers).all():
         return verdict, []
-    gap = apart((numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5]))
+    gap = apart(Estimate(*numbers[:3]), Estimate(*numbers[3:]))
     key = "search.gap_shown" if gap.low > 0 else "search.gap_open"
-    said = {"gap": gap.estimate, "interval": (gap.low, gap.high), "n": values["n"], "metric": own["metric"]}
+    said = {**gap.values("gap"), "n": values["n"], "metric": own["metric"]}
     return verdict, [Finding(key, said)]
 
 

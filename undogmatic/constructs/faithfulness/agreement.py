@@ -19,6 +19,7 @@ from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores, finding
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, coefficients, jackknife, limits
+from undogmatic.stats.estimate import Estimate
 
 _NEAR = 1e-6
 
@@ -74,7 +75,7 @@ class AgreementAnalysis:
         if (~np.isnan(ratings)).sum(axis=0).max() > 1:
             alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
         if alpha is not None:
-            metrics |= interval("agreement.alpha", alpha.estimate, alpha.low, alpha.high)
+            metrics |= alpha.metrics("agreement.alpha")
         weakest, said, own = self._weakest(scores, voices, groups, pairs, rng)
         verdict, standing = self._verdict(alpha, voices, groups)
         matrix = _matrix(pairs, list(voices.columns))
@@ -98,8 +99,8 @@ class AgreementAnalysis:
         rows = []
         for left, right in itertools.combinations(voices.columns, 2):
             tau = associate("kendall", voices[left], voices[right], groups, rng, self.level)
-            row: dict[str, Any] = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
-            row |= {"tau": tau.estimate, "tau_low": tau.low, "tau_high": tau.high, "p": tau.p}
+            row: dict[str, Any] = {"left": left, "right": right, "n": tau.estimate.n}
+            row |= {"left_out": len(voices) - tau.estimate.n, **tau.estimate.metrics("tau"), "p": tau.p}
             both = voices[left].notna() & voices[right].notna()
             for criterion in self.composite.pillars.of(self.pillar):
                 own = self._kappa(wide[(left, criterion)][both], wide[(right, criterion)][both], groups[both], rng)
@@ -119,7 +120,7 @@ class AgreementAnalysis:
         if max(np.abs(x - a.to_numpy(dtype=float)).max(), np.abs(y - b.to_numpy(dtype=float)).max()) > _NEAR:
             return nothing
         found = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist())
-        return nothing if found is None else (found.estimate, found.low, found.high)
+        return nothing if found is None else (found.value, found.low, found.high)
 
     def _said(self, row: dict[str, Any]) -> dict[str, Any]:
         kappas = {
@@ -165,16 +166,14 @@ class AgreementAnalysis:
             shown = held.high < 0
         return table, [Finding("agreement.weakest" if shown else "agreement.lowest", values)], metrics
 
-    def _verdict(
-        self, alpha: limits.Limits | None, voices: pd.DataFrame, groups: pd.Series
-    ) -> tuple[Finding, Standing]:
+    def _verdict(self, alpha: Estimate | None, voices: pd.DataFrame, groups: pd.Series) -> tuple[Finding, Standing]:
         rated = voices.notna().sum(axis=1) >= 2
         values: dict[str, Any] = {"judges": voices.shape[1], "n": int(rated.sum())}
         values |= {"groups": int(groups[rated].nunique()), "needed": FEWEST_GROUPS, "level": self.level}
-        values |= {"alpha": None if alpha is None else alpha.estimate, "interval": (None, None), "bound": TENTATIVE}
+        values |= {"alpha": None if alpha is None else alpha.value, "interval": (None, None), "bound": TENTATIVE}
         if alpha is None:
             return finding("agreement.verdict_none", values, "judges"), "undecided"
-        values["interval"] = (alpha.low, alpha.high)
+        values["interval"] = alpha.interval
         if values["groups"] < FEWEST_GROUPS:
             return finding("agreement.verdict_few", values, "judges alpha n level interval groups needed"), "undecided"
         held = limits.hold(alpha, TENTATIVE)

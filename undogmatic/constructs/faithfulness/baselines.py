@@ -145,7 +145,8 @@ class BaselinesAnalysis:
         for name, own in values.items():
             tau = associate("kendall", own, composite, groups, rng, level)
             rho = associate("spearman", own, composite, groups, rng, level)
-            rows.append({"baseline": name, "n": tau.n} | tau.row("tau") | rho.row("rho"))
+            row = {"baseline": name, "n": tau.estimate.n, **tau.estimate.metrics("tau"), "p_tau": tau.p}
+            rows.append(row | rho.estimate.metrics("rho") | {"p_rho": rho.p})
         columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
         table = pd.DataFrame(rows).reindex(columns=columns)
         known = table["p_tau"].notna()

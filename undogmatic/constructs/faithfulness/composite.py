@@ -200,12 +200,12 @@ class CompositeAnalysis:
     def _say(self, ranking: pd.DataFrame, found: systems.Comparison, margin: Margin) -> list[Finding]:
         findings = [Finding("composite.over", {"n": found.n_cases, "groups": found.n_groups})]
         for row in ranking.itertuples():
-            values = {"system": row.system, "composite": row.composite, "interval": (row.low, row.high)}
+            values = {"system": row.system, "composite": row.composite, "interval": row.interval}
             values |= {"band": f"band_{row.band}", "places": (row.place_low, row.place_high), "first": row.first_share}
             findings.append(Finding("composite.system", values))
         findings.append(Finding("composite.places_note", {"n": found.n_cases}))
         open_ = sum(systems.shown(pair, margin) == "open" for pair in found.pairs)
-        levels = [pair.claim.level for pair in found.pairs if pair.claim is not None]
+        levels = [pair.claim.estimate.level for pair in found.pairs if pair.claim is not None]
         pairs = {"n": len(found.pairs), "open": open_, "level": min(levels, default=1 - found.alpha)}
         return [*findings, Finding("composite.tests", pairs), Finding("composite.no_truth")]
 

@@ -67,9 +67,9 @@ class ConsistencyAnalysis:
                 held = claim(size, margin.value, alpha=alpha, groups=own["group"].tolist(), bounds=(0.0, margin.span))
             exact = proportion((size == 0).to_numpy(), self.level, groups=own["group"].tolist())
             row = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
-            row |= {"low": held.low if held else np.nan, "high": held.high if held else np.nan}
+            row |= {"low": held.estimate.low if held else np.nan, "high": held.estimate.high if held else np.nan}
             row |= {"mean_shift": float(own["change"].mean()), "largest": float(size.max())}
-            row |= {"exact_rate": exact.share, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
+            row |= {"exact_rate": exact.value, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
             rows.append(row | {"close_rate": float((size <= self.close + 1e-9).mean())})
             claims.append((str(voice), held))
         table = pd.DataFrame(rows)
@@ -108,7 +108,7 @@ class ConsistencyAnalysis:
         if claims and margin.equivalence and all(held is not None and held.outcome == "within" for _, held in claims):
             return Finding("consistency.verdict_same", values), "supported"
         few = [held for _, held in claims if held is None or held.reason == "too_few"]
-        groups = min((0 if held is None else held.n_units for _, held in claims), default=0)
+        groups = min((0 if held is None else held.estimate.n_groups for _, held in claims), default=0)
         fewest = max((held.fewest for _, held in claims if held is not None), default=2)
         values |= {"groups": groups, "fewest": fewest}
         if few or not claims:

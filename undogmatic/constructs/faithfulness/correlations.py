@@ -50,8 +50,7 @@ class CorrelationsAnalysis:
         pairs = []
         for (a, x), (b, y) in itertools.combinations(columns.items(), 2):
             found = associate("spearman", x, y, groups, rng, self.level)
-            pairs.append({"left": a, "right": b, "n": found.n, "rho": found.estimate, "low": found.low})
-            pairs[-1] |= {"high": found.high, "p": found.p}
+            pairs.append({"left": a, "right": b, "n": found.estimate.n, **found.estimate.row("rho"), "p": found.p})
         rest = self._rest(scores, rng)
         table = pd.DataFrame(pairs)
         metrics = {
@@ -95,8 +94,10 @@ class CorrelationsAnalysis:
             others = weights.drop(pillar)
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             found = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
-            row = {"pillar": pillar, "n": found.n, "rho": found.estimate, "low": found.low, "high": found.high}
-            rows.append(row | {"p": found.p, "flagged": bool(found.estimate < 0), "weight": float(weights[pillar])})
+            row: dict[str, Any] = {"pillar": pillar, "n": found.estimate.n, **found.estimate.row("rho")}
+            rows.append(
+                row | {"p": found.p, "flagged": bool(found.estimate.value < 0), "weight": float(weights[pillar])}
+            )
         return pd.DataFrame(rows, columns=["pillar", "n", "rho", "low", "high", "p", "flagged", "weight"])
 
     def _verdict(self, rest: pd.DataFrame) -> tuple[Finding, Standing]:

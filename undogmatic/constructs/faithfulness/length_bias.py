@@ -101,14 +101,14 @@ class LengthBiasAnalysis:
         own, groups = scores.voices[self.pillar][judge], scores.about["group"]
         words = scores.about["words"].astype(float)
         plain = associate("pearson", words, own, groups, rng, level)
-        row: dict[str, Any] = {"voice": judge, "n": plain.n, "r": plain.estimate, "low": plain.low, "high": plain.high}
-        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate) > self.bound)}
-        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate
+        row: dict[str, Any] = {"voice": judge, "n": plain.estimate.n, **plain.estimate.row("r")}
+        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate.value) > self.bound)}
+        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate.value
         for criterion, values in self._criteria(judged, judge).items():
-            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate
+            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate.value
         for name in self.given:
             held = self._partial(scores, judge, name, rng, level)
-            row |= {f"given_{name}": held.estimate, f"given_{name}_low": held.low, f"given_{name}_high": held.high}
+            row |= held.estimate.metrics(f"given_{name}")
         return row
 
     def _criteria(self, judged: Judged, judge: str) -> dict[str, pd.Series]:

@@ -92,7 +92,11 @@ def tests(found: Comparison, margin: Margin) -> pd.DataFrame:
     for pair in found.pairs:
         held = pair.claim
         row: dict[str, Any] = {"left": pair.left, "right": pair.right, "difference": pair.difference}
-        row |= {"low": held.low if held else np.nan, "high": held.high if held else np.nan, "n": found.n_cases}
+        row |= {
+            "low": held.estimate.low if held else np.nan,
+            "high": held.estimate.high if held else np.nan,
+            "n": found.n_cases,
+        }
         row |= {"p": np.nan if pair.p is None else pair.p}
         row |= {"p_holm": np.nan if pair.p is None else next(adjusted)}
         needed = held.n_needed if held and shown(pair, margin) == "open" else None
@@ -128,7 +132,10 @@ def rule(found: Comparison, means: pd.Series, margin: Margin) -> Ruled:
     values |= {"first": first, "second": second, "mean": float(means[first]), "margin": margin.value}
     values |= {"difference": nearest.difference, "interval": (None, None), "fewest": 2, "pair_level": 1 - found.alpha}
     if nearest.claim is not None:
-        values |= {"interval": (nearest.claim.low, nearest.claim.high), "pair_level": nearest.claim.level}
+        values |= {
+            "interval": nearest.claim.estimate.interval,
+            "pair_level": nearest.claim.estimate.level,
+        }
         values |= {"fewest": nearest.claim.fewest}
     if all(shown(pair, margin) == "better" for pair in ahead):
         return Ruled(

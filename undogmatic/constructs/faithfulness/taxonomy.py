@@ -16,6 +16,7 @@ from undogmatic.records.records import OVERALL
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.safety.secrets import is_redacted
 from undogmatic.stats import coefficients, limits
+from undogmatic.stats.estimate import Estimate
 
 FEWEST_GROUPS = 10
 """Fewest independent groups for a verdict on agreement."""
@@ -32,17 +33,15 @@ class Agreed(NamedTuple):
 
     n: int
     n_groups: int
-    share: limits.Limits | None
-    kappa: float | None
-    low: float | None
-    high: float | None
+    share: Estimate | None
+    kappa: Estimate | None
 
 
 def agreed(a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float) -> Agreed:
     """Agreement of two columns of classes with the same index."""
     n, n_groups = len(a), int(groups.nunique())
     if not n:
-        return Agreed(0, 0, None, None, None, None)
+        return Agreed(0, 0, None, None)
     share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
     names = sorted({*a, *b})
     codes = {name: float(n) for n, name in enumerate(names)}
@@ -51,23 +50,22 @@ def agreed(a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generat
         x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
         order = list(codes.values())
         found = coefficients.kappa_interval(x, y, order, rng, "none", level, groups=groups.tolist())
-    if found is None:
-        return Agreed(n, n_groups, share, None, None, None)
-    return Agreed(n, n_groups, share, found.estimate, found.low, found.high)
+    return Agreed(n, n_groups, share, found)
 
 
 def ruled(found: Agreed, level: float, who: str) -> tuple[Finding, Standing]:
     """Do the two agree substantially (kappa above SUBSTANTIAL, with its whole interval)?"""
     values: dict[str, Any] = {"n": found.n, "groups": found.n_groups, "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
-    values |= {"kappa": found.kappa, "interval": (found.low, found.high), "level": level, "who": who}
-    values["share"] = None if found.share is None else found.share.estimate
-    if found.kappa is None or found.low is None or found.high is None:
+    values |= {"level": level, "who": who, "kappa": None, "interval": (None, None)}
+    values |= found.kappa.values("kappa") if found.kappa else {}
+    values["share"] = None if found.share is None else found.share.value
+    if found.kappa is None:
         return finding("taxonomy.verdict_none", values, "who"), "undecided"
     if found.n_groups < FEWEST_GROUPS:
         return finding("taxonomy.verdict_few", values, "who kappa n level interval bound groups needed"), "undecided"
-    if found.low > SUBSTANTIAL:
+    if found.kappa.low > SUBSTANTIAL:
         return finding("taxonomy.verdict_agree", values, "who kappa n level interval bound"), "supported"
-    if found.high < SUBSTANTIAL:
+    if found.kappa.high < SUBSTANTIAL:
         return finding("taxonomy.verdict_differ", values, "who kappa n level interval bound share"), "refuted"
     return finding("taxonomy.verdict_open", values, "who kappa n level interval bound"), "undecided"
 
@@ -154,10 +152,9 @@ class TaxonomyAnalysis:
             ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
             found = agreed(known["class"], ours, known["group"], rng, self.level)
             findings += _said(found, self.level)
-            metrics |= {} if found.share is None else {"taxonomy.agreement": found.share.estimate}
-            if found.kappa is not None and found.low is not None and found.high is not None:
-                metrics |= {"taxonomy.kappa": found.kappa, "taxonomy.kappa_low": found.low}
-                metrics["taxonomy.kappa_high"] = found.high
+            metrics |= {} if found.share is None else {"taxonomy.agreement": found.share.value}
+            if found.kappa is not None:
+                metrics |= found.kappa.metrics("taxonomy.kappa")
             crossed = pd.DataFrame({"given": ours, "class": known["class"]})
             tables["crossed"] = crossed.value_counts().rename("n").reset_index()
             verdict, standing = ruled(found, self.level, str(known["by"].iloc[0]))
@@ -243,5 +240,5 @@ def _metrics(name: str, table: pd.DataFrame, column: str) -> dict[str, float]:
 def _said(found: Agreed, level: float) -> list[Finding]:
     if found.share is None:
         return []
-    values = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
+    values = {"n": found.n, **found.share.values("share")}
     return [Finding("taxonomy.agreement", values | {"level": level})]

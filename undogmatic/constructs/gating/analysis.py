@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
 from undogmatic.analyses.base import Judged, check_groups, check_level
 from undogmatic.analyses.classes import family_level
@@ -17,6 +16,7 @@ from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, checks, limits, means
+from undogmatic.stats.estimate import Estimate, unknown
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
 MEASURED = {
@@ -54,7 +54,7 @@ class Followed(NamedTuple):
 
     judge: str
     rows: pd.DataFrame
-    order: limits.Limits | None
+    order: Estimate | None
     beyond: Association
     reason: str
     standing: Standing
@@ -111,8 +111,8 @@ class GatingAnalysis:
                     metrics[metric_name("gating", column, str(row.judge), str(row.criterion))] = value
         shown = [each.order for each in followed if each.order is not None]
         if shown:
-            lowest = min(shown, key=lambda found: found.estimate)
-            metrics |= plots.interval("gating.spearman", lowest.estimate, lowest.low, lowest.high)
+            lowest = min(shown, key=lambda found: found.value)
+            metrics |= lowest.metrics("gating.spearman")
         verdict, standing = self._verdict(followed, level)
         return [
             AnalysisResult(
@@ -161,7 +161,7 @@ class GatingAnalysis:
         """The overall score of one judge against F1, failures of it included."""
         rows = rows[rows["criterion"] == OVERALL]
         done = rows[rows["score"].notna()]
-        nothing = Association(np.nan, np.nan, np.nan, np.nan, len(done))
+        nothing = Association(unknown(level, n=len(done)), np.nan)
         if (why := self._unheld(rows, done, level)) is not None:
             return Followed(judge, done, None, nothing, *why)
         found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
@@ -171,7 +171,7 @@ class GatingAnalysis:
         reason, standing = _OUTCOMES[limits.hold(found, self.order).outcome]
         if found.best_high < 0:
             reason, standing = "reversed", "refuted"
-        elif standing == "supported" and not beyond.low > 0:
+        elif standing == "supported" and not beyond.estimate.low > 0:
             reason, standing = "size", "undecided"
         return Followed(judge, done, found, beyond, reason, standing)
 
@@ -194,9 +194,9 @@ class GatingAnalysis:
         if found is None:
             needed = limits.fewest_same(self.order, level) if each.reason == "constant" else FEWEST_GROUPS
             return Finding(f"gating.judge_{each.reason}", values | {"needed": needed})
-        values |= {"spearman": found.estimate, "interval": (found.low, found.high)}
+        values |= found.values("spearman")
         if each.reason in ("follows", "size"):
-            values |= {"beyond": each.beyond.estimate, "beyond_interval": (each.beyond.low, each.beyond.high)}
+            values |= each.beyond.estimate.values("beyond", "beyond_")
         return Finding(f"gating.judge_{each.reason}", values)
 
     def _tracking(self, judged: Judged, known: pd.DataFrame, rng: np.random.Generator, level: float) -> pd.DataFrame:
