@@ -19,7 +19,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Reply, ReplyCache
 from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 
 
 class Breaks(ScoreJudge):

@@ -16,7 +16,7 @@ from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.models.calls import Gateway, Reply
 from undogmatic.records.records import Call, Item, Judgment, Verdict, digest
-from undogmatic.runs.runfolder import JOURNAL
+from undogmatic.runs.folder import JOURNAL
 
 ITEMS = 3
 NEAR = 1e-9

@@ -35,8 +35,8 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item, digest, items_digest, text_mark
 from undogmatic.records.scale import Record
 from undogmatic.runs import claim
+from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing
-from undogmatic.runs.runfolder import PROGRAM, RunFolder
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"
