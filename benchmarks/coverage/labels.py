@@ -62,7 +62,7 @@ def of_labels() -> Iterator[Question]:
                 calibration="none" if calibration == "labels alone" else calibration,  # type: ignore[arg-type]
             )  # fmt: skip
             alone = calibration == "labels alone"
-            return (found.labels_only.low, found.labels_only.high) if alone else found.estimate.interval
+            return found.labels_only.interval if alone else found.estimate.interval
 
         ways = ("none", "linear", "isotonic", "labels alone")
         yield Question(
