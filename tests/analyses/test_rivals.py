@@ -97,7 +97,7 @@ def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
     assert found.share == 1 and found.increment is not None
-    assert found.increment.estimate == 0
+    assert found.increment.estimate.value == 0
 
 
 def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:

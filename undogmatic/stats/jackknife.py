@@ -240,7 +240,7 @@ def of_left_out(
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
     mean = means.interval(values, level, groups=left, bounds=widened)
     low, high = (float(np.clip(end, *bounds)) for end in (mean.low, mean.high))
-    return mean.replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate))
+    return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
 def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:
