@@ -200,7 +200,7 @@ class CompositeAnalysis:
     def _say(self, ranking: pd.DataFrame, found: systems.Comparison, margin: Margin) -> list[Finding]:
         findings = [Finding("composite.over", {"n": found.n_cases, "groups": found.n_groups})]
         for row in ranking.itertuples():
-            values = {"system": row.system, "composite": row.composite, "interval": row.interval}
+            values = {"system": row.system, "composite": row.composite, "interval": (row.low, row.high)}
             values |= {"band": f"band_{row.band}", "places": (row.place_low, row.place_high), "first": row.first_share}
             findings.append(Finding("composite.system", values))
         findings.append(Finding("composite.places_note", {"n": found.n_cases}))
