@@ -60,7 +60,7 @@ class Pen:
                 axis.set_major_formatter(ticks(self.words))
         return figure, axes
 
-    def plot(self, height: float) -> tuple[Figure, Axes]:
+    def plot(self, height: float) -> tuple[Figure, Any]:
         """An empty figure with one pair of axes."""
         figure, axes = self.figure(height)
         return figure, axes[0, 0]
