@@ -89,7 +89,7 @@ PAST_THE_DOORS = {
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.ledger": "cuts a torn line off",
     "engine.replay": "reads what it has just written",
-    "models.cache": "makes the database's file its owner's before SQLite opens it",
+    "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.prices": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",

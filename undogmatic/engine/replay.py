@@ -51,7 +51,7 @@ class NotedReplies(Gateway):
         request: dict[str, Any],
         send: Callable[[], Awaitable[Reply]],
         timed: bool = True,
-        check: Callable[[Any], None] | None = None,
+        check: Callable[[Any], object] | None = None,
     ) -> Reply:
         """The noted answer. Raises ConfigError where there is none (left)."""
         noted = self._noted[_key(model, request)]

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited, check_level
-from undogmatic.analyses.classes import family_level
+from undogmatic.analyses.base import DIGITS, Judged, Unsuited, check_level, family_level
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.truth import check_bound
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
