@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 import undogmatic
 from tests.sweep.builders import PAIRS, RUBRIC, doubting, keys, metrics, result_of, said, scored, write_job
 from undogmatic.errors import ConfigError
-from undogmatic.runs.resume import output_folder
+from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.sweep import SweepCallback, read_manifest
 from undogmatic.sweep.jobs import read_jobs
