@@ -268,7 +268,7 @@ class CompositeAnalysis:
                 pair = systems.compare_systems(
                     pd.DataFrame({"now": own.to_numpy(), "then": 0.0}), groups, margin, level, self.power
                 )
-                held = systems.tests(pair, margin).iloc[0]
+                held = pair.tests().iloc[0]
                 flip = 1 if held["left"] == "now" else -1
                 ends = sorted((flip * held["low"], flip * held["high"]))
                 word = {"better": "higher", "worse": "lower"}.get(str(held["shown"]), str(held["shown"]))
