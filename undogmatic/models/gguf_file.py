@@ -1,4 +1,4 @@
-"""The file of a model in this process: made once from the packages of the embedded one, or a user's, looked through first.
+"""The file of a model in this process: the embedded one is made from its packages, a user's is looked through first.
 
 llama.cpp ends the process at some damaged files and reserves what their headers ask for. So the layout of a GGUF file
 is read before llama.cpp is given it: lengths that are there, tensors inside the file
