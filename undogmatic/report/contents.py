@@ -38,7 +38,9 @@ def title(run: FinishedRun, words: Words) -> str:
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
     sentences = []
-    for result in (r for r in run.results if r.verdict is not None):
+    for result in run.results:
+        if result.verdict is None:
+            continue
         sentence = f"{result.part}: " if result.part else ""
         sentence += words.say(result.verdict)
         sentences.append(f"{sentence} {words.text('common.exploratory')}" if _exploratory(result, run) else sentence)
