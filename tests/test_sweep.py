@@ -31,7 +31,7 @@ from undogmatic.sweep.jobs import read_jobs
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 PAIRS = 12
 RUBRIC = {
-    "_target_": "undogmatic.records.records.Rubric",
+    "_target_": "undogmatic.records.rubric.Rubric",
     "name": "mine",
     "minimum": 0,
     "maximum": 100,

@@ -11,9 +11,8 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, Record
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import Item, Record, Verdict
+from undogmatic.records.rubric import NumericScale
 
 BUCKETS = NumericScale(minimum=1, maximum=5, step=1)
 CRITERIA = ("factual_accuracy", "completeness")
@@ -63,14 +62,14 @@ class BucketJudge(Judge):
         self.asker = asker
         self.ask = asker.question("bucket", Buckets)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
         rows = [{**error.model_dump(), "quote_found": stands_in(error.quote, summary)} for error in answer.errors]
         invented = [str(row["quote"]) for row in rows if not row["quote_found"]]
-        accuracy = Reading(
+        accuracy = Verdict(
             score=self.rubric.units(answer.factual_accuracy / 5),
             rationale=answer.rationale,
             issues=(
@@ -85,7 +84,7 @@ class BucketJudge(Judge):
                 "hedging": float(answer.hedging),
             },
         )
-        completeness = Reading(
+        completeness = Verdict(
             score=self.rubric.units(answer.completeness / 5),
             rationale=answer.rationale,
             issues=answer.omissions,

@@ -20,9 +20,8 @@ from undogmatic.constructs.faithfulness.facts.words import language_of, pattern,
 from undogmatic.constructs.faithfulness.faithfulness import Covered, coverage
 from undogmatic.constructs.faithfulness.sentences import sentences
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, digest
+from undogmatic.records.records import Item, Verdict, digest
 
 Bucket = Annotated[int, Field(ge=1, le=5)]
 FLAWLESS, INCOHERENT = 5, 1
@@ -89,8 +88,8 @@ class BucketRulesJudge(Judge):
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
         similarities = await self.embeddings.similarities(*own)
@@ -101,7 +100,7 @@ class BucketRulesJudge(Judge):
         errors += [row for row in beside if opinion]
         errors += self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
         incoherent = covered.score == 0
-        readings = {}
+        verdicts = {}
         for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
             bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = tuple(_said(row) for row in rows)
@@ -110,8 +109,8 @@ class BucketRulesJudge(Judge):
                 details["sources"] = "opinion, reference" if opinion else "reference"
                 if beside and not opinion:
                     details["noted"] = table(beside)
-            readings[criterion] = Reading(score=self.rubric.units(bucket / 5), issues=issues, details=details)
-        return readings
+            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=issues, details=details)
+        return verdicts
 
     def _errors(self, own: Sides, found: Sequence[Finding]) -> list[Fault]:
         rows = []

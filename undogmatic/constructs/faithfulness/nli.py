@@ -11,8 +11,7 @@ from undogmatic.constructs.faithfulness.compared import Sides, sides, table
 from undogmatic.constructs.faithfulness.entailment import Entailment, Finding
 from undogmatic.constructs.faithfulness.faithfulness import uncontradicted
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 
 
 class NliJudge(Judge):
@@ -34,7 +33,7 @@ class NliJudge(Judge):
         super().__init__()
         self.nli, self.least = nli, least
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share uncontradicted, and what was found of every sentence."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
@@ -47,7 +46,7 @@ class NliJudge(Judge):
             "sentences": table(rows(own, found)),
         }
         issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Reading(score=self.rubric.units(score), issues=issues, details=details)}
+        return {"nli": Verdict(score=self.rubric.units(score), issues=issues, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return self.nli.sources()

@@ -18,7 +18,7 @@ from undogmatic.models.base import Chats, Continues, Model, Summarises
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.prompts import Words
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record
 
 Task = Literal["whole", "part", "joined"]
 """What lies before the model: the text, one of its parts, or what was said of the parts."""

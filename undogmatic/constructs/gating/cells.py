@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record
 from undogmatic.safety.outside import read_yaml
 
 

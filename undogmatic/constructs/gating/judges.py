@@ -11,9 +11,8 @@ from undogmatic.errors import UnfitInput
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number, numbers
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import OVERALL, Item, Rubric, ScoreDistribution
-from undogmatic.records.scale import NumericScale, OrderedScale
+from undogmatic.records.records import OVERALL, Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
 
 PREDICTION, UNPARSED = "prediction", "unparsed"
 SHARE = NumericScale(minimum=0, maximum=1)
@@ -138,19 +137,19 @@ class GatingJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.ask = asker.question(self.name, self.asked)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         hierarchy(item)
         prediction = await self.ask.acall(item=item)
         answer: Judged = prediction.answer
-        readings: dict[str, Reading] = {}
+        verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            readings[name] = reading(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
+            verdicts[name] = verdict_of(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
             if name != OVERALL:
                 shares[name] = share(getattr(answer, name), number, self.rubric)
-        whole = readings[OVERALL]._replace(details=shares, issues=answer.found(), rationale=answer.said())
-        return readings | {OVERALL: whole}
+        whole = verdicts[OVERALL].replace(details=shares, issues=answer.found(), rationale=answer.said())
+        return verdicts | {OVERALL: whole}
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
@@ -207,11 +206,11 @@ def share(value: float, number: Number, rubric: Rubric) -> float:
     return (value - scale.minimum) / (scale.maximum - scale.minimum)
 
 
-def reading(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Reading:
+def verdict_of(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Verdict:
     """A number as a score of the rubric; read by log-probabilities, with its distribution and that one's confidence."""
     score = rubric.units(share(value, number, rubric))
     if asked is None:
-        return Reading(score=score)
+        return Verdict(score=score)
     values = tuple(rubric.units(share(level, number, rubric)) for level in asked.values)
     spread = asked.model_copy(update={"values": values})
-    return Reading(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
+    return Verdict(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")

@@ -10,8 +10,7 @@ from undogmatic.constructs.gating.judges import Asserted, Scored, hierarchy
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import OVERALL, Item, Record
+from undogmatic.records.records import OVERALL, Item, Record, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 
@@ -57,11 +56,11 @@ class UncertaintyJudge(Judge):
         self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.critique = asker.question("gating_uncertainty", Doubts)
 
-    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
-        """`reading`; `initial` is one of the initial judge that was already had."""
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict`; `initial` is one of the initial judge that was already had."""
         hierarchy(item)
         if initial is None:
-            initial = (await self.initial.acall(item=item)).reading
+            initial = (await self.initial.acall(item=item)).verdict
         rubric, first = self.rubric, float(initial.score or 0)
         context = {"initial": self._quoted(initial)}
         doubts: Doubts = (await self.critique.acall(item=item, context=context)).answer
@@ -81,7 +80,7 @@ class UncertaintyJudge(Judge):
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
             details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
             details["invented_gates"] = ", ".join(doubts.invented_gates)
-        return initial._replace(
+        return initial.replace(
             score=doubts.revised_overall,
             distribution=None,
             interval=rubric.interval(found.confidence_interval),
@@ -100,7 +99,7 @@ class UncertaintyJudge(Judge):
             details=initial.details | details,
         )
 
-    def _quoted(self, initial: Reading) -> str:
+    def _quoted(self, initial: Verdict) -> str:
         """All scores of the initial judge: the overall one, and those of its other criteria that its details keep."""
         others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
         units = {name: self.rubric.units(share) for name, share in others.items() if isinstance(share, float | int)}

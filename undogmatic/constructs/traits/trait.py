@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from undogmatic.errors import ConfigError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.records.records import Rubric
-from undogmatic.records.scale import Bands, NumericScale
+from undogmatic.records.rubric import Bands, NumericScale, Rubric
 
 NEEDED = ("HIGH", "LOW")
 
