@@ -12,7 +12,7 @@ LONGEST = 500
 STILL_UPWARD = """
     analyses.rivals:constructs datasets.labels:constructs engine.composition:constructs fit.calibration:api
     fit.probe:api models.fake:constructs optimize.prompt:tracking runs.outcome:judges
-    runs.outcome:optimize runs.resume:engine
+    runs.outcome:optimize runs.manifest:engine
 """.split()
 """What is left to turn round, module:room; the list only gets shorter."""
 STILL_KNOWING = "analyses.rivals cli.extract cli.pairs datasets.labels engine.composition models.fake".split()
@@ -89,14 +89,14 @@ PAST_THE_DOORS = {
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.ledger": "cuts a torn line off",
     "engine.replay": "reads what it has just written",
-    "models.cache": "makes the database's file its owner's before SQLite opens it",
+    "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.prices": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",
     "readouts.probe_file": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
     "review.labels": "looks at the last byte of a file",
-    "runs.runfolder": "hands a text that was read to pandas",
+    "runs.folder": "hands a text that was read to pandas",
     "tracking.store": "makes the database's file its owner's, and reads files of MLflow's",
     "tracking.tracker": "reads what pandas has just written",
 }

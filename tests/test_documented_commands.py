@@ -24,7 +24,7 @@ from undogmatic.config.overrides import combined
 from undogmatic.config.searchpath import keys_of, options
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.runs.resume import Manifest
+from undogmatic.runs.manifest import Manifest
 from undogmatic.safety.paths import conf_folder, data_folder
 
 ROOT = conf_folder().parent

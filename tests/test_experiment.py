@@ -19,7 +19,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
-from undogmatic.runs.resume import output_folder
+from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
 

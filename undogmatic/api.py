@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, computed_field, model_validator
 
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
-from undogmatic.records.records import (
-    Failure,
-    Item,
-    Judgment,
-    Verdict,
-    digest,
-)
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.command import say
 from undogmatic.safety.files import Log

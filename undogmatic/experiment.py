@@ -37,10 +37,10 @@ from undogmatic.records.results import AnalysisResult, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
+from undogmatic.runs.folder import JOURNAL, METRICS
+from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
-from undogmatic.runs.resume import Manifest
-from undogmatic.runs.runfolder import JOURNAL, METRICS
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 

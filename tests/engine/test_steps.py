@@ -23,7 +23,7 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, Judgment
-from undogmatic.runs.runfolder import JOURNAL
+from undogmatic.runs.folder import JOURNAL
 from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}

@@ -77,7 +77,9 @@ def test_a_failed_member_is_left_out_and_most_failed_is_a_failure(bench: Bench, 
     assert isinstance(outcome, Verdict)
     assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
     assert outcome.issues == ("unparseable: nonsense",)
-    failed = bench.judge(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)).outcome
+    failed = bench.judge(
+        PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)
+    ).outcome
     assert isinstance(failed, Failure)
     assert failed.raw == "raw words"
 

@@ -15,7 +15,7 @@ from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Failure, Judgment
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.runs.runfolder import JOURNAL, RunFolder
+from undogmatic.runs.folder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")

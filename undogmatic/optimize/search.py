@@ -24,9 +24,8 @@ from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
-from undogmatic.models.base import Chats, Model
+from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.models.several import SeveralModels
 from undogmatic.optimize.data import Data, contrast, gather
 from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
@@ -35,8 +34,8 @@ from undogmatic.optimize.programs import Lineage, Program, load, predictors, rub
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item, Record, digest, items_digest, text_mark
 from undogmatic.runs import claim
+from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing
-from undogmatic.runs.runfolder import PROGRAM, RunFolder
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"

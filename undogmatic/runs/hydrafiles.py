@@ -15,7 +15,7 @@ import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf._utils import get_omega_conf_dumper
 
-from undogmatic.runs.runfolder import MANIFEST
+from undogmatic.runs.folder import MANIFEST
 from undogmatic.safety import files
 from undogmatic.safety.guard import know_environment, know_words
 from undogmatic.safety.secrets import learn, scrub_data

@@ -21,7 +21,7 @@ from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Verdict
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import Verdict
 from undogmatic.records.results import headline_of
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.store import Store

@@ -19,7 +19,7 @@ from undogmatic.constructs.faithfulness import composite_figures, systems
 from undogmatic.constructs.faithfulness.pillars import SYSTEM, Missing, Pillars, Scores, crossed, group_of_case
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, metric_name
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import means
 from undogmatic.stats.ranks import ranks
 
