@@ -22,9 +22,7 @@ def test_a_score_of_nought_is_a_score_and_no_answer_is_none(name: str) -> None:
     assert value(BLOCK, [Verdict(score=score) for score in (0.0, 30.0, 60.0, 90.0)], TERMS) == 1
     assert value(BLOCK, [Verdict(score=score) for score in (90.0, 60.0, 30.0, 0.0)], TERMS) == 0
     assert value(BLOCK, [Verdict(score=0.0)] * 4, TERMS) == 0.5
-    assert (
-        value(BLOCK, [Verdict(score=0.0), None, Verdict(score=60.0), None], TERMS) == 0.5
-    )
+    assert value(BLOCK, [Verdict(score=0.0), None, Verdict(score=60.0), None], TERMS) == 0.5
 
 
 def test_pairs_and_texts_at_the_ends_of_the_scale() -> None:

@@ -32,6 +32,10 @@ class Margin(NamedTuple):
         """Whether it allows to say that there is one."""
         return self.value < self.span
 
+    def allows(self, outcome: str) -> bool:
+        """Whether it allows to say this outcome of `stats.claims`."""
+        return self.equivalence if outcome == "within" else self.superiority
+
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
     """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale.

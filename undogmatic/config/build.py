@@ -175,7 +175,7 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
-    "nli": ("undogmatic.constructs.faithfulness.entailment", "Entailment"),
+    "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
     "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
     "prompt": ("undogmatic.readouts.prompts", "Prompt"),

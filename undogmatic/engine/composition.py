@@ -15,7 +15,7 @@ from typing import Any
 from undogmatic.config.build import Settings, build, resolve, short
 from undogmatic.config.searchpath import named
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.entailment import Entailment
+from undogmatic.constructs.faithfulness.nli import Entailment
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge

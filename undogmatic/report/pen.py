@@ -60,6 +60,11 @@ class Pen:
                 axis.set_major_formatter(ticks(self.words))
         return figure, axes
 
+    def plot(self, height: float) -> tuple[Figure, Any]:
+        """An empty figure with one pair of axes."""
+        figure, axes = self.figure(height)
+        return figure, axes[0, 0]
+
     def axis_label(self, word: str) -> str:
         """An axis label with its unit."""
         if word in SCORES:

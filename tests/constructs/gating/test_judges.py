@@ -19,8 +19,8 @@ from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.uncertainty import UncertaintyJudge
+from undogmatic.constructs.gating.hierarchy import parse
+from undogmatic.constructs.gating.judges import UncertaintyJudge
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError

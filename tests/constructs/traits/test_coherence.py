@@ -14,7 +14,7 @@ from tests.judges.conftest import WORDINGS
 from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
 from undogmatic.config.build import build
-from undogmatic.constructs.traits.coherence import CoherenceJudge, whole_part
+from undogmatic.constructs.traits.judges import CoherenceJudge, whole_part
 from undogmatic.errors import OffScaleAnswer
 from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.levels import LevelsAsker

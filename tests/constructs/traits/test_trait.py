@@ -15,7 +15,7 @@ from tests.rubrics import TEN
 from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.traits.trait import TraitJudge, check_guide
+from undogmatic.constructs.traits.judges import TraitJudge, check_guide
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.calls import Gateway
