@@ -12,14 +12,15 @@ import pandas as pd
 import yaml
 
 from tests.analyses.builders import verdict
-from undogmatic.records.records import Cost, Rubric
+from undogmatic.records.records import Cost
+from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
 
 PAIRS = 12
 RUBRIC = {
-    "_target_": "undogmatic.records.records.Rubric",
+    "_target_": "undogmatic.records.rubric.Rubric",
     "name": "mine",
     "minimum": 0,
     "maximum": 100,
