@@ -294,6 +294,10 @@ class TestJobs:
         (job,) = read_jobs(tmp_path)
         assert (job.status, job.rubric.margin, type(job.rubric).__name__) == ("finished", 25, "OwnRubric")
 
+    def test_the_rubric_of_a_run_from_before_it_moved_is_read(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale={"_target_": "undogmatic.records.Rubric"})
+        assert read_jobs(tmp_path)[0].rubric.name == "mine"
+
     def test_a_config_without_a_rubric_is_named(self, tmp_path: Path) -> None:
         write_job(tmp_path / "0", ["model=a"], scored(60, 50))
         (tmp_path / "0/.hydra/config.yaml").write_text("rubric: null")

@@ -33,6 +33,8 @@ WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that wa
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
+_RUBRIC_BEFORE = ("undogmatic.records.Rubric", "undogmatic.records.records.Rubric")
+"""What runs from before the rooms noted; without a rubric none of their scores can be read."""
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
 
@@ -204,6 +206,8 @@ class RunFolder:
             why = str(error).splitlines()[0]
             raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
         assert isinstance(plain, dict)
+        if plain.get("_target_") in _RUBRIC_BEFORE:
+            plain["_target_"] = "undogmatic.records.rubric.Rubric"
         return {str(k): v for k, v in plain.items()}
 
     @cached_property
