@@ -431,19 +431,13 @@ class Incomplete(NamedTuple):
     total: int
 
 
-@dataclass(frozen=True)
 class OfComposite:
-    """Base of what is asked of a composite: each such analysis reads the pillars that it is made of.
-
-    Args:
-        composite: What the composite is made of.
-        level: Confidence level of its intervals together.
-    """
+    """What the analyses of a composite have in common; each is a dataclass with the fields `composite` and `level`."""
 
     name: ClassVar[str]
     long: ClassVar[bool] = True
     composite: CompositeAnalysis
-    level: float = 0.95
+    level: float
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
