@@ -19,7 +19,7 @@ from undogmatic.sweep.compare import compare
 
 PAIRS = 12
 RUBRIC = {
-    "_target_": "undogmatic.records.records.Rubric",
+    "_target_": "undogmatic.records.rubric.Rubric",
     "name": "mine",
     "minimum": 0,
     "maximum": 100,

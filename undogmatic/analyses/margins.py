@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 SHARE = 0.1
 """Of the scale: what matters where neither rubric nor analysis says it. Claims of a difference name it; claims that

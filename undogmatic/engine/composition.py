@@ -27,7 +27,8 @@ from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Rubric, digest
+from undogmatic.records.records import digest
+from undogmatic.records.rubric import Rubric
 
 PARTS = ("prompt", "model", "readout")
 PROMPTED = ("structured", "logprobs")

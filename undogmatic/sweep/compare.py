@@ -13,8 +13,8 @@ import pandas as pd
 
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import review

@@ -19,10 +19,10 @@ from undogmatic.errors import OffScaleAnswer
 from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
 PLAIN = Prompt(id="plain", language="en")
@@ -41,7 +41,7 @@ def judged(
     idle: float = 0.5,
     base: bool = False,
     **options: Any,
-) -> Reading:
+) -> Verdict:
     """By a model that gives these odds; to the question that says nothing it answers "off topic" with `idle`."""
 
     def reply(asked: str) -> tuple[str, dict[str, float]]:

@@ -20,7 +20,8 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
 RUBRICS = sorted((conf_folder() / "rubric" / "trait").glob("*.yaml"))

@@ -38,10 +38,9 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Record, digest
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import Item, Record, Verdict, digest
+from undogmatic.records.rubric import NumericScale
 
 BUCKETS = NumericScale(minimum=1, maximum=5, step=1)
 CRITERIA = ("factual_accuracy", "completeness")
@@ -91,14 +90,14 @@ class BucketJudge(Judge):
         self.asker = asker
         self.ask = asker.question("bucket", Buckets)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
         rows = [{**error.model_dump(), "quote_found": stands_in(error.quote, summary)} for error in answer.errors]
         invented = [str(row["quote"]) for row in rows if not row["quote_found"]]
-        accuracy = Reading(
+        accuracy = Verdict(
             score=self.rubric.units(answer.factual_accuracy / 5),
             rationale=answer.rationale,
             issues=(
@@ -113,7 +112,7 @@ class BucketJudge(Judge):
                 "hedging": float(answer.hedging),
             },
         )
-        completeness = Reading(
+        completeness = Verdict(
             score=self.rubric.units(answer.completeness / 5),
             rationale=answer.rationale,
             issues=answer.omissions,
@@ -202,8 +201,8 @@ class BucketRulesJudge(Judge):
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
         similarities = await self.embeddings.similarities(*own)
@@ -214,7 +213,7 @@ class BucketRulesJudge(Judge):
         errors += [row for row in beside if opinion]
         errors += self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
         incoherent = covered.score == 0
-        readings = {}
+        verdicts = {}
         for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
             bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = tuple(_said(row) for row in rows)
@@ -223,8 +222,8 @@ class BucketRulesJudge(Judge):
                 details["sources"] = "opinion, reference" if opinion else "reference"
                 if beside and not opinion:
                     details["noted"] = table(beside)
-            readings[criterion] = Reading(score=self.rubric.units(bucket / 5), issues=issues, details=details)
-        return readings
+            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=issues, details=details)
+        return verdicts
 
     def _errors(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
         rows = []

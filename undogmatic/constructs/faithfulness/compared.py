@@ -22,8 +22,8 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
 
@@ -164,7 +164,7 @@ class CoverageJudge(Judge):
         self.embeddings, self.prompt = embeddings, prompt
         self.threshold, self.inclusive, self.least = threshold, inclusive, least
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share covered, and the best match of every sentence."""
         own = sides(item, self.least)
         found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
@@ -184,7 +184,7 @@ class CoverageJudge(Judge):
             "sentences": table(rows),
         }
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
-        return {"coverage": Reading(score=self.rubric.units(found.score), issues=missed, details=details)}
+        return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)

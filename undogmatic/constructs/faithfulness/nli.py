@@ -15,9 +15,9 @@ from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, as_json
-from undogmatic.readouts.base import Reading, Unit
+from undogmatic.readouts.base import Unit
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Record, digest
+from undogmatic.records.records import Item, Record, Verdict, digest
 
 
 class NliJudge(Judge):
@@ -39,7 +39,7 @@ class NliJudge(Judge):
         super().__init__()
         self.nli, self.least = nli, least
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share uncontradicted, and what was found of every sentence."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
@@ -52,7 +52,7 @@ class NliJudge(Judge):
             "sentences": table(rows(own, found)),
         }
         issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Reading(score=self.rubric.units(score), issues=issues, details=details)}
+        return {"nli": Verdict(score=self.rubric.units(score), issues=issues, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return self.nli.sources()

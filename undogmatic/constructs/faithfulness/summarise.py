@@ -19,8 +19,7 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.prompts import Words
 from undogmatic.readouts.prompts import language as words_of
-from undogmatic.records.records import Item
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Item, Record
 from undogmatic.records.wordings import of_this_project
 
 SYSTEM = "system"

@@ -11,9 +11,8 @@ from undogmatic.errors import UnfitInput
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number, numbers
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import OVERALL, Item, Record, Rubric, ScoreDistribution
-from undogmatic.records.scale import NumericScale, OrderedScale
+from undogmatic.records.records import OVERALL, Item, Record, ScoreDistribution, Verdict
+from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 PREDICTION, UNPARSED = "prediction", "unparsed"
@@ -139,19 +138,19 @@ class GatingJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.ask = asker.question(self.name, self.asked)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         hierarchy(item)
         prediction = await self.ask.acall(item=item)
         answer: Judged = prediction.answer
-        readings: dict[str, Reading] = {}
+        verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            readings[name] = reading(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
+            verdicts[name] = verdict_of(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
             if name != OVERALL:
                 shares[name] = share(getattr(answer, name), number, self.rubric)
-        whole = readings[OVERALL]._replace(details=shares, issues=answer.found(), rationale=answer.said())
-        return readings | {OVERALL: whole}
+        whole = verdicts[OVERALL].replace(details=shares, issues=answer.found(), rationale=answer.said())
+        return verdicts | {OVERALL: whole}
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
@@ -208,14 +207,14 @@ def share(value: float, number: Number, rubric: Rubric) -> float:
     return (value - scale.minimum) / (scale.maximum - scale.minimum)
 
 
-def reading(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Reading:
+def verdict_of(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Verdict:
     """A number as a score of the rubric; read by log-probabilities, with its distribution and that one's confidence."""
     score = rubric.units(share(value, number, rubric))
     if asked is None:
-        return Reading(score=score)
+        return Verdict(score=score)
     values = tuple(rubric.units(share(level, number, rubric)) for level in asked.values)
     spread = asked.model_copy(update={"values": values})
-    return Reading(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
+    return Verdict(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
 
 
 class BiologicalIssue(Record):
@@ -260,11 +259,11 @@ class UncertaintyJudge(Judge):
         self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.critique = asker.question("gating_uncertainty", Doubts)
 
-    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
-        """`reading`; `initial` is one of the initial judge that was already had."""
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict`; `initial` is one of the initial judge that was already had."""
         hierarchy(item)
         if initial is None:
-            initial = (await self.initial.acall(item=item)).reading
+            initial = (await self.initial.acall(item=item)).verdict
         rubric, first = self.rubric, float(initial.score or 0)
         context = {"initial": self._quoted(initial)}
         doubts: Doubts = (await self.critique.acall(item=item, context=context)).answer
@@ -284,7 +283,7 @@ class UncertaintyJudge(Judge):
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
             details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
             details["invented_gates"] = ", ".join(doubts.invented_gates)
-        return initial._replace(
+        return initial.replace(
             score=doubts.revised_overall,
             distribution=None,
             interval=rubric.interval(found.confidence_interval),
@@ -303,7 +302,7 @@ class UncertaintyJudge(Judge):
             details=initial.details | details,
         )
 
-    def _quoted(self, initial: Reading) -> str:
+    def _quoted(self, initial: Verdict) -> str:
         """All scores of the initial judge: the overall one, and those of its other criteria that its details keep."""
         others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
         units = {name: self.rubric.units(share) for name, share in others.items() if isinstance(share, float | int)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record
 from undogmatic.safety.outside import read_yaml
 
 _REPLACED = (

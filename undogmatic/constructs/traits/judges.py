@@ -14,10 +14,10 @@ from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.base import Readout
 from undogmatic.readouts.integers import IntegersReadout
-from undogmatic.records.records import Item, Rubric
-from undogmatic.records.scale import Bands, NumericScale, UnorderedScale
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale
 
 NEEDED = ("HIGH", "LOW")
 
@@ -110,19 +110,19 @@ class CoherenceJudge(Judge):
         self.asker = asker
         self.relevance = asker.question("relevance", Relevance)
 
-    async def judge(self, item: Item) -> Reading:
+    async def judge(self, item: Item) -> Verdict:
         """The structure, capped where the response is off the topic."""
         text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
-        reading: Reading = (await self.readout.acall(item=alone)).reading
-        assert reading.score is not None
+        verdict: Verdict = (await self.readout.acall(item=alone)).verdict
+        assert verdict.score is not None
         details: dict[str, float | str] = {
-            **reading.details,
-            "structure": reading.score,
+            **verdict.details,
+            "structure": verdict.score,
             "cut_off": float(broken_off),
         }
         if QUESTION not in item.inputs:
-            return reading._replace(details=details)
+            return verdict.replace(details=details)
         off_topic = details["off_topic_asked"] = await self._off_topic(item)
         if not self.asker.in_words:
             idle = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
@@ -130,13 +130,13 @@ class CoherenceJudge(Judge):
         details["off_topic"] = off_topic
         cap = self.rubric.units(self.cap)
         known = off_topic >= self.sure - ROUNDING
-        if not known or reading.score <= cap:
-            issues = reading.issues
-            if not known and off_topic > 1 - self.sure + ROUNDING and reading.score > cap:
+        if not known or verdict.score <= cap:
+            issues = verdict.issues
+            if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
                 issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
-            return reading._replace(details=details, issues=issues)
+            return verdict.replace(details=details, issues=issues)
         # The distribution is that of the structure, and its expectation no longer the score.
-        return reading._replace(score=cap, distribution=None, interval=None, details=details)
+        return verdict.replace(score=cap, distribution=None, interval=None, details=details)
 
     async def _off_topic(self, item: Item) -> float:
         answer: Relevance = (await self.relevance.acall(item=item)).answer
