@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -192,47 +191,6 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
 
 
-def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
-    """Link the prompt's version in the registry, registering the content if it is new. Nothing if no model saw it."""
-    if not run.uses_prompt:
-        return
-    from mlflow.tracing.constant import TraceTagKey
-
-    client = store.client
-    name = plain_name(f"{run.rubric.name}-{run.prompt_id}")
-    content = hashlib.sha256(run.prompt_text.encode()).hexdigest()
-    version = _version_with(store, name, content)
-    if version is None:
-        tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash, "content_hash": content}
-        version = client.register_prompt(name, run.prompt_text, f"Registered by the run {run.name}", tags)
-    # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
-    link = [{"name": name, "version": str(version.version)}]
-    client.set_tag(run_id, TraceTagKey.LINKED_PROMPTS, json.dumps(link))
-    client.set_tag(run_id, "undogmatic.prompt", f"{name}, version {version.version}")
-
-
-def _version_with(store: Store, name: str, content: str) -> Any:
-    """The registered version with this content, or None."""
-    from mlflow.exceptions import MlflowException
-
-    number = 1
-    while True:
-        try:
-            version = store.client.get_prompt_version(name, number)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            return None
-        if version is None or version.tags.get("content_hash") == content:
-            return version
-        number += 1
-
-
 def plain_key(key: str) -> str:
     """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
     return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]
-
-
-def plain_name(name: str) -> str:
-    """A name that the prompt registry takes: letters, digits and _ . -"""
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)

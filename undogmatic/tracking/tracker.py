@@ -17,7 +17,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking import entries
-from undogmatic.tracking.registry import log_programs
+from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces
 
@@ -133,7 +133,7 @@ class MlflowTracker:
             store.client.log_table(run_id, entries.table(run, self.redact), "judgments.json")
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
-            entries.log_prompt(store, run_id, run)
+            log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
                 self._log_traces(store, run_id, run)
@@ -202,7 +202,7 @@ class MlflowTracker:
 
         config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
         store.client.log_text(run_id, config, "config.yaml")
-        store.client.log_text(run_id, run.prompt_text, f"prompt/{entries.plain_name(run.prompt_id)}.txt")
+        store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
 
     def _log_traces(self, store: Store, run_id: str, run: FinishedRun) -> None:
         chosen = choose(run.judgments, self.traces)
