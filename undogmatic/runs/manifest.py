@@ -1,4 +1,4 @@
-"""Notes in a run's folder what the run is, so that it can be continued and compared; chooses the folder of `run.resume`.
+"""Notes in a run's folder what the run is, so that it can be continued and compared; finds the folder of `run.resume`.
 
 Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
 """
