@@ -87,7 +87,7 @@ PAST_THE_DOORS = {
     "config.configfiles": "reads a file of the package",
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.ledger": "cuts a torn line off",
-    "models.cache": "makes the database's file its owner's before SQLite opens it",
+    "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.prices": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",

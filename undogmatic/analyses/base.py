@@ -274,3 +274,8 @@ def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:
     for key, value in shares.items():
         if not 0 < value < 1:
             raise ConfigError(f"`analysis.{key}` is {value}; in analysis={analysis} it must lie between 0 and 1.")
+
+
+def family_level(level: float, n: int) -> float:
+    """The level of each of `n` intervals that hold together with `level` (Bonferroni)."""
+    return 1 - (1 - level) / max(1, n)

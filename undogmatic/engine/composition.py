@@ -20,8 +20,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.levels import LevelsAsker
-from undogmatic.models.base import Model
-from undogmatic.models.several import SeveralModels
+from undogmatic.models.base import Model, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout

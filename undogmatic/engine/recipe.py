@@ -19,8 +19,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
-from undogmatic.models.base import Model
-from undogmatic.models.several import Nobody
+from undogmatic.models.base import Model, Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt

@@ -24,9 +24,8 @@ from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
-from undogmatic.models.base import Chats, Model
+from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.models.several import SeveralModels
 from undogmatic.optimize.data import Data, contrast, gather
 from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import Judged, Unsuited, check_level
-from undogmatic.analyses.classes import family_level
+from undogmatic.analyses.base import Judged, Unsuited, check_level, family_level
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.truth import check_bound
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import DIGITS, Judged, check_level
-from undogmatic.analyses.classes import family_level
+from undogmatic.analyses.base import DIGITS, Judged, check_level, family_level
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores, finding
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name

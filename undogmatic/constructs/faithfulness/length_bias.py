@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import Judged, check_level
-from undogmatic.analyses.classes import family_level
+from undogmatic.analyses.base import Judged, check_level, family_level
 from undogmatic.analyses.plots import interval
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores
