@@ -19,6 +19,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
 from undogmatic.runs.folder import JOURNAL, MOVED, read_records
+from undogmatic.safety.outside import read_yaml
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 ADDRESS = "http://127.0.0.1:1"
@@ -101,5 +102,5 @@ def test_another_run_is_told_apart(
 def test_the_classes_of_old_runs_are_where_they_are_said_to_have_moved_to() -> None:
     from undogmatic.config.build import resolve
 
-    for path in MOVED.values():
+    for path in read_yaml(MOVED).values():
         resolve(path, "rubric" if path.endswith("Rubric") else "dataset")

@@ -52,18 +52,8 @@ def _words(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
 
-MOVED = {
-    "undogmatic.records.Rubric": "undogmatic.records.records.Rubric",
-    "undogmatic.datasets.curated.CuratedDataset": "undogmatic.constructs.shame.curated.CuratedDataset",
-    "undogmatic.datasets.responses.ResponsesDataset": "undogmatic.constructs.traits.responses.ResponsesDataset",
-    "undogmatic.datasets.responses.LabelledResponsesDataset": (
-        "undogmatic.constructs.traits.responses.LabelledResponsesDataset"
-    ),
-    "undogmatic.datasets.gating.GatingDataset": "undogmatic.constructs.gating.dataset.GatingDataset",
-    "undogmatic.datasets.cases.CasesDataset": "undogmatic.constructs.faithfulness.cases.CasesDataset",
-    "undogmatic.datasets.quotes.QuotesDataset": "undogmatic.constructs.faithfulness.quotes.QuotesDataset",
-}
-"""Rubrics and datasets by the names that they have in the folders of runs of format 2."""
+MOVED = Path(__file__).with_name("moved.yaml")
+"""Name of a class in older folders -> its name now."""
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
@@ -220,7 +210,8 @@ class RunFolder:
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
-        return {str(name): value for name, value in _of_now(plain).items()}
+        named: dict[str, Any] = _of_now(plain, read_yaml(MOVED))
+        return named
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -410,12 +401,12 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
             ) from None
 
 
-def _of_now(value: Any) -> Any:
+def _of_now(value: Any, moved: Mapping[str, str]) -> Any:
     """A node of a config whose classes have the names of now."""
     if not isinstance(value, dict):
         return value
-    moved = {"_target_": MOVED.get(value["_target_"], value["_target_"])} if "_target_" in value else {}
-    return {key: _of_now(inner) for key, inner in value.items()} | moved
+    now = {"_target_": moved.get(value["_target_"], value["_target_"])} if "_target_" in value else {}
+    return {str(key): _of_now(inner, moved) for key, inner in value.items()} | now
 
 
 def _beside(path: Path) -> str:
