@@ -15,7 +15,7 @@ from undogmatic.records.records import Verdict
 from undogmatic.records.results import headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
-from undogmatic.safety.secrets import redacted, scrub_data
+from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.store import Store
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def sweep_metrics(result: SweepResult) -> dict[str, float]:
     return metrics
 
 
-def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
+def table(run: FinishedRun) -> pd.DataFrame:
     """The judgments as a table: numbers, the judged text and the reason given."""
     texts = {item.id: item.text for item in run.items}
     reasons = {
@@ -165,10 +165,8 @@ def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
     shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
     table = run.frame[shown].copy()
     keys = list(run.frame[list(KEY)].itertuples(index=False, name=None))
-    text = [texts[key[0]] for key in keys]
-    reason = [reasons.get(key) for key in keys]
-    table["text"] = [redacted(t) for t in text] if hide else text
-    table["rationale"] = [None if r is None else redacted(r) for r in reason] if hide else reason
+    table["text"] = [texts[key[0]] for key in keys]
+    table["rationale"] = [reasons.get(key) for key in keys]
     return table.astype(object).where(table.notna(), None)
 
 
