@@ -12,7 +12,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])

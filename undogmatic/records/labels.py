@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.records.records import Name
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Name, Record
 
 HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
 """The name of a label in MLflow, and what of a row of a review queue comes back with it."""

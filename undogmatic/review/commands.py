@@ -13,7 +13,7 @@ from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale
 from undogmatic.review import datasets, labels, queue, sheet
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
-from undogmatic.records.records import Rubric
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
