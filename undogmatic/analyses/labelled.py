@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses import following, labelled_rival, plots
 from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
-from undogmatic.analyses.margins import Margin, margin_of
-from undogmatic.analyses.truth import check_bound, check_order, check_scale, units
+from undogmatic.analyses.truth import Margin, check_bound, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.stats import agreement, coefficients, limits, ranking
 

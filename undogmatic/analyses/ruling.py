@@ -132,3 +132,62 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
     *_SURFACE,
     Rule("withstood", "supported", always, "total counts"),
 ))  # fmt: skip
+
+_SIDES = "treatment=sides.treatment baseline=sides.baseline expected"
+_SIZE = f"{_SIDES} difference=difference.estimate interval=difference.low,difference.high level"
+_MARGIN = "margin=margin.value source"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate interval=difference.inner level=inner_level"
+_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate margin=margin.value"
+
+
+def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
+    return Rule(key, standing, when, says, against=True)
+
+
+def _hybrid(key: str) -> Callable[[Any], bool]:
+    return lambda e: bool(e.by_hybrid == key)
+
+
+AB = Rules("ab.verdict_", (
+    Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
+    # What cannot be said.
+    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=unjudged"),
+    Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
+    Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
+    Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
+    # No difference beyond the margin in the expected direction.
+    Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
+    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
+         "opposite difference=turned.estimate interval=turned.low,turned.high"),
+    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
+    Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
+    Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
+    Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
+    Rule("open", "undecided", lambda e: e.difference.outcome != "beyond" and e.difference.n_needed is not None,
+         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen"),
+    Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
+    # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
+    _reason("surface_explains", "refuted", surface("surface_explains")),
+    _reason("reads_citation", "refuted", _hybrid("reads_citation"),
+            f"{_OVER} over_interval=hybrid.over.inner over_level=inner_level"),
+    _reason("confounded", "refuted", lambda e: e.length == "confounded"),
+    _reason("surface_as_good", "undecided", surface("surface_as_good"),
+            f"{_SIZE} share=main.share.share n=n_pairs surface=rival.share"),
+    _reason("citation_first", "undecided", _hybrid("citation_first"),
+            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+    _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
+    _reason("surface_open", "undecided", surface("open")),
+    _reason("no_texts", "undecided", surface("no_texts")),
+    _reason("length_open", "undecided", lambda e: e.length == "open"),
+    _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
+            f"{_SIZE} hybrid=sides.hybrid groups=hybrid.n_groups needed=fewest"),
+    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"),
+            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
+    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.share n=n_pairs "
+            "ties=main.share.n_ties balance_interval=main.balance.low,main.balance.high "
+            "balance_level=main.balance.level p=main.test.p_value against"),
+    Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.share n=n_pairs "
+         "ties=main.share.n_ties untied counts kernels"),
+))  # fmt: skip

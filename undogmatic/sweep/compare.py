@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
+from undogmatic.analyses.truth import Margin
 from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData, Finding

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.stats import paired
 from undogmatic.stats.claims import Outcome, claim
 

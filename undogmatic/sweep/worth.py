@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.runs.progress import doing
 from undogmatic.stats import calibration_error, jackknife, means, review, selective

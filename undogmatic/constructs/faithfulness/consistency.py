@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Judged, Unsuited, check_level
-from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import finding
 from undogmatic.errors import ConfigError
