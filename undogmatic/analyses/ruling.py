@@ -18,6 +18,7 @@ table of its own verdict beside its evidence; those of the analyses are all here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -190,4 +191,66 @@ AB = Rules("ab.verdict_", (
             "balance_level=main.balance.level p=main.test.p_value against"),
     Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.share n=n_pairs "
          "ties=main.share.n_ties untied counts kernels"),
+))  # fmt: skip
+
+_FOLLOWS = "spearman=follows.estimate interval=follows.low,follows.high level n"
+_MISSING = "failed n"
+
+LABELLED = Rules("labelled.verdict_", (
+    Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
+    Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
+    Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
+    Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+         {"otherwise": "alone_follows"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
+    Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
+         f"{_FOLLOWS} order error"),
+    Rule("open", "undecided", lambda e: e.held.outcome == "open",
+         f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
+    Rule("surface_explains", "refuted", surface("surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_as_good", "undecided", surface("surface_as_good"), f"{_FOLLOWS} order surface=rival.correlation"),
+    Rule("surface_open", "undecided", surface("open"), f"{_FOLLOWS} order"),
+    Rule("no_texts", "undecided", surface("no_texts"), f"{_FOLLOWS} order"),
+    Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
+    Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
+         "gain=gain.judged.estimate gain_interval=gain.judged.low,gain.judged.high"),
+))  # fmt: skip
+SIZE = Rules("", (
+    Rule("size_larger", None, lambda e: e.gain.judged.outcome == "against"),
+    Rule("size_not_smaller", None, lambda e: e.gain.judged.outcome != "beyond"),
+    Rule("size_bias", None, lambda e: e.bias.judged.outcome in ("beyond", "against")),
+    Rule("size_no_margin", None, lambda e: not e.margin.equivalence),
+    Rule("size_bias_open", None, lambda e: e.bias.judged.outcome == "open"),
+    Rule("size_shown", None, lambda e: e.gain.sure and e.bias.sure),
+    Rule("size_missing", None, always),
+))  # fmt: skip
+
+_GAIN = "gain=gain.estimate interval=gain.low,gain.high n measure"
+_BEYOND = f"{_GAIN} beyond=beyond.correlation beyond_interval=beyond.low,beyond.high level=beyond.level"
+BARELY = 0.1
+"""A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
+
+CALIBRATION = Rules("calibration.verdict_", (
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_groups needed=fewest"),
+    Rule("none", "refuted", lambda e: e.measure is None),
+    Rule("no_error", "undecided", lambda e: e.no_error, "n"),
+    Rule("constant", "refuted", lambda e: e.constant),
+    Rule("misleads", "refuted", lambda e: e.gain.high < 0, _GAIN),
+    Rule("function", "refuted", lambda e: e.beyond is not None and e.beyond.function,
+         f"{_GAIN} share=beyond.share_of_score"),
+    Rule("unclear", "undecided", lambda e: e.gain.low <= 0, _GAIN),
+    Rule("few", "undecided", lambda e: e.beyond is None, f"{_GAIN} few"),
+    Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.correlation), _GAIN),
+    Rule("score_alone", "refuted", lambda e: e.beyond.high < BARELY and not e.beyond.low > 0, _BEYOND),
+    Rule("undecided", "undecided", lambda e: not e.beyond.low > 0 and e.beyond.units_needed is None, _BEYOND),
+    Rule("undecided_needed", "undecided", lambda e: not e.beyond.low > 0, f"{_BEYOND} needed=beyond.units_needed"),
+    Rule("failed", "undecided", lambda e: e.worst is not None and not e.worst.holds,
+         f"{_GAIN} failed=worst.n worst=worst.gain.estimate worst_interval=worst.gain.low,worst.gain.high"),
+    Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip
