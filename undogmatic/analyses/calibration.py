@@ -30,8 +30,8 @@ from undogmatic.analyses.worth import (
     too_few,
 )
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, calibration_error, means
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.intervals import interval_quality, interval_scores

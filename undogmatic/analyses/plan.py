@@ -16,8 +16,8 @@ from undogmatic.analyses.base import Analysis, Judged, analyse
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.order import turns
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.paired import holm
 from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 

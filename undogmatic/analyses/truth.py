@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 Source = Literal["label", "reference", "condition"]
 
@@ -178,6 +178,10 @@ class Margin(NamedTuple):
     def superiority(self) -> bool:
         """Whether it allows to say that there is one."""
         return self.value < self.span
+
+    def allows(self, outcome: str) -> bool:
+        """Whether it allows to say this outcome of `stats.claims`."""
+        return self.equivalence if outcome == "within" else self.superiority
 
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:

@@ -19,8 +19,8 @@ from scipy import stats
 from undogmatic.analyses import plots
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, means, ranking, review, selective
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.calibration_error import CalibrationError
