@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.sweep.builders import keys, metrics, result_of, said, scored, write_job
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.records.wordings import read
 from undogmatic.stats import compare, paired
 from undogmatic.stats.compare import UNKNOWN, Comparison, Family, identical
