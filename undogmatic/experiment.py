@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -27,8 +26,8 @@ from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
-from undogmatic.engine.replay import replay
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
+from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.records.order import turns
@@ -39,7 +38,7 @@ from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
+from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
@@ -118,8 +117,8 @@ class Experiment:
 
     def opened(self, folder: Path) -> Manifest:
         """The manifest of the run's folder. Raises ConfigError where another run's is there."""
-        again, items = functools.partial(replay, self.parts, self.items, folder), items_digest(self.items)
-        return Manifest.open(folder, self.identity, items, self.name, again, self.locked, self.redact)
+        items = items_digest(self.items)
+        return Manifest.open(folder, self.identity, items, self.name, self.config, self.locked, self.redact)
 
     def lock_plan(self, folder: Path) -> None:
         """Have the tracker note the plan before anything is asked."""
@@ -333,7 +332,7 @@ def _finished(
         seconds=time.time() - started,
         elsewhere=not parts.asks,
         repeatability=repeatability,
-        programs=() if found is None else (found.before, found.after),
+        programs=() if found is None else (found.before.whole(), found.after.whole()),
         **_sources(experiment, judged, results),
     )
 
@@ -349,7 +348,7 @@ def _sources(experiment: Experiment, judged: _Judgments, results: Sequence[Analy
             way
             for judge in parts.judges
             for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
-            for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
+            for way in ways(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
         ],
         "texts": list(dict.fromkeys(texts)),
         "model_licences": list({str(model.licence): model.licence for model in models}.values()),
