@@ -135,8 +135,8 @@ class TaxonomyAnalysis:
             tables["given"] = _counts(known, "given")
             ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
             found = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
-            said = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
-            findings.append(Finding("taxonomy.agreement", said | {"level": self.level}))
+            values = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
+            findings.append(Finding("taxonomy.agreement", values | {"level": self.level}))
             metrics["taxonomy.agreement"] = found.share.estimate
             if found.kappa is not None:
                 metrics |= interval("taxonomy.kappa", found.kappa.estimate, found.kappa.low, found.kappa.high)
@@ -149,8 +149,8 @@ class TaxonomyAnalysis:
         bars = {"labels": labels, "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
         headline = "taxonomy.kappa" if "taxonomy.kappa" in metrics else "taxonomy.quotes"
         drawn = [FigureData("classes", "bars", bars)]
-        ruled = (None, None) if ruling is None else (ruling.finding, ruling.standing)
-        return [AnalysisResult(self.name, metrics, tables, findings, drawn, *ruled, headline)]
+        said, standing = (None, None) if ruling is None else (ruling.finding, ruling.standing)
+        return [AnalysisResult(self.name, metrics, tables, findings, drawn, said, standing, headline)]
 
     def _quoted(self, judged: Judged) -> pd.DataFrame:
         """A row per quote of a judge; what it keeps beside several criteria counts once."""
