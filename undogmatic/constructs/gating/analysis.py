@@ -12,7 +12,7 @@ import pandas as pd
 from undogmatic.analyses import plots
 from undogmatic.analyses.association import partial
 from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
-from undogmatic.analyses.following import FEWEST_GROUPS
+from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
