@@ -93,6 +93,10 @@ SURFACES: dict[str, Surface] = {
 Judge = Callable[[str, "FakeModel"], float]
 
 
+def _surface(surface: Surface) -> Judge:
+    return lambda text, _: surface.score(text)
+
+
 def _refusing(text: str, model: FakeModel) -> float:
     if model.draw(text, "refuses") < 0.2:
         raise RefusedAnswer("this judge would rather not say.")
@@ -130,7 +134,7 @@ KINDS: dict[str, Judge] = {
     "names_of_conditions": lambda text, model: float(
         any(name in text.lower() for name in ("imita", "authority", "autoridade", "baseline", "explan"))
     ),
-    **{name: lambda text, _, surface=surface: surface.score(text) for name, surface in SURFACES.items()},
+    **{name: _surface(surface) for name, surface in SURFACES.items()},
 }
 
 
@@ -160,15 +164,14 @@ class FakeModel(Model):
         self.kind, self.seed, self.reverse = kind, seed, reverse
         self.name = f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
         self.asked_so_far = 0
-        self._counted = counted[kind].surface() if kind in counted else None
+        self._judge = KINDS[kind] if kind in KINDS else _surface(counted[kind].surface())
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Its score as a share of the scale, in [0, 1]."""
-        counted = self._counted
-        share = min(1.0, max(0.0, KINDS[self.kind](text, self) if counted is None else counted.score(text)))
+        share = min(1.0, max(0.0, self._judge(text, self)))
         return 1 - share if self.reverse else share, f"fake: {self.kind}"
 
     def draw(self, text: str, what: str = "score") -> float:
         """A number in [0, 1) that depends on the text and the seed alone."""
-        found = hashlib.sha256(f"{what} {self.seed} {text}".encode()).digest()[:8]
-        return int.from_bytes(found, "big") / 2**64
+        digest = hashlib.sha256(f"{what} {self.seed} {text}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") / 2**64
