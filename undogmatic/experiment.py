@@ -32,8 +32,9 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, 
 from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.records.order import turns
-from undogmatic.records.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
+from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS

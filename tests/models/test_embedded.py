@@ -19,7 +19,8 @@ from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 
 pytestmark = pytest.mark.local_model
 VIEW = View(blocks=(2, 3))

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from undogmatic.datasets.tabular import TextsDataset
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, items_digest
-from undogmatic.records.scale import OrderedScale
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict, items_digest
+from undogmatic.records.rubric import OrderedScale, Rubric
 
 PROVENANCE = Provenance(
     model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
@@ -53,7 +53,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
         data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
         config = {
-            "rubric": {"_target_": "undogmatic.records.records.Rubric", **rubric.model_dump(mode="json")},
+            "rubric": {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")},
             "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": data.name},
             "tracking": {"uri": None, "redact": False, "traces": 200},
             "run": {"limit": None},

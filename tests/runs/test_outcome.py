@@ -11,7 +11,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.outcome import Asked
 
 

@@ -20,8 +20,9 @@ import undogmatic
 from undogmatic.analyses.base import tabulate
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.command import SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import math
@@ -11,6 +12,7 @@ import sys
 import traceback
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
@@ -18,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.wordings import languages
-from undogmatic.safety.outside import has_halves
+from undogmatic.safety.outside import has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
 LARGEST_SEED = 2**32 - 1
@@ -173,7 +175,7 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
-    "nli": ("undogmatic.constructs.faithfulness.entailment", "Entailment"),
+    "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
     "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
     "prompt": ("undogmatic.readouts.prompts", "Prompt"),
@@ -249,6 +251,7 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
+    path = _renamed().get(path, path)
     if not permits(path):
         raise ConfigError(refused(path, f"{group}._target_"))
     module, _, name = path.rpartition(".")
@@ -261,6 +264,13 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
             f"only classes of {', '.join(allowed())} may be built from a config."
         )
     _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
+    return found
+
+
+@functools.cache
+def _renamed() -> Mapping[str, str]:
+    """Where the classes lie now that the configs of earlier runs name."""
+    found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
     return found
 
 

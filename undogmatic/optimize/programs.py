@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.adapter import lacking
-from undogmatic.records.records import Rubric, digest
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record, digest
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 

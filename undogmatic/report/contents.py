@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, FigureData
+from undogmatic.records.rubric import Rubric
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
 from undogmatic.report.excerpts import failure_counts, failures, items

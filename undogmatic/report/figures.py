@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData
+from undogmatic.records.rubric import Rubric
 from undogmatic.report import drawings
 from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words

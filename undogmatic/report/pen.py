@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.records.rubric import Anchors, NumericScale
 from undogmatic.records.wordings import FALLBACK, Licence
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts

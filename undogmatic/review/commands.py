@@ -11,7 +11,7 @@ import numpy as np
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale
 from undogmatic.review import assessed, datasets, labels, queue, sheet
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import (

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Name, Rubric
-from undogmatic.records.scale import NumericScale, Record
+from undogmatic.records.records import Name, Record
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines

@@ -14,9 +14,9 @@ from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict, digest
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import part_names
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief

@@ -20,7 +20,8 @@ from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_t
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.records.records import Item, Judgment, Made, Rubric
+    from undogmatic.records.records import Item, Judgment, Made
+    from undogmatic.records.rubric import Rubric
 
 R = TypeVar("R", "Judgment", "Made")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"

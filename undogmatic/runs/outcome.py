@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from undogmatic.judges.base import Source
-from undogmatic.records.records import Cost, Item, Judgment, Rubric, text_mark
+from undogmatic.records.records import Cost, Item, Judgment, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.files import write_table
 
@@ -170,7 +171,7 @@ class SweepResult:
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
         comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
-            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `sweep.family`).
+            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `stats.compare`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
         findings: Sentences; the first `verdicts` are verdicts, one per criterion.
         failed: Jobs without a result: (job, message).

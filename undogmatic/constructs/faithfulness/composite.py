@@ -81,7 +81,7 @@ class CompositeAnalysis:
         table = crossed(scores.about, judged.sign * -1 * scores.composite)
         whole = table.dropna()
         groups = group_of_case(scores.about, whole.index)
-        found = systems.compare(whole, groups, margin, self.level, self.power)
+        found = systems.compare_systems(whole, groups, margin, self.level, self.power)
         findings = self._setting(scores, table, margin)
         ruled = systems.rule(found, judged.sign * -1 * whole.mean(), margin)
         missing = int(scores.composite.isna().sum())
@@ -93,9 +93,9 @@ class CompositeAnalysis:
         ranking = pd.DataFrame()
         if len(whole) and table.shape[1] > 1:
             ranking = self._ranking(judged, scores, whole, groups, rng)
-            tables["ranking"], tables["tests"] = ranking, systems.tests(found, margin)
+            tables["ranking"], tables["tests"] = ranking, found.tests()
             metrics |= self._of_systems(ranking)
-            findings += self._say(ranking, found, margin)
+            findings += self._say(ranking, found)
             figures += composite_figures.of_ranking(ranking, list(self.weights))
         by_judge = self._by_judge(judged, scores)
         if len(by_judge):
@@ -150,7 +150,7 @@ class CompositeAnalysis:
         source = {"margin": margin.value, "source": f"margin_{margin.source}"}
         return [*findings, Finding("composite.margin", source)]
 
-    def _counts(self, scores: Scores, table: pd.DataFrame, found: systems.Comparison) -> dict[str, float]:
+    def _counts(self, scores: Scores, table: pd.DataFrame, found: systems.Systems) -> dict[str, float]:
         return {
             "composite.systems": table.shape[1],
             "composite.cases": found.n_cases,
@@ -197,14 +197,14 @@ class CompositeAnalysis:
                 metrics[metric_name("composite.pillar", pillar, str(row.system))] = float(ranking[f"of_{pillar}"][n])
         return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
-    def _say(self, ranking: pd.DataFrame, found: systems.Comparison, margin: Margin) -> list[Finding]:
+    def _say(self, ranking: pd.DataFrame, found: systems.Systems) -> list[Finding]:
         findings = [Finding("composite.over", {"n": found.n_cases, "groups": found.n_groups})]
         for row in ranking.itertuples():
             values = {"system": row.system, "composite": row.composite, "interval": (row.low, row.high)}
             values |= {"band": f"band_{row.band}", "places": (row.place_low, row.place_high), "first": row.first_share}
             findings.append(Finding("composite.system", values))
         findings.append(Finding("composite.places_note", {"n": found.n_cases}))
-        open_ = sum(systems.shown(pair, margin) == "open" for pair in found.pairs)
+        open_ = sum(pair.outcome == "open" for pair in found.pairs)
         levels = [pair.claim.level for pair in found.pairs if pair.claim is not None]
         pairs = {"n": len(found.pairs), "open": open_, "level": min(levels, default=1 - found.alpha)}
         return [*findings, Finding("composite.tests", pairs), Finding("composite.no_truth")]
@@ -243,7 +243,9 @@ class CompositeAnalysis:
         for one in low.columns if ruled.standing == "refuted" else [ruled.first]:
             worst = high.copy()
             worst[one] = low[one]
-            again = systems.rule(systems.compare(worst, groups, margin, self.level, self.power), worst.mean(), margin)
+            again = systems.rule(
+                systems.compare_systems(worst, groups, margin, self.level, self.power), worst.mean(), margin
+            )
             same = again.standing == ruled.standing and (again.standing == "refuted" or again.first == ruled.first)
             if not same:
                 values = {"missing": missing, "total": len(scores.composite)}
@@ -263,10 +265,10 @@ class CompositeAnalysis:
                 findings.append(Finding("composite.history_differs", {"run": name, "n": len(change)}))
             for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
                 groups = scores.about["group"].reindex(own.index).tolist()
-                pair = systems.compare(
+                pair = systems.compare_systems(
                     pd.DataFrame({"now": own.to_numpy(), "then": 0.0}), groups, margin, level, self.power
                 )
-                held = systems.tests(pair, margin).iloc[0]
+                held = pair.tests().iloc[0]
                 flip = 1 if held["left"] == "now" else -1
                 ends = sorted((flip * held["low"], flip * held["high"]))
                 word = {"better": "higher", "worse": "lower"}.get(str(held["shown"]), str(held["shown"]))

@@ -1,9 +1,10 @@
-"""Systems held against one another on the same cases: what is shown of every two, and of the one that comes first."""
+"""Holds systems against one another on the same cases: what is shown of every two, and of the one that comes first."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,37 +13,53 @@ import pandas as pd
 from undogmatic.analyses.margins import Margin
 from undogmatic.constructs.faithfulness.pillars import finding
 from undogmatic.records.results import Finding, Standing
-from undogmatic.stats import paired
-from undogmatic.stats.claims import Claim, claim
-
-NOISE = 12
-"""Decimals: sums of the same numbers in another order are one."""
+from undogmatic.stats import compare
+from undogmatic.stats.claims import Claim, Outcome
+from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences
 
 
-class Compared(NamedTuple):
-    """Two systems: `claim` is of the mean of left minus right over cases, None where there is one group or every
-    difference is 0; `p` of the exact signed-rank test over groups, None where every difference is 0."""
+class SystemPair(NamedTuple):
+    """Two systems, left minus right over cases: the claim (None where there is one group), and what the margin allows
+    to say of it."""
 
     left: str
     right: str
-    difference: float
+    differences: Differences
     claim: Claim | None
-    p: float | None
-    same: bool
+    outcome: Outcome
+
+    @property
+    def needed(self) -> int | None:
+        """Cases that would decide; None where it is decided, or no number would."""
+        return self.claim.n_needed if self.claim is not None and self.outcome == "open" else None
 
 
-class Comparison(NamedTuple):
+class Systems(NamedTuple):
     """Systems over the cases that all have. `alpha` is what each pair's interval leaves out, so that all together hold
     with the level asked for (Bonferroni); `order` has the systems by their means, the highest first."""
 
-    pairs: list[Compared]
+    pairs: list[SystemPair]
     order: list[str]
     alpha: float
     n_cases: int
     n_groups: int
 
+    def tests(self) -> pd.DataFrame:
+        """A row per pair, with Holm's correction of the p-values; what is shown is decided by the intervals."""
+        comparisons = [
+            Comparison(left, right, "", own.mean, self.n_cases, own.p, partial(self._apart, n))
+            for n, (left, right, own, *_) in enumerate(self.pairs)
+        ]
+        return compare.corrected(comparisons, {"": 1}, by_interval=("",), alpha=self.alpha).table.drop(
+            columns="measure"
+        )
 
-def compare(table: pd.DataFrame, groups: Sequence[str], margin: Margin, level: float, power: float) -> Comparison:
+    def _apart(self, n: int, alpha: float) -> Apart:
+        _, _, _, claim, outcome = self.pairs[n]
+        return Apart((np.nan, np.nan) if claim is None else (claim.low, claim.high), outcome, self.pairs[n].needed)
+
+
+def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, level: float, power: float) -> Systems:
     """Every two systems over the cases.
 
     Args:
@@ -53,51 +70,15 @@ def compare(table: pd.DataFrame, groups: Sequence[str], margin: Margin, level: f
         power: For the number of cases that would decide.
     """
     order = table.mean().round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
-    pairs = list(itertools.combinations(order, 2))
-    alpha = (1 - level) / max(1, len(pairs))
-    codes = np.unique(np.asarray(groups, dtype=object).astype(str), return_inverse=True)[1]
-    n_groups = int(codes.max()) + 1 if codes.size else 0
-    found = []
-    for left, right in pairs:
-        d = (table[left] - table[right]).to_numpy(dtype=np.float64)
-        same = not d.round(NOISE).any()
-        p = held = None
-        if not same:
-            p = paired.wilcoxon((np.bincount(codes, d) / np.bincount(codes)).round(NOISE)).p_value
-        if n_groups >= 2:
-            reach = margin.span
-            bounds = (-reach, reach) if np.abs(d).max() <= reach else None
-            held = claim(d, margin.value, alpha=alpha, power=power, groups=codes, bounds=bounds)
-        found.append(Compared(left, right, float(d.mean()) if d.size else float("nan"), held, p, same))
-    return Comparison(found, order, alpha, len(table), n_groups)
-
-
-def shown(pair: Compared, margin: Margin) -> str:
-    """What is shown of the left system against the right one."""
-    if pair.claim is None:
-        return "open"
-    outcome = pair.claim.outcome
-    if outcome == "within":
-        return "equal" if margin.equivalence else "open"
-    if outcome == "open" or not margin.superiority:
-        return "open"
-    return "better" if outcome == "beyond" else "worse"
-
-
-def tests(found: Comparison, margin: Margin) -> pd.DataFrame:
-    """A row per pair, with Holm's correction of the p-values; what is shown is decided by the intervals."""
-    known = [pair.p for pair in found.pairs if pair.p is not None]
-    adjusted = iter(paired.holm(known).tolist() if known else [])
-    rows = []
-    for pair in found.pairs:
-        held = pair.claim
-        row: dict[str, Any] = {"left": pair.left, "right": pair.right, "difference": pair.difference}
-        row |= {"low": held.low if held else np.nan, "high": held.high if held else np.nan, "n": found.n_cases}
-        row |= {"p": np.nan if pair.p is None else pair.p}
-        row |= {"p_holm": np.nan if pair.p is None else next(adjusted)}
-        needed = held.n_needed if held and shown(pair, margin) == "open" else None
-        rows.append(row | {"shown": shown(pair, margin), "needed": needed})
-    return pd.DataFrame(rows)
+    names = list(itertools.combinations(order, 2))
+    alpha = (1 - level) / max(1, len(names))
+    pairs = []
+    for left, right in names:
+        differences = Differences(table[left] - table[right], [str(group) for group in groups])
+        claim = differences.claim(margin.value, alpha, margin.span, power)
+        outcome: Outcome = claim.outcome if claim is not None and margin.allows(claim.outcome) else "open"
+        pairs.append(SystemPair(left, right, differences, claim, outcome))
+    return Systems(pairs, order, alpha, len(table), len(set(map(str, groups))))
 
 
 class Ruled(NamedTuple):
@@ -108,50 +89,42 @@ class Ruled(NamedTuple):
     first: str | None = None
 
 
-def rule(found: Comparison, means: pd.Series, margin: Margin) -> Ruled:
+_ABOUT = "first mean n margin second difference pair_level interval"
+
+
+def rule(found: Systems, means: pd.Series, margin: Margin) -> Ruled:
     """The first that applies: nothing to compare; the first is beyond the margin of every other (supported); all lie
     within the margin of one another (refuted); undecided otherwise.
 
     Args:
         found: The comparison.
         means: Mean of each system.
-        margin: As in `compare`.
+        margin: As in `compare_systems`.
     """
-    values: dict[str, Any] = {"systems": len(found.order), "n": found.n_cases, "groups": found.n_groups}
     if len(found.order) < 2 or not found.n_cases:
         return Ruled(
             Finding("composite.verdict_one" if len(found.order) < 2 else "composite.verdict_none"), "undecided"
         )
     first, second = found.order[:2]
     ahead = [pair for pair in found.pairs if pair.left == first]
-    nearest = ahead[0]
+    nearest = ahead[0].claim
+    values: dict[str, Any] = {"systems": len(found.order), "n": found.n_cases, "groups": found.n_groups}
     values |= {"first": first, "second": second, "mean": float(means[first]), "margin": margin.value}
-    values |= {"difference": nearest.difference, "interval": (None, None), "fewest": 2, "pair_level": 1 - found.alpha}
-    if nearest.claim is not None:
-        values |= {"interval": (nearest.claim.low, nearest.claim.high), "pair_level": nearest.claim.level}
-        values |= {"fewest": nearest.claim.fewest}
-    if all(shown(pair, margin) == "better" for pair in ahead):
-        return Ruled(
-            finding("composite.verdict_first", values, "first mean n second difference pair_level interval margin"),
-            "supported",
-            first,
-        )
-    if all(shown(pair, margin) == "equal" for pair in found.pairs):
+    values |= {"difference": ahead[0].differences.mean}
+    values |= {
+        "interval": (None, None) if nearest is None else (nearest.low, nearest.high),
+        "fewest": 2 if nearest is None else nearest.fewest,
+        "pair_level": 1 - found.alpha if nearest is None else nearest.level,
+    }
+    if all(pair.outcome == "beyond" for pair in ahead):
+        return Ruled(finding("composite.verdict_first", values, _ABOUT), "supported", first)
+    if all(pair.outcome == "within" for pair in found.pairs):
         return Ruled(finding("composite.verdict_equal", values, "systems margin n"), "refuted", first)
     if any(pair.claim is None or pair.claim.reason == "too_few" for pair in found.pairs):
-        return Ruled(
-            finding("composite.verdict_few", values, "first mean second difference groups systems fewest"), "undecided"
-        )
-    needed = [pair.claim.n_needed for pair in ahead if pair.claim is not None and shown(pair, margin) == "open"]
+        used = "first mean second difference groups systems fewest"
+        return Ruled(finding("composite.verdict_few", values, used), "undecided")
+    needed = [pair.needed for pair in ahead if pair.outcome == "open"]
     if any(each is None for each in needed):
-        return Ruled(
-            finding(
-                "composite.verdict_open_endless", values, "first mean n margin second difference pair_level interval"
-            ),
-            "undecided",
-        )
+        return Ruled(finding("composite.verdict_open_endless", values, _ABOUT), "undecided")
     values |= {"needed": max((each for each in needed if each is not None), default=0)}
-    return Ruled(
-        finding("composite.verdict_open", values, "first mean n margin second difference pair_level interval needed"),
-        "undecided",
-    )
+    return Ruled(finding("composite.verdict_open", values, f"{_ABOUT} needed"), "undecided")

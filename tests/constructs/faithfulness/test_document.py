@@ -12,9 +12,9 @@ import pytest
 from fpdf import FPDF
 
 from tests.conftest import reference
-from tests.constructs.faithfulness.documents.printed import Printed, body, locked
-from undogmatic.constructs.faithfulness.documents import document, pdf
-from undogmatic.constructs.faithfulness.documents.document import NOTES, read_document
+from tests.constructs.faithfulness.printed import Printed, body, locked
+from undogmatic.constructs.faithfulness import document
+from undogmatic.constructs.faithfulness.document import NOTES, read_document
 from undogmatic.errors import DataError
 
 HEADER = "HARLOW v. HARBOUR BOARD"
@@ -88,8 +88,7 @@ def test_a_hyphen_that_belongs_to_the_word_stays() -> None:
         "scheduler over-",
         "time",
     ]
-    from undogmatic.constructs.faithfulness.documents.lines import Line
-    from undogmatic.constructs.faithfulness.documents.paragraphs import Vocabulary, joined
+    from undogmatic.constructs.faithfulness.layout import Line, Vocabulary, joined
 
     text = joined([Line(each) for each in words], Vocabulary(words))
     assert text.endswith("The receptionist-scheduler overtime")
@@ -178,11 +177,11 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_named(opinion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "PAGES", 4)
+    monkeypatch.setattr(document, "PAGES", 4)
     with pytest.raises(DataError, match=r"opinion\.pdf: 5 pages; at most 4 pages .*Cut it"):
         read_document(opinion)
-    monkeypatch.setattr(pdf, "PAGES", 40)
-    monkeypatch.setattr(pdf, "LETTERS", 100)
+    monkeypatch.setattr(document, "PAGES", 40)
+    monkeypatch.setattr(document, "LETTERS", 100)
     with pytest.raises(DataError, match="100 letters are read"):
         read_document(opinion)
     monkeypatch.setattr(document, "LARGEST", 100)

@@ -15,10 +15,10 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
 import undogmatic
-from tests.test_sweep import metrics, result_of, scored, write_job
+from tests.sweep.builders import metrics, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.selection import apart, flattery, front
 from undogmatic.sweep.space import Space, read_space

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.test_sweep import doubting, keys, metrics, result_of, scored, write_job
+from tests.sweep.builders import doubting, keys, metrics, result_of, scored, write_job
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.sweep.family import ALPHA, BETTER, COLUMNS
-from undogmatic.sweep.following import FOLLOWING
+from undogmatic.stats.compare import COLUMNS
+from undogmatic.sweep import tables
+from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.worth import worth_tables
 
 ARMS = list("ABCDEF")
 PAIRS = list(combinations(ARMS, 2))
@@ -89,5 +89,5 @@ def _groups(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str]
     for place, name in enumerate(order):
         told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}
         jobs[name] = Job(place, {}, {}, {}, told, pd.DataFrame(), "finished")
-    table = worth_tables(jobs, tests)["worth_order"].set_index("name")
+    table = tables.worth(jobs, tests)["worth_order"].set_index("name")
     return table["review_gain_group"].to_dict() if "review_gain_group" in table else None

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
-from undogmatic.constructs.faithfulness.facts import precision
+from undogmatic.constructs.faithfulness.facts import words as precision
 from undogmatic.constructs.faithfulness.quotes import Rules, quotes
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.paths import data_folder

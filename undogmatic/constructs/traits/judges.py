@@ -1,4 +1,4 @@
-"""`coherence`: how well a response is built, and whether it engages with what was asked."""
+"""`trait`: how far a response shows one trait, by a scoring guide."""
 
 from __future__ import annotations
 
@@ -8,14 +8,57 @@ from typing import Annotated
 
 from pydantic import Field
 
+from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.readouts.base import Readout
 from undogmatic.readouts.integers import IntegersReadout
-from undogmatic.records.records import Item
-from undogmatic.records.scale import UnorderedScale
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale
+
+NEEDED = ("HIGH", "LOW")
+
+
+class TraitJudge(ScoreJudge):
+    """Ask once, for a rubric that says what a high and what a low score mean.
+
+    A response may stand alone, after a question, or in a scenario: what the rubric lets an item lack is left out.
+
+    Args:
+        readout: How the score comes out of the model.
+    """
+
+    name = "trait"
+
+    def judge_by(self, rubric: Rubric) -> None:
+        """Take the rubric. Raises ConfigError where it is no scoring guide."""
+        super().judge_by(rubric)
+        check_guide(rubric)
+
+
+def check_guide(rubric: Rubric) -> None:
+    """Raise ConfigError unless the rubric is a scoring guide: named bands of a numeric scale, a HIGH and a LOW one with
+    their meanings in every language."""
+    said = f"judge=trait scores by a guide of bands, and rubric={rubric.name}"
+    form = "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name: HIGH, ...}]}`"
+    if not isinstance(rubric.scale, NumericScale) or not isinstance(rubric.guide, Bands):
+        what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
+        raise ConfigError(f"{said} {what}. Write {form} and its meanings, or use judge=score.")
+    names = [band.name.upper() for band in rubric.guide.bands]
+    lacking = [name for name in NEEDED if name not in names]
+    if lacking:
+        raise ConfigError(
+            f"{said} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
+            f"score means. Write {form}, with a meaning for each."
+        )
+    for language, wording in rubric.wordings.items():
+        empty = [name for name, meaning in zip(names, wording.meanings, strict=True) if not meaning.strip()]
+        if empty:
+            raise ConfigError(f"{said} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it there.")
+
 
 QUESTION, RESPONSE = "question", "response"
 RELEVANCE = UnorderedScale(categories=("ENGAGES", "OFF_TOPIC"))
@@ -67,19 +110,19 @@ class CoherenceJudge(Judge):
         self.asker = asker
         self.relevance = asker.question("relevance", Relevance)
 
-    async def judge(self, item: Item) -> Reading:
+    async def judge(self, item: Item) -> Verdict:
         """The structure, capped where the response is off the topic."""
         text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
-        reading: Reading = (await self.readout.acall(item=alone)).reading
-        assert reading.score is not None
+        verdict: Verdict = (await self.readout.acall(item=alone)).verdict
+        assert verdict.score is not None
         details: dict[str, float | str] = {
-            **reading.details,
-            "structure": reading.score,
+            **verdict.details,
+            "structure": verdict.score,
             "cut_off": float(broken_off),
         }
         if QUESTION not in item.inputs:
-            return reading._replace(details=details)
+            return verdict.replace(details=details)
         off_topic = details["off_topic_asked"] = await self._off_topic(item)
         if not self.asker.in_words:
             idle = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
@@ -87,13 +130,13 @@ class CoherenceJudge(Judge):
         details["off_topic"] = off_topic
         cap = self.rubric.units(self.cap)
         known = off_topic >= self.sure - ROUNDING
-        if not known or reading.score <= cap:
-            issues = reading.issues
-            if not known and off_topic > 1 - self.sure + ROUNDING and reading.score > cap:
+        if not known or verdict.score <= cap:
+            issues = verdict.issues
+            if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
                 issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
-            return reading._replace(details=details, issues=issues)
+            return verdict.replace(details=details, issues=issues)
         # The distribution is that of the structure, and its expectation no longer the score.
-        return reading._replace(score=cap, distribution=None, interval=None, details=details)
+        return verdict.replace(score=cap, distribution=None, interval=None, details=details)
 
     async def _off_topic(self, item: Item) -> float:
         answer: Relevance = (await self.relevance.acall(item=item)).answer

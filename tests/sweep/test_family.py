@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
-from tests.test_sweep import keys, metrics, result_of, said, scored, write_job
+from tests.sweep.builders import keys, metrics, result_of, said, scored, write_job
 from undogmatic.analyses.margins import Margin
 from undogmatic.records.wordings import read
-from undogmatic.stats import paired
+from undogmatic.stats import compare, paired
+from undogmatic.stats.compare import UNKNOWN, Comparison, Family, identical
 from undogmatic.sweep.compare import OWN_TEXTS
-from undogmatic.sweep.family import ALPHA, BETTER, UNKNOWN, Comparison, corrected, of_means
+from undogmatic.sweep.family import ALPHA, BETTER, WITH_MARGIN, of_means
 
 TEN = Margin(10.0, "rubric", 100.0)
 JOBS = "abcd"
@@ -24,7 +25,13 @@ TESTED = ALL - {"ece"}
 """With fewer than 30 independent texts."""
 
 
+def corrected(given: list[Comparison], twins: dict[str, dict[str, str]]) -> Family:
+    return compare.corrected(given, BETTER, WITH_MARGIN, twins, ALPHA)
+
+
 def comparison(left: str, right: str, p: float | None, measure: str = "score") -> Comparison:
+    if p is None:
+        return identical(left, right, measure, 20)
     return Comparison(left, right, measure, 1.0, 20, p, lambda _: UNKNOWN)
 
 

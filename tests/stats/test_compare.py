@@ -3,7 +3,7 @@
 import numpy as np
 
 from undogmatic.stats import review
-from undogmatic.sweep.whole import exchange_p
+from undogmatic.stats.compare import exchange_p
 
 
 def _jobs(rng: np.random.Generator, n: int, merit: float) -> tuple[np.ndarray, np.ndarray]:

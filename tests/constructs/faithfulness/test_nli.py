@@ -16,8 +16,7 @@ from tests.conftest import FakeChat
 from undogmatic.api import compose_config, judge_items
 from undogmatic.config.build import build
 from undogmatic.constructs.faithfulness.bucket import BucketJudge, stands_in
-from undogmatic.constructs.faithfulness.nli import NliJudge
-from undogmatic.constructs.faithfulness.nli_llm import LlmEntailment
+from undogmatic.constructs.faithfulness.nli import LlmEntailment, NliJudge
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
