@@ -12,7 +12,7 @@ from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.adapter import _code
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout, answer_schema
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import FakeChat, good_answer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.outcome import Asked

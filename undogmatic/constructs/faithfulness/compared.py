@@ -13,7 +13,7 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item
 
 if TYPE_CHECKING:
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +22,7 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
