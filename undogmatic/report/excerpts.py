@@ -1,4 +1,4 @@
-"""Judged texts and failures that a reader should look at, shortened. Both are hostile data: `document` escapes."""
+"""Shows judged texts and failures that a reader should look at, shortened. Both are hostile: `document` escapes."""
 
 from __future__ import annotations
 
