@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import AnalysisResult, Finding, Standing
 from undogmatic.stats import checks, jackknife, power, quality
 from undogmatic.stats.compare import Differences

@@ -12,10 +12,9 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
-from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.repeats import Repeated, repeated, verdict_of
 from undogmatic.analyses.runs import OtherRun, read_runs
-from undogmatic.analyses.truth import check_order, units
+from undogmatic.analyses.truth import Margin, check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, limits

@@ -18,6 +18,7 @@ table of its own verdict beside its evidence; those of the analyses are all here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -131,4 +132,125 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("missing", "undecided", lambda e: e.of("missing")["n"], lambda e: e.of("missing")),
     *_SURFACE,
     Rule("withstood", "supported", always, "total counts"),
+))  # fmt: skip
+
+_SIDES = "treatment=sides.treatment baseline=sides.baseline expected"
+_SIZE = f"{_SIDES} difference=difference.estimate interval=difference.low,difference.high level"
+_MARGIN = "margin=margin.value source"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate interval=difference.inner level=inner_level"
+_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate margin=margin.value"
+
+
+def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
+    return Rule(key, standing, when, says, against=True)
+
+
+def _hybrid(key: str) -> Callable[[Any], bool]:
+    return lambda e: bool(e.by_hybrid == key)
+
+
+AB = Rules("ab.verdict_", (
+    Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
+    # What cannot be said.
+    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=unjudged"),
+    Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
+    Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
+    Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
+    # No difference beyond the margin in the expected direction.
+    Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
+    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
+         "opposite difference=turned.estimate interval=turned.low,turned.high"),
+    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
+    Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
+    Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
+    Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
+    Rule("open", "undecided", lambda e: e.difference.outcome != "beyond" and e.difference.n_needed is not None,
+         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen"),
+    Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
+    # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
+    _reason("surface_explains", "refuted", surface("surface_explains")),
+    _reason("reads_citation", "refuted", _hybrid("reads_citation"),
+            f"{_OVER} over_interval=hybrid.over.inner over_level=inner_level"),
+    _reason("confounded", "refuted", lambda e: e.length == "confounded"),
+    _reason("surface_as_good", "undecided", surface("surface_as_good"),
+            f"{_SIZE} share=main.share.share n=n_pairs surface=rival.share"),
+    _reason("citation_first", "undecided", _hybrid("citation_first"),
+            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+    _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
+    _reason("surface_open", "undecided", surface("open")),
+    _reason("no_texts", "undecided", surface("no_texts")),
+    _reason("length_open", "undecided", lambda e: e.length == "open"),
+    _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
+            f"{_SIZE} hybrid=sides.hybrid groups=hybrid.n_groups needed=fewest"),
+    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"),
+            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
+    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.share n=n_pairs "
+            "ties=main.share.n_ties balance_interval=main.balance.low,main.balance.high "
+            "balance_level=main.balance.level p=main.test.p_value against"),
+    Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.share n=n_pairs "
+         "ties=main.share.n_ties untied counts kernels"),
+))  # fmt: skip
+
+_FOLLOWS = "spearman=follows.estimate interval=follows.low,follows.high level n"
+_MISSING = "failed n"
+
+LABELLED = Rules("labelled.verdict_", (
+    Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
+    Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
+    Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
+    Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+         {"otherwise": "alone_follows"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
+    Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
+         f"{_FOLLOWS} order error"),
+    Rule("open", "undecided", lambda e: e.held.outcome == "open",
+         f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
+    Rule("surface_explains", "refuted", surface("surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_as_good", "undecided", surface("surface_as_good"), f"{_FOLLOWS} order surface=rival.correlation"),
+    Rule("surface_open", "undecided", surface("open"), f"{_FOLLOWS} order"),
+    Rule("no_texts", "undecided", surface("no_texts"), f"{_FOLLOWS} order"),
+    Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
+    Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
+         "gain=gain.judged.estimate gain_interval=gain.judged.low,gain.judged.high"),
+))  # fmt: skip
+SIZE = Rules("", (
+    Rule("size_larger", None, lambda e: e.gain.judged.outcome == "against"),
+    Rule("size_not_smaller", None, lambda e: e.gain.judged.outcome != "beyond"),
+    Rule("size_bias", None, lambda e: e.bias.judged.outcome in ("beyond", "against")),
+    Rule("size_no_margin", None, lambda e: not e.margin.equivalence),
+    Rule("size_bias_open", None, lambda e: e.bias.judged.outcome == "open"),
+    Rule("size_shown", None, lambda e: e.gain.sure and e.bias.sure),
+    Rule("size_missing", None, always),
+))  # fmt: skip
+
+_GAIN = "gain=gain.estimate interval=gain.low,gain.high n measure"
+_BEYOND = f"{_GAIN} beyond=beyond.correlation beyond_interval=beyond.low,beyond.high level=beyond.level"
+BARELY = 0.1
+"""A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
+
+CALIBRATION = Rules("calibration.verdict_", (
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_groups needed=fewest"),
+    Rule("none", "refuted", lambda e: e.measure is None),
+    Rule("no_error", "undecided", lambda e: e.no_error, "n"),
+    Rule("constant", "refuted", lambda e: e.constant),
+    Rule("misleads", "refuted", lambda e: e.gain.high < 0, _GAIN),
+    Rule("function", "refuted", lambda e: e.beyond is not None and e.beyond.function,
+         f"{_GAIN} share=beyond.share_of_score"),
+    Rule("unclear", "undecided", lambda e: e.gain.low <= 0, _GAIN),
+    Rule("few", "undecided", lambda e: e.beyond is None, f"{_GAIN} few"),
+    Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.correlation), _GAIN),
+    Rule("score_alone", "refuted", lambda e: e.beyond.high < BARELY and not e.beyond.low > 0, _BEYOND),
+    Rule("undecided", "undecided", lambda e: not e.beyond.low > 0 and e.beyond.units_needed is None, _BEYOND),
+    Rule("undecided_needed", "undecided", lambda e: not e.beyond.low > 0, f"{_BEYOND} needed=beyond.units_needed"),
+    Rule("failed", "undecided", lambda e: e.worst is not None and not e.worst.holds,
+         f"{_GAIN} failed=worst.n worst=worst.gain.estimate worst_interval=worst.gain.low,worst.gain.high"),
+    Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip

@@ -50,7 +50,7 @@ def _combined(word: str) -> str:
     word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
     for option in re.findall(r"[\w-]+(?:\+[\w-]+)+", word.partition("=")[2]):
         defaults = [f"{name}@{name}" for name in dict.fromkeys(option.split("+"))]
-        node = {"defaults": defaults, "_target_": "undogmatic.analyses.several.SeveralAnalyses"}
+        node = {"defaults": defaults, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
         ConfigStore.instance().store(option, node, group="analysis")
     return word
 

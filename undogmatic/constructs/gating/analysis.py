@@ -11,7 +11,7 @@ import pandas as pd
 from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
 from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
-from undogmatic.analyses.following import FEWEST_GROUPS
+from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
