@@ -180,7 +180,7 @@ def test_with_reasoning_the_rationale_comes_first(prompt: Prompt, rubric: Rubric
 
 
 def test_the_hash_of_a_prompt_is_that_which_the_journals_of_earlier_runs_hold() -> None:
-    """Whoever changes the shipped words changes it on purpose; a field that no model sees, or a moved class, must not."""
+    """Whoever changes the shipped words changes it on purpose; a moved class or a field no model sees must not."""
     rubric: Rubric = build(plain("rubric", "shame", "rubric"), "rubric")
     prompt: Prompt = build(plain("prompt", "anchored_pt", "prompt"), "prompt")
     assert prompt.hash(rubric).startswith("f5590460efc5")
