@@ -19,7 +19,7 @@ from undogmatic.readouts.chat import finished
 from undogmatic.records.records import text_mark
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import checks, crossfit, jackknife
+from undogmatic.stats import checks, jackknife, surface
 from undogmatic.stats.claims import Claim, claim
 
 Array = NDArray[np.float64]
@@ -76,7 +76,7 @@ def labelled_rival(
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
     _, similar = similarities(read, known)
-    guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
+    guess, said = (surface.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
     found = []

@@ -16,7 +16,7 @@ from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import data_folder
-from undogmatic.stats.distribution import discretised_normal
+from undogmatic.stats.uncertainty import discretised_normal
 
 if TYPE_CHECKING:
     from undogmatic.readouts.prompt import Prompt

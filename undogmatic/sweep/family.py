@@ -15,7 +15,7 @@ from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.runs.progress import doing
-from undogmatic.stats import calibration_error, compare, jackknife, means, resampling, review, selective
+from undogmatic.stats import calibration, compare, jackknife, means, resampling, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.compare import NOISE, Apart, Array, Comparison, Differences, Family, twins
 from undogmatic.stats.ranking import RANK_CORRELATION
@@ -382,13 +382,13 @@ def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
+    return calibration.error_difference(one, other, (_noise(one), _noise(other)), level)
 
 
 @functools.lru_cache(maxsize=64)
-def _noise(left_out: jackknife.LeftOut) -> calibration_error.Noise:
+def _noise(left_out: jackknife.LeftOut) -> calibration.Noise:
     """Drawn once for all comparisons of a job."""
-    return calibration_error.Noise(left_out, np.random.default_rng(0), BINS)
+    return calibration.Noise(left_out, np.random.default_rng(0), BINS)
 
 
 def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
@@ -403,8 +403,8 @@ def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 
 WHOLES = {
     "review_gain": Whole(("uncertainty", "error"), review.GAIN, _gains),
-    "aurc": Whole(("uncertainty", "error"), selective.AURC, _of_means),
-    "ece": Whole(("confidence", "right"), calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
+    "aurc": Whole(("uncertainty", "error"), review.AURC, _of_means),
+    "ece": Whole(("confidence", "right"), calibration.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
     "spearman": Whole(("score", "label"), RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False),
     "pearson": Whole(("score", "label"), PEARSON, _pearson, jackknife.FEWEST, exchanged=False),
 }
