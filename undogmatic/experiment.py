@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,11 +22,9 @@ from undogmatic.analyses.units import Failed, too_many_failed, units, withheld
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
-from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
-from undogmatic.engine.local import MAX_FAILURES
-from undogmatic.engine.recipe import Buildable, Parts, Recipe
-from undogmatic.engine.replay import replay
+from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
+from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
@@ -57,15 +54,15 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started, chosen, recipe = time.time(), settings(config), cast(Buildable, Recipe(config))
+    started, chosen, recipe = time.time(), settings(config), Recipe(config)
     dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
     engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
     optimizer = build(chosen.optimizer, "optimizer")
     items: list[Item] = dataset.load()[: chosen.run.limit]
     repeats = chosen.run.repeats
     if isinstance(dataset, datasets.Judged):
-        recipe = engine = _elsewhere(dataset, chosen, items)
-        repeats = recipe.repeats(repeats)
+        recipe, engine = _elsewhere(dataset, chosen, items)
+        repeats = engine.repeats(repeats)
     parts = recipe.build()
     items = on_scale(items, parts.rubric)
     said = _said(choices, parts)
@@ -83,14 +80,14 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         inputs = {item.id: item.inputs for item in items}
         check_plan(plan, analysis, Judged(table, parts.rubric, digest=items_digest(items), inputs=inputs), chosen.seed)
 
-    again = functools.partial(replay, parts, items, folder)
     tracker.check()
-    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again, locked, redact) as manifest:
+    with held(folder), Manifest.open(folder, identity, items_digest(items), name, config, locked, redact) as manifest:
         if plan is not None:
             tracker.lock(folder, name, plan.model_dump(mode="json"), str(locked))
         found = search.run(engine, folder) if search is not None else None
         if found is not None:
-            recipe = parts = found.parts
+            parts = found.parts
+            recipe = Recipe(config, parts)
         judged = _judge(engine, recipe, items, repeats, manifest, redact)
         table = Judged(
             judged.frame,
@@ -143,14 +140,15 @@ def _said(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     return said
 
 
-def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> Elsewhere:
-    """The judgments that a dataset brings with it, in the place of recipe and engine."""
+def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> tuple[Recipe, NotingEngine]:
+    """Recipe and engine of a run whose dataset brings its judgments with it."""
     if chosen.judges is not None or chosen.steps:
         key = "steps" if chosen.steps else "judges"
         raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
     kept = {item.id for item in items}
-    found = dataset.judgments(build(chosen.rubric, "rubric"))
-    return Elsewhere([judgment for judgment in found if judgment.item_id in kept], build(chosen.rubric, "rubric"))
+    rubric = build(chosen.rubric, "rubric")
+    judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
+    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
@@ -197,7 +195,7 @@ def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[Analysis
 
 
 def _judge(
-    engine: Any, recipe: Buildable, items: Sequence[Item], repeats: int, manifest: Manifest, redact: bool
+    engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest, redact: bool
 ) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, folder = recipe.build(), manifest.folder

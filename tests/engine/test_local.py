@@ -12,9 +12,9 @@ from filelock import FileLock
 
 from tests.conftest import FakeChat, good_answer
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.readouts.prompts import Prompt
@@ -43,7 +43,7 @@ class Bench:
     def run(self, folder: Path | None, repeats: int = 1, **engine: object) -> list[Judgment]:
         options = {"cache": False, "backoff": 0.0} | engine
         engine: Any = LocalEngine(**options)  # type: ignore[arg-type]
-        items, judgments = asyncio.run(engine.arun(self.parts, ITEMS, Journals(folder), repeats))
+        items, judgments = asyncio.run(engine.arun(Recipe({}, self.parts), ITEMS, Journals(folder), repeats))
         assert items == ITEMS
         return judgments
 

@@ -97,6 +97,3 @@ class SamplesReadout(Readout):
 
     def shown(self) -> str:
         return self.inner.shown()
-
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"n": self.n}

@@ -81,9 +81,6 @@ class StructuredReadout(Readout):
     def shown(self) -> str:
         return shown(self.predict, self.adapter, self.rubric, self.given)
 
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"retries": self.retries, "given": self.given}
-
 
 def demonstrations(prompt: Prompt) -> list[dspy.Example]:
     """The prompt's worked examples as DSPy holds them; `score` is the score in every signature."""

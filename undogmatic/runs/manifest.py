@@ -9,9 +9,8 @@ import glob
 import hashlib
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,19 +21,20 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runs import hydrafiles
 from undogmatic.runs.claim import claim
-from undogmatic.runs.folder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import COMPOSED, JOURNAL, MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.engine.replay import Replay
     from undogmatic.records.records import Judgment
     from undogmatic.runs.outcome import Repeatability
 
-FORMAT = 2
-"""Of `run.json`; runs of earlier versions note none, and their identity was made otherwise."""
+FORMAT = 3
+"""Of `run.json`; the identity of runs of other formats was made otherwise."""
+JUDGING = tuple("model prompt judge judges steps summarizer readout nli embeddings rubric optimizer seed".split())
+"""The sections of a config that determine the judgments."""
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
@@ -93,25 +93,40 @@ def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
-def _difference(
-    folder: Path, found: Mapping[str, Any], identity: str, dataset_digest: str, replay: Callable[[], Replay]
-) -> str | None:
-    """In what the run noted in `found` is another one than that of `identity`; None if it is the same."""
-    if found.get("dataset_digest") != dataset_digest:
+SAYS_NOTHING = ("margin", "rivals", "optional", "id")
+"""Keys that change no judgment."""
+
+
+def _difference(folder: RunFolder, identity: str, dataset_digest: str, config: Mapping[str, Any]) -> str | None:
+    """In what the run in a folder is another one than that of `identity` and `config`; None if it is the same."""
+    if folder.facts.get("dataset_digest") != dataset_digest:
         return "the items differ"
-    if "format" in found:
-        return None if found.get("identity") == identity else "the model, prompt, judge or seed differ"
-    if not (folder / "judgments.jsonl").is_file():
+    if folder.facts.get("format") == FORMAT:
+        return None if folder.facts.get("identity") == identity else "the model, prompt, judge or seed differ"
+    if not folder.has(JOURNAL):
         return None
-    played = replay()
-    if played.difference is None:
-        print(
-            f"{folder} is a run of an earlier version: {played.judged} of its items, judged again by the answers in "
-            "its journal, got the same scores, so it goes on.",
-            file=sys.stderr,
-            flush=True,
-        )
-    return played.difference
+    # The identity of a run of an earlier version was another hash, so its config is compared instead.
+    composed = folder.mapping(COMPOSED)
+    noted = {
+        key: folder.section(key) if composed[key] and isinstance(composed[key], dict) else composed[key]
+        for key in composed
+    }
+    both = [(key, _compared(noted[key]), _compared(config.get(key), noted[key])) for key in JUDGING if key in noted]
+    differ = [key for key, there, here in both if there != here]
+    return f"{', '.join(f'`{key}`' for key in differ)} differ" if differ else None
+
+
+def _compared(value: Any, noted: Any = None) -> Any:
+    """A config's value as runs of two versions can be compared by it: classes by their names, as modules have moved;
+    of a rubric, whose file has learned to say more, what the earlier one says."""
+    if isinstance(value, list | tuple):
+        return [_compared(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    known = value.keys() if not isinstance(noted, Mapping) else value.keys() & noted.keys()
+    kept = {key: _compared(value[key]) for key in known if key not in SAYS_NOTHING}
+    target = kept.get("_target_")
+    return kept if target is None else kept | {"_target_": str(target).rpartition(".")[2]}
 
 
 def _other_plan(folder: Path, locked: Any, given: str | None) -> str:
@@ -163,7 +178,7 @@ class Manifest:
         config_hash: str,
         dataset_digest: str,
         name: str,
-        replay: Callable[[], Replay],
+        config: Mapping[str, Any],
         plan: str | None = None,
         redact: bool = False,
     ) -> Manifest:
@@ -172,7 +187,7 @@ class Manifest:
         Args:
             folder, name: Of the run.
             config_hash, dataset_digest: What determines its judgments, given the items; and the items.
-            replay: Compares a run of an earlier version, whose identity was another hash, by what it judged.
+            config: The composed config, by which a run of an earlier version is compared.
             plan: Hash of the plan that is locked with it, if there is one.
             redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
         Raises:
@@ -181,8 +196,9 @@ class Manifest:
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
-            found = RunFolder(folder).facts
-            difference = _difference(folder, found, identity, dataset_digest, replay)
+            earlier = RunFolder(folder)
+            found = earlier.facts
+            difference = _difference(earlier, identity, dataset_digest, config)
             if difference is not None:
                 raise ConfigError(
                     f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {difference}. "

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.engine.redaction import redact_judgment
+from undogmatic.engine.journal import redact_judgment
 from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
 from undogmatic.safety.secrets import redacted
 from undogmatic.tracking.hide import without_secrets

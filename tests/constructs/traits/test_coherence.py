@@ -16,8 +16,7 @@ from tests.readouts.test_integers import readout
 from undogmatic.config.build import build
 from undogmatic.constructs.traits.judges import CoherenceJudge, whole_part
 from undogmatic.errors import OffScaleAnswer
-from undogmatic.judges.asker import WordsAsker
-from undogmatic.judges.levels import LevelsAsker
+from undogmatic.judges.asker import LevelsAsker, WordsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Prompt

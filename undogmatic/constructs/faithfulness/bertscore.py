@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.records.records import Item, Verdict
 
 
@@ -53,15 +52,6 @@ class BertScoreJudge(Judge):
         beside: dict[str, float | str] = {"precision": precision, "recall": recall}
         share = min(1.0, max(0.0, score))  # rescaled, it may lie a little outside
         return {"bertscore": Verdict(score=self.rubric.units(share), raw_score=score, details=beside)}
-
-    def readouts(self) -> Sequence[Source]:
-        """None: nothing is asked."""
-        return ()
-
-    def settings(self) -> dict[str, Any]:
-        """What determines its scores."""
-        own = "encoder language layers rescale text reference".split()
-        return super().settings() | {name: getattr(self, name) for name in own}
 
 
 @functools.cache

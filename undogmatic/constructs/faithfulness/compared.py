@@ -188,7 +188,3 @@ class CoverageJudge(Judge):
 
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"embeddings": self.embeddings.name, "threshold": self.threshold}
-        return super().settings() | own | {"inclusive": self.inclusive, "least": self.least}
