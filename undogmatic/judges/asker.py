@@ -143,6 +143,10 @@ class Asker:
         self.model, self.prompt, self.rubric, self.wordings, self.lm = model, prompt, rubric, wordings, lm
         self.questions: list[Question] = []
 
+    def identity(self) -> dict[str, Any]:
+        """Its way of asking; what it asks is in the identity of its questions."""
+        return {"asker": self.name}
+
     def fitted_on(self) -> frozenset[str]:
         """Nothing in it is fitted; see `Readout.fitted_on`."""
         return frozenset()

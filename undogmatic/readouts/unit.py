@@ -47,10 +47,17 @@ class Unit(dspy.Module):
         return {"class": kind, "arguments": self._arguments | dict(self.contents)}
 
 
+@runtime_checkable
+class Identified(Protocol):
+    """What says by itself what determines its answers, as a Unit does."""
+
+    def identity(self) -> dict[str, Any]: ...
+
+
 _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((bool, int, float, str, NoneType), lambda value, depth: value),
     ((Rubric, Prompt), lambda value, depth: None),  # they have hashes of their own in the identity of a run
-    (Unit, lambda value, depth: value.identity()),
+    (Identified, lambda value, depth: value.identity()),
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
     ((type, FunctionType), lambda value, depth: f"{value.__module__}.{value.__qualname__}"),
