@@ -28,7 +28,7 @@ from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Search
-from undogmatic.optimize.verdict import verdict
+from undogmatic.optimize.verdict import results_of
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
@@ -101,7 +101,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         results = [units(judged.items)]
         if search is not None and found is not None:
             table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
-            results[:0] = verdict(search, found, judged.judgments, folder, np.random.default_rng(chosen.seed))
+            results[:0] = results_of(search, found, judged.judgments, folder, np.random.default_rng(chosen.seed))
         results[-1:-1] = analyse(analysis, table, np.random.default_rng(chosen.seed))
         if plan is not None:
             results.insert(0, of_plan(plan, results, float(chosen.analysis.get("level") or LEVEL), str(locked)))
