@@ -254,3 +254,96 @@ CALIBRATION = Rules("calibration.verdict_", (
          f"{_GAIN} failed=worst.n worst=worst.gain.estimate worst_interval=worst.gain.low,worst.gain.high"),
     Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip
+
+_COVERAGE = "coverage nominal width=mean_width n"
+CONFORMAL = Rules("conformal.verdict_", (
+    Rule("refused", "undecided", lambda e: not e.split, "n needed"),
+    Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
+         f"{_COVERAGE} interval=low,high"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} margin interval=promise.inner"),
+    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+))  # fmt: skip
+
+_PROMISE = "rate confidence"
+ESCALATION = Rules("escalation.verdict_", (
+    Rule("no_doubt", "undecided", lambda e: e.measure is None),
+    Rule("promised", "supported", lambda e: e.threshold is not None,
+         f"{_PROMISE} measure tolerance threshold low decided texts share"),
+    Rule("refused", "undecided", lambda e: e.surest is not None,
+         f"{_PROMISE} surest=surest.n wrong surest_low=surest.low more units"),
+    Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
+))  # fmt: skip
+
+FEW_LABELS = Rules("few_labels.verdict_", (
+    Rule("too_few", None, lambda e: e.labels < e.fewest, "n=labels needed=fewest"),
+    Rule("too_few_groups", None, lambda e: e.effective < e.fewest_effective,
+         "n=labels effective needed=fewest_effective"),
+    Rule("too_few_for_map", None, lambda e: e.mean is None, "n=labels effective needed=fewest_for_map map"),
+    Rule("estimate", None, always, "n labels level estimate=mean.estimate interval=mean.low,mean.high "
+         "judge=mean.judge_mean only=mean.labels_only only_interval=mean.labels_only_low,mean.labels_only_high"),
+))  # fmt: skip
+
+_MOVED = ("n=worst.n moved=worst.judged.estimate interval=worst.judged.low,worst.judged.high level "
+          "margin=margin.value")  # fmt: skip
+REPEATS = Rules("reliability.verdict_", (
+    Rule("cached", "undecided", lambda e: e.all_cached, "n=n_cached"),
+    Rule("repeat_few", "undecided", lambda e: e.least.judged is None, "n=least.n groups=least.n_groups needed=few"),
+    Rule("repeat_no_margin", "undecided", lambda e: not e.margin.equivalence, "margin=margin.value"),
+    Rule("repeat_constant", "undecided", lambda e: e.constant, "n=least.n"),
+    Rule("varies", "refuted", lambda e: e.worst.judged.outcome == e.worst.best.outcome == "beyond", _MOVED),
+    Rule("repeat_missing", "undecided", lambda e: e.worst.judged.outcome == "beyond", "failed=n_failed"),
+    Rule("repeat_open_endless", "undecided", lambda e: e.open is not None and e.open.n_needed is None, _MOVED),
+    Rule("repeat_open", "undecided", lambda e: e.open is not None,
+         f"{_MOVED} groups=worst.n_groups needed=open.n_needed"),
+    Rule("repeat_missing", "undecided", lambda e: not e.sure, "failed=n_failed"),
+    Rule("repeats", "supported", always, _MOVED),
+))  # fmt: skip
+
+_ALPHA = "runs n alpha=alpha.estimate interval=alpha.low,alpha.high level=alpha.level"
+AGREEMENT = Rules("reliability.verdict_", (
+    Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
+    Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
+    Rule("agree", "supported", lambda e: e.tentative.outcome == e.reliable == "above", _ALPHA),
+    Rule("agree_roughly", "supported", lambda e: e.tentative.outcome == "above", _ALPHA),
+    Rule("disagree", "refuted", lambda e: e.tentative.outcome == "below", _ALPHA),
+    Rule("missing", "undecided", lambda e: e.tentative.outcome == "missing", _ALPHA),
+    Rule("open", "undecided", lambda e: e.tentative.n_needed is not None, f"{_ALPHA} needed=tentative.n_needed"),
+    Rule("open_endless", "undecided", always, _ALPHA),
+))  # fmt: skip
+
+_PHI = "phi=one.phi interval=one.phi_low,one.phi_high level target"
+VARIANCE = Rules("variance.verdict_", (
+    Rule("enough", None, lambda e: e.one.phi_low >= e.target, _PHI),
+    Rule("open", None, lambda e: e.one.phi >= e.target, f"{_PHI} groups"),
+    Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average", None, always, f"{_PHI} design"),
+))  # fmt: skip
+VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
+
+IMPROVEMENT = Rules("improvement.verdict_", (
+    Rule("missing", "undecided", lambda e: e.turned),
+    Rule("too_few", "undecided", lambda e: e.gain is None),
+    Rule("identical", "undecided", lambda e: e.identical),
+    Rule("better", "supported", lambda e: e.gain.outcome == "beyond" and e.gain.p < e.alpha),
+    Rule("worse", "refuted", lambda e: e.gain.outcome == "against" and e.gain.p < e.alpha),
+    Rule("within", "refuted", lambda e: e.gain.outcome == "within" and e.margin.equivalence),
+    Rule("open", "undecided", lambda e: e.gain.detectable is not None),
+    Rule("blind", "undecided", always),
+))  # fmt: skip
+"""The sentences name all that the analysis knows (`improvement`)."""
+
+_HYPOTHESES = "n alpha family supported refuted undecided supported_names refuted_names undecided_names"
+PLAN = Rules("plan.verdict_", (
+    Rule("refuted", "refuted", lambda e: e.refuted, _HYPOTHESES),
+    Rule("undecided", "undecided", lambda e: e.undecided, _HYPOTHESES),
+    Rule("supported", "supported", always, _HYPOTHESES),
+))  # fmt: skip
+
+SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
+"""In place of a verdict that supports a judge by texts that it has seen."""
+FAILED = Rules("units.verdict_", (
+    Rule("failed", "undecided", always,
+         "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),
+))  # fmt: skip
+"""In place of every verdict of a run in which too many judgments failed."""
