@@ -33,7 +33,7 @@ from undogmatic.optimize.programs import (
     save,
 )
 from undogmatic.optimize.splits import check_leaks
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric

@@ -18,7 +18,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.adapter import lacking
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
