@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import undogmatic
-from undogmatic.api import compose_config
-from undogmatic.config import searchpath
+from undogmatic.config import compose
 from undogmatic.config.build import build, resolve, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
@@ -40,11 +40,18 @@ def put(path: Path, content: str) -> None:
     [
         ({"prompt/x.yaml": f"# @package _global_\nhydra: {{callbacks: {{x: {CALL}}}}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": "# @package _global_\nhydra: {job_logging: {root: {level: INFO}}}\n"}, "the key `hydra`"),
-        ({"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra.callbacks`"),
-        ({"prompt/x.yaml": f"# @package _global_.hydra.callbacks\nx: {CALL}\n"}, "`# @package _global_.hydra"),
+        ({"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "c/prompt/x.yaml: a file of a group may not set Hydra's own keys, which run code: leave out its place `hydra.callbacks`"),
+        ({"prompt/x.yaml": f"# @package _global_.hydra.callbacks\nx: {CALL}\n"}, "its place `hydra.callbacks`"),
         ({"prompt/x.yaml": "# @package _global_\ndefaults: [override /hydra/launcher: y]\n"}, "'override /hydra/launcher'"),
         ({"prompt/x.yaml": "defaults: [/hydra/callbacks/y]\n"}, "'/hydra/callbacks/y'"),
-        ({"prompt/x.yaml": "defaults: [y@_global_.hydra.callbacks]\n", "prompt/y.yaml": f"x: {CALL}\n"}, "y@_global_.hydra"),
+        ({"prompt/x.yaml": "defaults: [y@_global_.hydra.callbacks]\n", "prompt/y.yaml": f"x: {CALL}\n"}, "c/prompt/y.yaml: a file of a group may not set"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@[hydra].job.env_set': settings}]\n", "judge/settings.yaml": "UNDOGMATIC_ALLOW: os\n"}, "its place `[hydra].job.env_set`"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@hydra[job].env_set': settings}]\n", "judge/settings.yaml": "HTTPS_PROXY: http://evil\n"}, "its place `hydra[job].env_set`"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@[hydra][run]': settings}]\n", "judge/settings.yaml": "dir: elsewhere\n"}, "its place `[hydra][run]`"),
+        ({"prompt/x.yaml": "# @package [hydra].job.env_set\nUNDOGMATIC_ALLOW: os\n"}, "its place `[hydra].job.env_set`"),
+        ({"prompt/x.yaml": "defaults: ['y@_global_.[hydra].callbacks']\n", "prompt/y.yaml": f"x: {CALL}\n"}, "its place `"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@hydra.callbacks.x y': settings}]\n", "judge/settings.yaml": CALL}, "its place `hydra.callbacks.x y`"),
+        ({"prompt/x.yaml": "defaults: [{/judge@_global_: settings}]\n", "judge/settings.yaml": "hydra: {run: {dir: x}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": "defaults: [/z]\n", "z.yaml": f"hydra: {{callbacks: {{x: {CALL}}}}}\n"}, "no option of a group"),
         ({"prompt/x.yaml": "# @package _global_\nhydra: {sweeper: {params: {hydra/launcher: y}}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": f"x: {CALL}\n"}, "`prompt.x._target_` is 'subprocess.call'"),
@@ -120,7 +127,7 @@ def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
         (["--config-name", "mine"], {"mine.yaml": "defaults: [config, _self_]\nhydra: {searchpath: ['pkg://antigravity']}\n"},
          "a package that may not be used"),
         (["-m", "hydra/launcher=mine"], {"hydra/launcher/mine.yaml": CALL}, "no options of Hydra's own groups"),
-        (["--cfg", "job", "prompt=x"], {"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra"),
+        (["--cfg", "job", "prompt=x"], {"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "its place `hydra.callbacks`"),
         (["--config-path", "c"], {}, "`--config-path` is 'c'; the program's own folder cannot be replaced"),
         (["--experimental-rerun", "x.pickle"], {}, "reads a pickle"),
     ],
@@ -214,4 +221,4 @@ def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatc
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
     assert config["prompt"]["id"] == "x"
-    assert config[searchpath.FOLDERS] == [f"file://{here}/theirs_/conf"]
+    assert config[compose.FOLDERS] == [f"file://{here}/theirs_/conf"]

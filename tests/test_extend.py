@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import score_text
 from undogmatic.cli import main
-from undogmatic.config import searchpath
 from undogmatic.config.build import resolve, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.notebook import judge
@@ -160,7 +160,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The page's files in the working directory; what is imported of them is forgotten afterwards."""
     write_files(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(searchpath, "_said", set())
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] == "my"]:
         del sys.modules[name]

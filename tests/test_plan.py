@@ -10,8 +10,8 @@ import pytest
 
 from undogmatic.analyses.base import AnalysisResult
 from undogmatic.analyses.plan import of_plan
-from undogmatic.api import compose_config
 from undogmatic.config.build import Plan
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words

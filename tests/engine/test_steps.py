@@ -16,7 +16,8 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import Halve, TraitsJudge
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
+from undogmatic.config.door import compose_config
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
@@ -110,7 +111,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
     shutil.copytree(conf_folder(), tmp_path / "conf")
     (tmp_path / "conf" / "step").mkdir(exist_ok=True)
     (tmp_path / "conf" / "step" / "short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
-    monkeypatch.setattr("undogmatic.config.searchpath.conf_folder", lambda: tmp_path / "conf")
+    monkeypatch.setattr("undogmatic.config.compose.conf_folder", lambda: tmp_path / "conf")
     texts = {"a": "Tema 69 do STF.", "b": "Não deve, porque pagou."}
     with pytest.raises(BudgetExceeded, match="3 calls were made"):
         twice = config("short", {"step": "short", "length": 1}, overrides=("engine.max_calls=3",), texts=texts)

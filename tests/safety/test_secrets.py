@@ -24,8 +24,9 @@ from omegaconf import OmegaConf
 
 import undogmatic
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import score_text
 from undogmatic.cli import main
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import checked_base
