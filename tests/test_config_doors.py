@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic
-from undogmatic.config import compose
+from undogmatic.config import groups
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
@@ -221,4 +221,4 @@ def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatc
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
     assert config["prompt"]["id"] == "x"
-    assert config[compose.FOLDERS] == [f"file://{here}/theirs_/conf"]
+    assert config[groups.FOLDERS] == [f"file://{here}/theirs_/conf"]

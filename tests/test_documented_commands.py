@@ -19,12 +19,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.stub_server import KEY, StubServer
 from undogmatic.cli import main
-from undogmatic.config.compose import keys_of, options
 from undogmatic.config.door import compose_config
+from undogmatic.config.groups import keys_of, options
 from undogmatic.config.messages import combined
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.runs.resume import Manifest
+from undogmatic.runs.manifest import Manifest
 from undogmatic.safety.paths import conf_folder, data_folder
 
 ROOT = conf_folder().parent

@@ -11,7 +11,7 @@ import pytest
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 
 CHOICES = {"model": "local", "prompt": "anchored_pt", "judge": "score", "dataset": "verdicts", "analysis": "meta"}
 HEADER = "case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,failed\n"

@@ -12,7 +12,6 @@ import pytest
 
 import undogmatic.run
 from tests.stub_server import Fault, StubServer
-from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.units import withheld
 from undogmatic.api import score_text, score_texts
 from undogmatic.config.door import compose_config
@@ -20,7 +19,8 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, text_mark
-from undogmatic.runs.resume import output_folder
+from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from undogmatic.analyses.base import AnalysisResult
 from undogmatic.analyses.plan import of_plan
 from undogmatic.config.build import Plan
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
+from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 
 

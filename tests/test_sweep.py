@@ -21,8 +21,8 @@ from tests.analyses.builders import verdict
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Cost
 from undogmatic.report.words import Words
+from undogmatic.runs.manifest import output_folder
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.runs.resume import output_folder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.sweep import SweepCallback, read_manifest
 from undogmatic.sweep.compare import compare

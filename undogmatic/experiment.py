@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Analysis, AnalysisResult, Judged, analyse, headline_of, read_by, tabulate
+from undogmatic.analyses.base import Analysis, Judged, analyse, read_by, tabulate
 from undogmatic.analyses.interim import so_far
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
 from undogmatic.analyses.runs import settings as run_settings
@@ -33,12 +33,13 @@ from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
+from undogmatic.records.results import AnalysisResult, headline_of
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
+from undogmatic.runs.folder import JOURNAL, METRICS
+from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
-from undogmatic.runs.resume import Manifest
-from undogmatic.runs.runfolder import JOURNAL, METRICS
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 

@@ -142,7 +142,7 @@ def _words(group: str, choice: Any) -> list[str]:
         return []
     if isinstance(choice, str):
         if group == "rubric" and Path(choice).suffix in (".yaml", ".yml"):
-            from undogmatic.config.compose import given_file
+            from undogmatic.config.groups import given_file
             from undogmatic.datasets.base import existing_file
 
             choice = given_file("rubric", existing_file(choice, "rubric", (".yaml", ".yml")))

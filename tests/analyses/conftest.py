@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import undogmatic
-from undogmatic.analyses.base import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 

@@ -12,7 +12,7 @@ import pytest
 from tests.analyses.builders import Score, configured, paired_run
 from tests.analyses.conftest import SHIPPED, placeholders
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.comparison import Settings, compare
 from undogmatic.analyses.evidence import Sides, examine
 from undogmatic.analyses.margins import Margin
@@ -20,6 +20,7 @@ from undogmatic.analyses.pairs import match
 from undogmatic.analyses.sentence import verdict
 from undogmatic.analyses.verdict import Key, Ruling
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report.words import Words
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, grouped_run
-from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.labelled_rival import LabelledRival
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 EXPLAINED = [10.0, 20, 30, 40]

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import composed, made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, ScoreDistribution
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 Give = Callable[[float, float, float], dict[str, Any]]

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.conformal import ConformalAnalysis
 from undogmatic.analyses.truth import drawn
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

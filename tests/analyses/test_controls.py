@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, grouped_run
-from undogmatic.analyses.base import AnalysisResult, Finding, Unsuited
+from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.labelled_rival import LabelledRival
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 GOOD = {"humble": [5.0] * 8, "neutral": [10.0] * 7 + [25.0], "hubristic": [90.0] * 7 + [75.0]}

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, tabulate
+from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Item, Judgment
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

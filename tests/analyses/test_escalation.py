@@ -14,7 +14,7 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.analyses.builders import configured, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
@@ -23,6 +23,7 @@ from undogmatic.judges.promise import Promise, doubt_of
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Item, ScoreDistribution
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 

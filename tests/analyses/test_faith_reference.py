@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import reference
-from undogmatic.analyses.base import AnalysisResult, Judged, tabulate
+from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.elsewhere import Elsewhere
+from undogmatic.records.results import AnalysisResult
 
 NEAR = 1e-6
 OMITTED = "omitted_dissent"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}

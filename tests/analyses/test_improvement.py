@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.improvement import announced, earned
-from undogmatic.analyses.base import AnalysisResult
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement, level_of
 from undogmatic.analyses.margins import Margin
+from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 
 COSTS = pd.DataFrame([{"cost": "calls", BEFORE: 1.0, AFTER: 2.0}])

@@ -11,9 +11,10 @@ from scipy.stats import spearmanr
 
 from tests.analyses.builders import Score, configured, made_up, rubric, verdict
 from tests.analyses.conftest import SHIPPED
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report.words import Words
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import Score, composed, made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Item
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CACHED = Cost(calls=0, cached=1)

@@ -11,13 +11,13 @@ import pytest
 from tests.analyses.builders import rubric
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.labelled_rival import check_known, known_surface, labelled_rival, say_labelled
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.analyses.rivals import Rival, paired_rival, say
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.datasets.labels import development_texts
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import Finding
 from undogmatic.report.words import Words
 
 T, B = "naked", "explained"

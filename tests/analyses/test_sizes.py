@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, made_up, run
-from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Judged
+from undogmatic.analyses.base import MOST_GROUPS, Judged
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult
 
 
 def with_conditions(names: list[str], **fields: Any) -> Judged:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, grouped_run, made_up, paired_run, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.none import NoAnalysis
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item, Rubric, Wording
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 SUITE = configured("suite")

@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from tests.analyses.builders import Score, composed, configured, made_up, rubric, verdict
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.runs import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Cost, Item
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from undogmatic.analyses.base import AnalysisResult, Judged
+from undogmatic.analyses.base import Judged
 from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.judges.base import Judge
@@ -16,6 +16,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult
 
 
 class Halve(Step):

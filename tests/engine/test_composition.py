@@ -25,7 +25,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import SelectiveJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.records.records import Item, Judgment, Verdict
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 
 STYLES = {
     "score": 1,

@@ -16,10 +16,10 @@ from undogmatic.engine.journal import Journal, written
 from undogmatic.engine.ledger import cut_torn_line
 from undogmatic.errors import DataError, RunStopped
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.models.cache import Reply, ReplyCache
+from undogmatic.models.calls import Reply, ReplyCache
 from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 
 
 class Breaks(ScoreJudge):

@@ -21,7 +21,7 @@ from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
 from undogmatic.runs.claim import LOCK
-from undogmatic.runs.runfolder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}") for n in range(12)]
 

@@ -16,7 +16,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
-from undogmatic.runs.runfolder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL, read_records
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 TEXTS = ["dataset=texts", "dataset.path=texts.jsonl", "tracking=none"]

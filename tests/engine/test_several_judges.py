@@ -15,7 +15,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.runs.runfolder import JOURNAL
+from undogmatic.runs.folder import JOURNAL
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}

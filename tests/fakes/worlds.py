@@ -9,11 +9,12 @@ import numpy as np
 
 from tests.analyses.builders import ORIGIN, rubric
 from tests.fakes.judges import Scores
-from undogmatic.analyses.base import AnalysisResult, Judged, analyse, tabulate
+from undogmatic.analyses.base import Judged, analyse, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
+from undogmatic.records.results import AnalysisResult
 
 WORDS = [f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")]
 

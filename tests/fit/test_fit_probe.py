@@ -18,7 +18,7 @@ from undogmatic.fit.probe import (
     held_out_raw,
 )
 from undogmatic.fit.sieve import put_in, sift
-from undogmatic.models.views import Pieces, cut
+from undogmatic.models.base import Pieces, cut
 from undogmatic.records.records import Item, Rubric
 
 

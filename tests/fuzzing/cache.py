@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from tests.fuzzing import watched
 from tests.fuzzing._values import odd, spoiled
 from undogmatic.errors import UnparseableAnswer
-from undogmatic.models import cache as cached
-from undogmatic.models.cache import Reply, ReplyCache
-from undogmatic.models.calls import Gateway
+from undogmatic.models import calls
+from undogmatic.models.calls import Gateway, Reply, ReplyCache
 
 GOOD = {"data": {"choices": [{"message": {"content": "x"}}]}, "input_tokens": 3, "output_tokens": 2, "usd": 0.5}
 FRESH = Reply({"choices": []}, 1, 1, 0.25)
@@ -86,7 +85,7 @@ def enter(case: Row) -> None:
 def _open() -> tuple[sqlite3.Connection, ReplyCache]:
     folder = Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-"))
     cache = ReplyCache(folder)
-    return sqlite3.connect(folder / cached.NAME, isolation_level=None), cache
+    return sqlite3.connect(folder / calls.CACHE_FILE, isolation_level=None), cache
 
 
 def _written(value: Any) -> bytes:

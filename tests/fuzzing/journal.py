@@ -15,7 +15,7 @@ from tests.fuzzing._values import odd, spoiled
 from undogmatic.engine.journal import Journal, written
 from undogmatic.engine.ledger import Ledger
 from undogmatic.records.records import Judgment, Made
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 
 PROVENANCE = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
 CALL = {"model": "m", "request": {"messages": [{"role": "user"}]}, "reply": {"choices": [1]}, "usd": 0.1, "attempts": 2}

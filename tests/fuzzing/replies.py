@@ -25,8 +25,7 @@ from tests.stub_server import StubServer, _judged_text
 from undogmatic.config.door import compose_config
 from undogmatic.engine.journal import written
 from undogmatic.engine.recipe import Parts, Recipe
-from undogmatic.models.cache import ReplyCache
-from undogmatic.models.calls import Gateway
+from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.records.records import Failure, Item, Judgment
 
 COUNT = 80

@@ -28,7 +28,7 @@ from undogmatic.judges.asker import WordsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 from undogmatic.safety.paths import conf_folder
 
 REFERENCE = (

@@ -178,10 +178,31 @@ def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(tmp_path: P
     cache = ReplyCache(tmp_path / "c")
     gateway = Gateway(cache)
     send, times = sender(Reply("ok"))
-    for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request; caches of earlier versions know it so
+    for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request
         with attempt(number):
             call(gateway, send)
     assert len(times) == 3
+    cache.close()
+
+
+@pytest.mark.parametrize(
+    ("repeat", "again", "key"),
+    [
+        (0, 0, "3de88ac46a82df439d57973fb636d14b97f3bcc4acd9d61767970d9b6e3b7523"),
+        (0, 1, "3de88ac46a82df439d57973fb636d14b97f3bcc4acd9d61767970d9b6e3b7523"),
+        (2, 0, "c6c9ec46400cc357ce80110dce04c45556bf12396bcc6f953ea948d5c392f6fd"),
+        (0, 3, "bf8a9a5d9d6cfa5805ad79a6d68adf8aa9d13cb8a3afabcf9ede1340a90835a8"),
+    ],
+)
+def test_the_keys_of_the_cache_stay_the_same_so_that_kept_answers_are_found(
+    tmp_path: Path, repeat: int, again: int, key: str
+) -> None:
+    cache = ReplyCache(tmp_path / "c")
+    cache.put(key, Reply("kept"))
+    send, _ = sender(Reply("new"))
+    request = {"messages": [{"role": "user", "content": "não"}], "temperature": 0.0}
+    with rollout(repeat), attempt(again):
+        assert asyncio.run(Gateway(cache).call("m@http://x/v1", request, send)).data == "kept"
     cache.close()
 
 
@@ -239,20 +260,22 @@ def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(tmp_path: Path
     cache, gateway = ReplyCache(tmp_path / "c"), Gateway(ReplyCache(tmp_path / "c"))
     outcomes: list[Exception | None] = [UnparseableAnswer("rubbish"), None, None]
 
-    async def send() -> Reply:
-        outcome = outcomes.pop(0)
-        await asyncio.sleep(0.01)
-        if outcome is not None:
-            raise outcome
-        return Reply("fine")
-
     async def both(given_up: bool) -> list[Any]:
-        first = asyncio.create_task(gateway.call("m", {"q": given_up}, send))
-        await asyncio.sleep(0.001)
-        second = asyncio.create_task(gateway.call("m", {"q": given_up}, send))
-        await asyncio.sleep(0.001)
+        go = asyncio.Event()
+
+        async def send() -> Reply:
+            outcome = outcomes.pop(0)
+            await go.wait()
+            if outcome is not None:
+                raise outcome
+            return Reply("fine")
+
+        first, second = (asyncio.create_task(gateway.call("m", {"q": given_up}, send)) for _ in range(2))
+        for _ in range(5):  # until the first has sent, and the second waits for it
+            await asyncio.sleep(0)
         if given_up:
             first.cancel()
+        go.set()
         return await asyncio.gather(first, second, return_exceptions=True)
 
     failed, fine = asyncio.run(both(given_up=False))
@@ -277,7 +300,7 @@ def test_without_a_cache_every_call_is_made(tmp_path: Path) -> None:
 def test_a_cache_that_is_locked_or_full_loses_no_answer_and_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("undogmatic.models.cache.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("undogmatic.models.calls.BUSY_SECONDS", 0.05)
     cache = ReplyCache(tmp_path / "c")
     gateway = Gateway(cache)
     send, times = sender(*[Reply(f"answer {n}") for n in range(4)])

@@ -11,12 +11,12 @@ import pytest
 
 from tests.conftest import reading_of
 from undogmatic.config.build import build
-from undogmatic.config.compose import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError
+from undogmatic.models.base import View, cut
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
-from undogmatic.models.views import View, cut
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.records.records import Item, Rubric

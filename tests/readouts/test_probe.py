@@ -11,8 +11,7 @@ import pytest
 from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
-from undogmatic.models.base import Model
-from undogmatic.models.views import Pieces, View, cut
+from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
 from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save

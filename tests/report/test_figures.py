@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.report.conftest import shame
-from undogmatic.analyses.base import FigureData
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.records.results import FigureData
 from undogmatic.records.scale import NumericScale
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures

@@ -26,7 +26,7 @@ from undogmatic.runs.outcome import FinishedRun
 Build = Callable[..., FinishedRun]
 MODULE = """
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Finding
 
 class Spread:
     name = "spread"

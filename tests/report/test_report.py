@@ -13,8 +13,8 @@ import pytest
 from tests.report.conftest import asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic import report
-from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.records.records import Failure, Item
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report import sweep, terminal
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible

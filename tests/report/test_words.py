@@ -13,9 +13,9 @@ import pytest
 from tests.analyses.conftest import SHIPPED
 from tests.report.conftest import TRIAL
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import Finding
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import Finding
 from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
 from undogmatic.report.words import NOTHING, MissingWording, Words
 from undogmatic.safety.outside import visible

@@ -11,15 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import answers, comparison, length, plots, rivals
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    check_level,
-    failed_finding,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.comparison import Settings, compare
 from undogmatic.analyses.evidence import Examined, Sides, examine
 from undogmatic.analyses.margins import margin_of
@@ -28,6 +20,7 @@ from undogmatic.analyses.sentence import directions, verdict
 from undogmatic.analyses.truth import check_order
 from undogmatic.analyses.verdict import Evidence, Ruling, decide, withheld
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import paired, power
 
 

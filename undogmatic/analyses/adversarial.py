@@ -11,21 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    Unsuited,
-    check_groups,
-    check_level,
-    failed_finding,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding
 from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
 from undogmatic.analyses.labelled_rival import LabelledRival, check_known
 from undogmatic.analyses.truth import check_order
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import limits, means, ranking
 from undogmatic.stats.limits import Held
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.comparison import Settings, outward
 from undogmatic.analyses.pairs import Pairs
+from undogmatic.records.results import Finding
 from undogmatic.stats import missing
 from undogmatic.stats.claims import Claim
 

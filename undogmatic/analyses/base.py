@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, Item, Judgment, Label, Rubric, Verdict
+from undogmatic.records.results import AnalysisResult, Finding, part_names
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 
@@ -203,64 +202,6 @@ def tabulate(
     return frame
 
 
-Standing = Literal["supported", "refuted", "undecided"]
-"""The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it."""
-
-    key: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """What a figure shows: `kind` names a drawing function of `report/figures.py`, `data` its arguments."""
-
-    name: str
-    kind: str
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class AnalysisResult:
-    """The yield of one analysis. Metric names are flat and start with the analysis' name: `ab.rank_biserial`."""
-
-    name: str
-    metrics: Mapping[str, float]
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
-    figures: Sequence[FigureData] = ()
-    verdict: Finding | None = None
-    standing: Standing | None = None
-    """How the verdict leaves the claim that the analysis tests; None where it tests none. Sweeps and gates read it."""
-    headline: str | None = None
-    """Key of the metric that sums the analysis up; sweeps rank and search by it."""
-    items: pd.DataFrame | None = None
-    """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
-    texts: Sequence[Path] = ()
-    """The files with its words; `analyse` fills them in."""
-
-    part: str = ""
-    """Judge, or judge and criterion, that it is about, where the run has several."""
-
-    relative: bool = False
-    """Whether it compares the judge with what it was made from: that says nothing of the judge by itself, so sweeps
-    rank by another headline where there is one, and do not count the verdict as the judge's own."""
-
-    def full(self, name: str) -> str:
-        """The name of a metric or file of its own among those of the whole run."""
-        return f"{self.part}.{name}" if self.part else name
-
-
-def headline_of(results: Sequence[AnalysisResult]) -> str | None:
-    """The metric that sums a run up: the headline of the first analysis of the judge by itself, else of the first."""
-    told = sorted((each for each in results if each.headline is not None), key=lambda each: each.relative)
-    return told[0].full(str(told[0].headline)) if told else None
-
-
 class Analysis(Protocol):
     """judgments -> numbers. Constructor arguments are the keys of `conf/analysis/<name>.yaml`.
 
@@ -305,16 +246,6 @@ def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> lis
     return results
 
 
-def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """How each judge and criterion of a run is named: "" if it is the only one, `<judge>`, or `<judge>.<criterion>`
-    where that judge has several."""
-    said = list(dict.fromkeys(pairs))
-    if len(said) == 1:
-        return {said[0]: ""}
-    judges = [judge for judge, _ in said]
-    return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
-
-
 def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:
     """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the other way out."""
     if len(groups) > MOST_GROUPS:
@@ -324,11 +255,6 @@ def check_groups(analysis: str, column: str, groups: Collection[Any], instead: s
             f"dataset ({named}, ...); it compares at most {MOST_GROUPS}. Name fewer in the column `{column}`, or "
             f"{instead}."
         )
-
-
-def metric_name(*parts: str) -> str:
-    """Parts joined by dots; anything a tracking server might refuse in a part becomes an underscore."""
-    return ".".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
 
 
 def failed_finding(counts: pd.DataFrame) -> list[Finding]:

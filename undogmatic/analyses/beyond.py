@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding, Standing
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth_parts import Part, Settings, groups_or_none, nothing
 from undogmatic.records.records import Rubric
+from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import beyond_score, review
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.jackknife import Coefficient

@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses.base import Finding, Judged, Standing
+from undogmatic.analyses.base import Judged
 from undogmatic.analyses.labelled_rival import LabelledRival, known_surface, labelled_rival
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, similarities
 from undogmatic.analyses.truth import units
+from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import crossfit, jackknife, limits
 from undogmatic.stats.limits import Limits
 

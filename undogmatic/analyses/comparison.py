@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.pairs import Pairs
+from undogmatic.records.results import Finding
 from undogmatic.stats import means, paired, ranking, typical
 from undogmatic.stats.claims import Claim, claim
 

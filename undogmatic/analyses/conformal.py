@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_groups, check_level
+from undogmatic.analyses.base import Judged, check_groups, check_level
 from undogmatic.analyses.truth import drawn, read_truth, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing
 from undogmatic.stats import conformal
 from undogmatic.stats.promise import Promise
 

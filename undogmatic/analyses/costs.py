@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, metric_name
+from undogmatic.analyses.base import Judged, check_level
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Failure, Judgment
-from undogmatic.runs.runfolder import JOURNAL, RunFolder
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.runs.folder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, check_level, failed_finding
+from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.margins import margin_of
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.stats.escalation import Escalation, find_threshold, units_needed
 
 THRESHOLD = "escalation.threshold"

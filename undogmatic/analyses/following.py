@@ -10,9 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import labelled_rival, rivals
-from undogmatic.analyses.base import Finding, Judged, Standing
+from undogmatic.analyses.base import Judged
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.truth import units
+from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import checks, limits
 from undogmatic.stats.claims import Claim, claim
 

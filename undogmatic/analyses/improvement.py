@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from undogmatic.analyses.base import AnalysisResult, Finding, Standing
 from undogmatic.analyses.margins import Margin
+from undogmatic.records.results import AnalysisResult, Finding, Standing
 from undogmatic.stats import checks, jackknife, paired, power, quality
 from undogmatic.stats.claims import claim
 

@@ -10,17 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import following, labelled_rival, plots
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    check_level,
-    failed_finding,
-)
+from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.truth import check_bound, check_order, check_scale, units
+from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.stats import agreement, coefficients, limits, ranking
 
 _TENTHS = 10

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, SurfaceScores, drawn, similarities
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model, Rates
 from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Rubric, text_mark
+from undogmatic.records.results import Finding
 from undogmatic.stats import checks, crossfit, jackknife
 from undogmatic.stats.claims import Claim, claim
 

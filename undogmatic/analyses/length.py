@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.pairs import Pairs
+from undogmatic.records.results import Finding
 from undogmatic.stats import agreement, checks, confound, means, paired, ranking
 from undogmatic.stats.claims import Claim, claim
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import MOST_GROUPS, AnalysisResult, Finding, Judged, failed_finding, metric_name
+from undogmatic.analyses.base import MOST_GROUPS, Judged, failed_finding
 from undogmatic.analyses.interim import so_far
+from undogmatic.records.results import AnalysisResult, Finding, metric_name
 from undogmatic.stats import paired
 
 _QUANTILES = (0.05, 0.95)

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Standing, analyse
+from undogmatic.analyses.base import Analysis, Judged, analyse
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records.results import AnalysisResult, Finding, Standing
 from undogmatic.stats.paired import holm
 
 NAME = "plan"

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.analyses.worth_parts import (
@@ -23,6 +22,7 @@ from undogmatic.analyses.worth_parts import (
     nothing,
     too_few,
 )
+from undogmatic.records.results import FigureData, Finding
 from undogmatic.stats import calibration_error, means
 from undogmatic.stats.intervals import interval_quality
 from undogmatic.stats.promise import Promise, kept

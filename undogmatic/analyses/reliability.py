@@ -11,22 +11,13 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import (
-    MOST_GROUPS,
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    Unsuited,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.repeats import Repeated, repeated, verdict_of
 from undogmatic.analyses.runs import OtherRun, read_runs
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, limits
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.repeat import BackToBack, back_to_back

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.base import Finding, Judged, Standing
+from undogmatic.analyses.base import Judged
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.truth import units
+from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import checks
 from undogmatic.stats.claims import Claim, claim
 

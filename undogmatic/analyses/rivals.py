@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.constructs.shame import patterns
+from undogmatic.records.results import Finding
 from undogmatic.stats import confound, crossfit, means, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual

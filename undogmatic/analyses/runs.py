@@ -11,7 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import Judged
 from undogmatic.errors import DataError
-from undogmatic.runs.runfolder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 
 
 @dataclass(frozen=True)

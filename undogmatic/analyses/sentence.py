@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.comparison import Settings
 from undogmatic.analyses.evidence import Examined, Sides
 from undogmatic.analyses.rivals import COLUMNS
 from undogmatic.analyses.verdict import Key, Ruling
+from undogmatic.records.results import Finding
 from undogmatic.stats.surface import KERNELS
 
 DIRECTIONS = ("higher", "lower")

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from undogmatic.analyses.base import Analysis, AnalysisResult, Judged
+from undogmatic.analyses.base import Analysis, Judged
 from undogmatic.analyses.suite import SuiteAnalysis, run_each
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult
 
 
 class SeveralAnalyses:

@@ -11,11 +11,12 @@ import numpy as np
 
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged, Unsuited, analyse
+from undogmatic.analyses.base import Analysis, Judged, Unsuited, analyse
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.none import NoAnalysis
+from undogmatic.records.results import AnalysisResult, Finding
 
 
 @dataclass(frozen=True)

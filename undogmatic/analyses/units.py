@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.independence import Group, groups
 from undogmatic.records.records import Item
+from undogmatic.records.results import AnalysisResult, Finding
 
 NAME = "units"
 MOST_GROUPS, MOST_NAMED = 10, 4

@@ -12,19 +12,11 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import (
-    MOST_GROUPS,
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Unsuited,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.runs import differing, read_runs
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
 
 TARGET = 0.8

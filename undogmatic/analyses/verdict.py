@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from undogmatic.analyses.base import Standing
 from undogmatic.analyses.length import Control
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.rivals import Outcome as Surface
+from undogmatic.records.results import Standing
 from undogmatic.stats.claims import Claim
 
 Key = Literal[

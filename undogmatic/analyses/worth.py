@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import beyond, plots
-from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth_parts import FEWEST_UNITS, Part, Settings, ends, groups_or_none, merged, nothing, too_few
+from undogmatic.records.results import FigureData, Finding
 from undogmatic.stats import ranking, review, selective
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.jackknife import Coefficient

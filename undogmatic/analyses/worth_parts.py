@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import FigureData, Finding
+from undogmatic.records.results import FigureData, Finding
 from undogmatic.stats import means
 from undogmatic.stats.calibration_error import CalibrationError
 from undogmatic.stats.jackknife import Coefficient

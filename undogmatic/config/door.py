@@ -23,7 +23,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, flag_override
 from omegaconf.errors import MissingMandatoryValue
 
-from undogmatic.config import compose
+from undogmatic.config import compose, groups
 from undogmatic.config.messages import combined, explain, typed_wrongly
 from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
@@ -54,7 +54,7 @@ def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, A
         raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
     check_words(overrides)
     try:
-        with compose.opened() as loader:
+        with compose.opened(words) as loader:
             whole = loader.load_configuration(PRIMARY, combined(words), RunMode.RUN, from_shell=False)
         check_config(whole)
         runtime = whole.hydra.runtime
@@ -91,7 +91,7 @@ def command(words: list[str], job: Job) -> None:
     if given.resolve and not (given.cfg or given.help):
         raise ConfigError("--resolve belongs to --cfg or --help.")
     name, overrides = given.config_name or PRIMARY, list(given.overrides)
-    with compose.opened([given.config_dir] if given.config_dir is not None else (), "run") as loader:
+    with compose.opened(overrides, [given.config_dir] if given.config_dir is not None else (), "run") as loader:
         if given.help or given.cfg:
             config = loader.load_configuration(name, overrides, RunMode.RUN)
             print(_help(config, given) if given.help else _shown(config, given), end="\n" if given.help else "")
@@ -237,7 +237,7 @@ def _help(config: DictConfig, given: argparse.Namespace) -> str:
     return template.substitute(
         FLAGS_HELP="\n".join(flags),
         HYDRA_CONFIG_GROUPS="",
-        APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(names)}\n" for group, names in sorted(compose.groups())),
+        APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(names)}\n" for group, names in sorted(groups.groups())),
         CONFIG=OmegaConf.to_yaml(_without(config, "job"), resolve=given.resolve),
     )
 

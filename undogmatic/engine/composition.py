@@ -13,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from undogmatic.config.build import Settings, build, resolve, short
-from undogmatic.config.compose import named
+from undogmatic.config.groups import named
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.entailment import Entailment
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.levels import LevelsAsker
-from undogmatic.models.base import Model
-from undogmatic.models.several import SeveralModels
+from undogmatic.models.base import Model, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout

@@ -11,7 +11,7 @@ from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge, Source
-from undogmatic.models.several import Nobody
+from undogmatic.models.base import Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.records.records import Item, Judgment, Made, Rubric

@@ -14,7 +14,7 @@ from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
 from undogmatic.runs.claim import held
-from undogmatic.runs.runfolder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL, read_records
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import LINE_BYTES, without_halves
 

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 import dspy
 
-from undogmatic.config import compose
+from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings
-from undogmatic.config.compose import named
+from undogmatic.config.groups import named
 from undogmatic.engine.composition import Composer, readout_node
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
-from undogmatic.models.base import Model
-from undogmatic.models.several import Nobody
+from undogmatic.models.base import Model, Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
@@ -124,7 +123,7 @@ class Recipe:
 
 
 def _compose(chosen: Settings) -> Parts:
-    compose.search(chosen.folders)
+    groups.search(chosen.folders)
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")

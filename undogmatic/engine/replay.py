@@ -16,7 +16,7 @@ from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError
 from undogmatic.models.calls import Gateway, Reply
 from undogmatic.records.records import Call, Item, Judgment, Verdict, digest
-from undogmatic.runs.runfolder import JOURNAL
+from undogmatic.runs.folder import JOURNAL
 
 ITEMS = 3
 NEAR = 1e-9
@@ -51,7 +51,7 @@ class NotedReplies(Gateway):
         request: dict[str, Any],
         send: Callable[[], Awaitable[Reply]],
         timed: bool = True,
-        check: Callable[[Any], None] | None = None,
+        check: Callable[[Any], object] | None = None,
     ) -> Reply:
         """The noted answer. Raises ConfigError where there is none (left)."""
         noted = self._noted[_key(model, request)]

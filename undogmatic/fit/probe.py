@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import linalg, stats
@@ -15,7 +15,7 @@ from scipy import linalg, stats
 from undogmatic.datasets.labels import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.sieve import Sifted, put_in, sift
-from undogmatic.models.views import View
+from undogmatic.models.base import Model, View
 from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import text_features, text_pieces
 from undogmatic.readouts.probe_file import (
@@ -32,9 +32,6 @@ from undogmatic.readouts.probe_file import (
 )
 from undogmatic.records.records import Item, Rubric, digest, text_mark
 from undogmatic.safety import files
-
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
 
 LEAST = 20
 VIEWS = (View(blocks=(5, 7, 9, 11)),)

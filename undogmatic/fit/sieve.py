@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from undogmatic.models.views import Pieces, cut
+from undogmatic.models.base import Pieces, cut
 from undogmatic.readouts.probe_file import Sieve
 
 COMPONENTS = 128

@@ -10,7 +10,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.probe_file import rubric_digest
 from undogmatic.records.records import Judgment, Rubric
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.history import check_member, check_scale
 from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Rubric
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 
 KEY = "`judge.rules.guaranteed.run`"
 THRESHOLD, ITEMS = "escalation.threshold", "items_escalation.csv"

@@ -9,75 +9,73 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import hashlib
+import math
+import os
 import random
+import sqlite3
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextvars import ContextVar, Token
-from typing import Any
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from undogmatic.errors import (
     AnswerTimeout,
+    BudgetExceeded,
+    ConfigError,
     ModelError,
-    StorageError,
     TransportError,
     UndogmaticError,
     UnparseableAnswer,
 )
-from undogmatic.models.budget import Budget
-from undogmatic.models.cache import Reply, ReplyCache
 from undogmatic.records.records import Call
-from undogmatic.safety.outside import without_halves
+from undogmatic.safety.files import OWN
+from undogmatic.safety.outside import DEEPEST, Unreadable, json_value, without_halves
+from undogmatic.safety.secrets import scrub
 
+T = TypeVar("T")
 _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=None)
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
 _attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
 
 RAW_LIMIT = 4000
 """Characters of an answer that could not be read which are kept."""
-
-
-def _put_back(variable: ContextVar[Any], token: Token[Any]) -> None:
-    """Undo a `set`. What an interrupt leaves half done is closed later from another context, whose value is its own."""
-    with contextlib.suppress(ValueError):
-        variable.reset(token)
+CACHE_FILE = "replies.sqlite"
+BUSY_SECONDS = 3.0
+"""How long a call waits for another process that writes the cache; nothing else of the run goes on meanwhile."""
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[list[Call]]:
+def _within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        # What an interrupt leaves half done is closed later from another context, whose value is its own.
+        with contextlib.suppress(ValueError):
+            variable.reset(token)
+
+
+def recording() -> AbstractContextManager[list[Call]]:
     """Collect every `Call` made inside the block (and in tasks started from it)."""
-    calls: list[Call] = []
-    token = _calls.set(calls)
-    try:
-        yield calls
-    finally:
-        _put_back(_calls, token)
+    return _within(_calls, [])
 
 
-@contextlib.contextmanager
-def rollout(number: int) -> Iterator[None]:
+def rollout(number: int) -> AbstractContextManager[int]:
     """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
-    token = _rollout.set(number)
-    try:
-        yield
-    finally:
-        _put_back(_rollout, token)
+    return _within(_rollout, number)
 
 
-@contextlib.contextmanager
-def attempt(number: int) -> Iterator[None]:
+def attempt(number: int) -> AbstractContextManager[int]:
     """Calls inside are asked for the `number`-th time again (0 = the first): the cache keeps attempts apart, so that
     asking again is a real call, also where the same wrong answer makes the same request once more."""
-    token = _attempt.set(number)
-    try:
-        yield
-    finally:
-        _put_back(_attempt, token)
+    return _within(_attempt, number)
 
 
 def current_rollout() -> int:
@@ -106,9 +104,9 @@ def reading(raw: Any) -> Iterator[None]:
     except (UndogmaticError, TimeoutError):
         raise
     except Exception as error:  # an answer may be anything, and so may what goes wrong over it
-        said = str(error).partition("\n")[0][:200]
+        what = str(error).partition("\n")[0][:200]
         raise UnparseableAnswer(
-            f"the answer has another form than agreed ({type(error).__name__}: {without_halves(said)})",
+            f"the answer has another form than agreed ({type(error).__name__}: {without_halves(what)})",
             None if raw is None else shown(raw),
         ) from error
 
@@ -121,15 +119,184 @@ def shown(raw: Any) -> str:
         return f"a {type(raw).__name__} that cannot be written"
 
 
+class Budget:
+    """Counts what was spent and refuses what would exceed the limits.
+
+    A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
+    the answer, so `max_usd` can be overshot by the calls in flight at that moment. An answer that does not say what it
+    took counts as the dearest one so far.
+
+    Attributes:
+        note: Is told of every call before it is sent, and of every price, so that a run which is killed goes on with
+            what it had left.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
+        self.max_calls, self.max_usd = max_calls, max_usd
+        self.calls, self.usd = 0, 0.0
+        self.note: Callable[[int, float], None] | None = None
+        self._dearest: float | None = None
+
+    def take(self) -> None:
+        """Reserve one call. Raises BudgetExceeded."""
+        calls = f"{self.calls} calls"
+        for key, most, spent, told, example in (
+            ("max_calls", self.max_calls, self.calls, f"{calls} were made", "N"),
+            ("max_usd", self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {calls}", "X"),
+        ):
+            if most is not None and spent >= most:
+                raise BudgetExceeded(
+                    f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or null for no limit) and "
+                    "rerun: what was judged is kept."
+                )
+        self.calls += 1
+        if self.note is not None:
+            self.note(1, 0.0)
+
+    def spend(self, usd: float | None) -> None:
+        """Note the price of an answer."""
+        if usd is None and self.max_usd is not None:
+            if self._dearest is None:
+                raise ConfigError(
+                    f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be "
+                    "kept. Set model.price.input and model.price.output (USD per million tokens), or "
+                    "engine.max_usd=null."
+                )
+            usd = self._dearest
+        if usd is not None:
+            self._dearest = max(usd, self._dearest or 0.0)
+            self.usd += usd
+            if usd and self.note is not None:
+                self.note(0, usd)
+
+
+class Reply(NamedTuple):
+    """What came back: plain JSON, and what it cost. `usd` is None where the price is unknown."""
+
+    data: Any
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+
+
+class ReplyCache:
+    """Replies shared by runs and processes: JSON texts in SQLite, so that nothing in it can run code.
+
+    A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
+    operating system's by then). Several processes may use one folder. A row that cannot be read is no row: it is said
+    once, and replaced as soon as the call was made. A cache that fails in the middle of a run is said once and not used
+    any more; the journal holds what was paid for.
+
+    Args:
+        folder: Where; it is created.
+    Raises:
+        ConfigError: The folder cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._told: set[str] = set()
+        self._usable = True
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The files that SQLite puts beside it have its mode.
+            os.close(os.open(folder / CACHE_FILE, os.O_RDWR | os.O_CREAT, OWN))
+            with contextlib.suppress(PermissionError):  # another one's file
+                (folder / CACHE_FILE).chmod(OWN)
+            self._database = sqlite3.connect(
+                folder / CACHE_FILE, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._database.text_factory = bytes  # what is no UTF-8 is the row's fault, not the database's
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
+            self._database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+        except (OSError, ValueError, sqlite3.Error) as error:
+            raise ConfigError(self._failure(error)) from None
+
+    def get(self, key: str, check: Callable[[Any], object] | None = None) -> Reply | None:
+        """The reply kept under `key`; None where there is none, or where it or the file cannot be read.
+
+        Args:
+            key: Of the call.
+            check: Raises an UndogmaticError where the reply is not of the form that the model gives.
+        """
+        row = self._execute("SELECT reply FROM replies WHERE key = ?", key)
+        if row is None:
+            return None
+        try:
+            reply = _reply(row[0])
+            if check is not None:
+                check(reply.data)
+        except (Unreadable, UndogmaticError) as error:
+            self._tell(
+                "a reply in",
+                f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, and so "
+                "are others like it",
+            )
+            return None
+        return reply
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply; one that is no plain JSON is not kept."""
+        with contextlib.suppress(PydanticSerializationError, UnicodeEncodeError, ValueError):
+            text = scrub(to_json(reply._asdict(), inf_nan_mode="constants").decode())
+            self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", key, text)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._database.close()
+
+    def _execute(self, statement: str, *values: str) -> Any:
+        """The first row of what the database answers; where it fails, that is said once and it is not asked again."""
+        if not self._usable:
+            return None
+        try:
+            return self._database.execute(statement, values).fetchone()
+        except sqlite3.Error as error:
+            self._usable = False
+            self._tell(
+                "the cache of",
+                f"{self._failure(error)} The run goes on without it. Nothing that was answered is lost, as the journal "
+                "keeps it, but a later run will ask again.",
+            )
+            return None
+
+    def _tell(self, about: str, sentence: str) -> None:
+        if about not in self._told:
+            self._told.add(about)
+            print(sentence, file=sys.stderr, flush=True)
+
+    def _failure(self, error: Exception) -> str:
+        return (
+            f"the cache of replies in {self._folder} cannot be used ({error}). Choose another folder with "
+            "engine.cache_dir=FOLDER, or engine.cache=false."
+        )
+
+
+def _reply(row: Any) -> Reply:
+    """A row as the reply it is. Raises Unreadable."""
+    if not isinstance(row, bytes):
+        raise Unreadable("it holds no text")
+    kept = json_value(row, DEEPEST + 1, infinite=True)
+    if not isinstance(kept, dict) or not {"data"} <= kept.keys() <= set(Reply._fields):
+        raise Unreadable("it is no reply")
+    reply = Reply(**kept)
+    if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in (reply.input_tokens, reply.output_tokens)):
+        raise Unreadable("its count of tokens is none")
+    usd = reply.usd
+    if usd is not None and (isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf):
+        raise Unreadable("its price is none")
+    return reply
+
+
 class Gateway:
     """Every call of a run goes through one of these.
 
     A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
-    cache, a call that is under way is not made a second time: whoever asks the same waits for its answer. A cache that
-    fails in the middle of a run is said once and not used any more.
+    cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
 
     Args:
-        cache: Where finished calls are kept, or None for no cache.
+        cache: Where finished calls are kept, or None for no cache: then every call is wanted by itself.
         budget: Limits on calls and money.
         timeout: Seconds for one attempt.
         retries: Further attempts after a retryable fault.
@@ -156,7 +323,6 @@ class Gateway:
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
         self._held_until = 0.0  # on time.monotonic's clock
-        self._shares = cache is not None  # else every call is wanted by itself
         self._under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]] = (
             WeakKeyDictionary()
         )
@@ -167,7 +333,7 @@ class Gateway:
         request: dict[str, Any],
         send: Callable[[], Awaitable[Reply]],
         timed: bool = True,
-        check: Callable[[Any], None] | None = None,
+        check: Callable[[Any], object] | None = None,
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries.
 
@@ -176,34 +342,40 @@ class Gateway:
             request: The JSON payload; with `model` and the current rollout it identifies the call.
             send: Sends the payload once; raises Retryable, ModelError or ConfigError.
             timed: False for a model in this process, whose work goes on even if nobody waits for it.
-            check: Raises ModelError (or Retryable) where a reply's data are not of the form that the model gives; such
-                a reply is no answer, comes it from the server or from the cache, and is not kept.
+            check: Raises where a reply's data are not of the form that the model gives; such a reply is no answer,
+                comes it from the server or from the cache, and is not kept.
         Raises:
             BudgetExceeded: Before sending, if a limit is reached.
             TransportError, AnswerTimeout: When the last retry failed.
             UnparseableAnswer: What came back is no answer.
         """
-        checked = None if check is None else functools.partial(_checked, check)
+
+        def checked(data: Any) -> None:
+            with reading(data):
+                if check is not None:
+                    check(data)
+
         key = hashlib.sha256(to_json([model, request, *_turn()])).hexdigest()
-        if not self._shares:
-            return await self._asked(key, model, request, send, timed, checked)
+        if self.cache is None:
+            return await self._asked(model, request, send, timed, checked)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
         while True:
             started = time.time()
-            if (reply := self._kept(key, checked)) is not None:
-                self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
-                return reply
-            if (first := under_way.get(key)) is None:
-                break
-            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it, but asks anew.
-            await asyncio.wait({first})
-            if not first.cancelled() and first.exception() is None:
+            reply = self.cache.get(key, checked)
+            if reply is None and (first := under_way.get(key)) is not None:
+                # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
+                await asyncio.wait({first})
+                if first.cancelled() or first.exception() is not None:
+                    continue
                 reply = first.result()
-                self._note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
-                return reply
+            if reply is None:
+                break
+            _note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+            return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._asked(key, model, request, send, timed, checked)
+            reply = await self._asked(model, request, send, timed, checked)
+            self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
         finally:
@@ -212,119 +384,66 @@ class Gateway:
 
     async def _asked(
         self,
-        key: str,
         model: str,
         request: dict[str, Any],
         send: Callable[[], Awaitable[Reply]],
         timed: bool,
-        checked: Callable[[Any], None] | None,
+        check: Callable[[Any], None],
     ) -> Reply:
-        """The answer of the model, under budget, time limit and retries; kept as soon as it is there."""
+        """The answer of the model, under budget, time limit and retries."""
         started, clock = time.time(), time.perf_counter()
-        for attempt in range(1, self.retries + 2):
+
+        def note(**outcome: Any) -> None:
+            seconds = time.perf_counter() - clock
+            _note(Call(model=model, request=request, started=started, seconds=seconds, attempts=tried, **outcome))
+
+        for tried in range(1, self.retries + 2):
             while (held := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(held)
             self.budget.take()
+            error: ModelError
             wait = 0.0
             try:
                 async with asyncio.timeout(self.timeout if timed else None):
                     reply = await send()
-                if checked is not None:
-                    checked(reply.data)
+                check(reply.data)
             except TimeoutError:
-                error: ModelError = AnswerTimeout(
-                    f"no answer within {self.timeout:g} s in {attempt} attempt(s); raise engine.timeout or lower "
+                error = AnswerTimeout(
+                    f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
                     "engine.concurrency"
                 )
+                last = tried > self.retries
             except Retryable as fault:
-                error, wait = TransportError(f"{fault} ({attempt} attempt(s))"), fault.after or 0.0
+                error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
+                if wait > self.max_wait:
+                    error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
+                last = tried > self.retries or wait > self.max_wait
             except ModelError as fault:
-                self._note(self._failed(model, request, fault, started, clock, attempt))
-                raise
+                error, last = fault, True
             else:
-                self._note(
-                    Call(
-                        model=model,
-                        request=request,
-                        reply=reply.data,
-                        input_tokens=reply.input_tokens,
-                        output_tokens=reply.output_tokens,
-                        usd=reply.usd,
-                        started=started,
-                        seconds=time.perf_counter() - clock,
-                        attempts=attempt,
-                    )
-                )
+                used = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "usd": reply.usd}
+                note(reply=reply.data, **used)
                 self.budget.spend(reply.usd)
-                self._keep(key, reply)
                 return reply
-            if wait > self.max_wait:
-                error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
-            if attempt > self.retries or wait > self.max_wait:
-                self._note(self._failed(model, request, error, started, clock, attempt))
+            if last:
+                # An error status is not billed; what an attempt without an answer cost, only the provider knows.
+                usd = 0.0 if isinstance(error, TransportError) else None
+                note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
             self._held_until = max(self._held_until, time.monotonic() + wait)
-            delay = min(self.backoff * 2 ** (attempt - 1), self.max_backoff)
+            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff)
             await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
         raise AssertionError("the loop returns or raises")
 
-    def _kept(self, key: str, checked: Callable[[Any], None] | None) -> Reply | None:
-        """The reply in the cache, None where it has none or cannot be read."""
-        try:
-            return None if self.cache is None else self.cache.get(key, checked)
-        except StorageError as error:
-            self._without_cache(error)
-            return None
 
-    def _keep(self, key: str, reply: Reply) -> None:
-        """Put a reply into the cache. The journal holds what was paid for; the cache may fail."""
-        try:
-            if self.cache is not None:
-                self.cache.put(key, reply)
-        except StorageError as error:
-            self._without_cache(error)
-
-    def _without_cache(self, error: StorageError) -> None:
-        """Go on without a cache that failed, and say so once."""
-        if self.cache is not None:
-            self.cache = None
-            print(
-                f"{error} The run goes on without it. Nothing that was answered is lost, as the journal keeps it, but "
-                "a later run will ask again.",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    @staticmethod
-    def _failed(
-        model: str, request: dict[str, Any], fault: ModelError, started: float, clock: float, attempts: int
-    ) -> Call:
-        return Call(
-            model=model,
-            request=request,
-            reply=fault.raw,
-            error=f"{fault.kind}: {fault}",
-            # An error status is not billed; what an attempt without an answer cost, only the provider knows.
-            usd=0.0 if isinstance(fault, TransportError) else None,
-            started=started,
-            seconds=time.perf_counter() - clock,
-            attempts=attempts,
-        )
-
-    @staticmethod
-    def _note(call: Call) -> None:
-        calls = _calls.get()
-        if calls is not None:
-            calls.append(call)
+def _note(call: Call) -> None:
+    calls = _calls.get()
+    if calls is not None:
+        calls.append(call)
 
 
 def _turn() -> list[int]:
     """By which calls with the same request are told apart: the repeat, and the attempt from the third on. A first retry
-    quotes the answer that it follows, so its request is its own; earlier versions kept it without a number."""
+    quotes the answer that it follows, so its request is its own."""
     repeat, again = _rollout.get(), _attempt.get()
     return [repeat, again] if again > 1 else [repeat]
-
-
-def _checked(check: Callable[[Any], None], data: Any) -> None:
-    with reading(data):
-        check(data)

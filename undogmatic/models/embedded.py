@@ -16,7 +16,7 @@ from pydantic import Field
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
-from undogmatic.models.base import Model
+from undogmatic.models.base import Model, Pieces, View, cut, pool
 from undogmatic.models.calls import Reply
 from undogmatic.models.gguf_file import (
     GEMMA_LICENCE,
@@ -28,7 +28,6 @@ from undogmatic.models.gguf_file import (
     require_loadable,
 )
 from undogmatic.models.llama import Llama
-from undogmatic.models.views import Pieces, View, cut, pool
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.command import WORKERS
 from undogmatic.safety.paths import data_folder
@@ -146,7 +145,7 @@ class EmbeddedModel(Model):
         return "logprobs" if self.base else "structured"
 
     async def pooled(self, text: str, view: View) -> np.ndarray:
-        """The text through a view (see `views.pool`), cached. Shape (n_blocks * width,), float32.
+        """The text through a view (see `models.base.pool`), cached. Shape (n_blocks * width,), float32.
 
         A text longer than the context is read in windows; their means are weighted by their tokens.
 
@@ -163,7 +162,7 @@ class EmbeddedModel(Model):
         return _vector(reply.data)
 
     async def pieces(self, text: str, view: View) -> Pieces:
-        """The mean states of each of the text's pieces (see `views.cut`) in one reading of the text, cached.
+        """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached.
 
         The states are in half precision, and without the words that a view puts around a text.
 

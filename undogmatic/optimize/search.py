@@ -17,16 +17,15 @@ from pydantic import Field, ValidationError
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config.build import Settings, build
-from undogmatic.config.compose import named
+from undogmatic.config.groups import named
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.ledger import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
-from undogmatic.models.base import Chats, Model
+from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.models.several import SeveralModels
 from undogmatic.optimize.data import Data, contrast, gather
 from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
@@ -36,8 +35,8 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item, digest, items_digest, text_mark
 from undogmatic.records.scale import Record
 from undogmatic.runs import claim
+from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing
-from undogmatic.runs.runfolder import PROGRAM, RunFolder
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, Finding
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
 from undogmatic.analyses.independence import groups_of
 from undogmatic.analyses.margins import Margin, margin_of
@@ -18,6 +17,7 @@ from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes
 from undogmatic.optimize.search import Found, Search
 from undogmatic.records.records import Item, Judgment, Verdict
+from undogmatic.records.results import AnalysisResult, Finding
 
 LONGEST = 400
 """Characters of a line of what changed; the program's file has all of it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.models.base import Decides
+from undogmatic.models.base import Decides, Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Reading, Readout, entropy_reading
@@ -18,7 +18,6 @@ from undogmatic.readouts.structured import demonstrations
 from undogmatic.records.records import Item, Rubric, ScoreDistribution
 
 if TYPE_CHECKING:
-    from undogmatic.models.base import Model
     from undogmatic.readouts.prompts import Prompt
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from undogmatic.errors import ConfigError
-from undogmatic.models.base import Embeds, EmbedsPieces
-from undogmatic.models.views import Pieces, View
+from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
 from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
@@ -19,7 +18,6 @@ from undogmatic.safety.paths import data_folder
 from undogmatic.stats.distribution import discretised_normal
 
 if TYPE_CHECKING:
-    from undogmatic.models.base import Model
     from undogmatic.readouts.prompts import Prompt
 
 

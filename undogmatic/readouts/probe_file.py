@@ -14,7 +14,7 @@ from scipy import special
 
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
-from undogmatic.models.views import Pieces, View
+from undogmatic.models.base import Pieces, View
 from undogmatic.records.records import Record, Rubric, digest
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, opened
@@ -113,7 +113,7 @@ class Regression(NamedTuple):
 
 
 class Sieve(NamedTuple):
-    """Weighs the pieces of a text (`models.views.cut`) by how likely they are its own and not put into it.
+    """Weighs the pieces of a text (`models.base.cut`) by how likely they are its own and not put into it.
 
     A logistic regression on the states of a piece and on their mean over the whole text. Its log odds are smoothed over
     neighbouring pieces, because what is put in seldom is a single piece.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from undogmatic.errors import ConfigError
-from undogmatic.models.base import Rates
+from undogmatic.models.base import Model, Rates
 from undogmatic.readouts.base import Reading, Readout, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.records.records import Item, Rubric
 
 if TYPE_CHECKING:
-    from undogmatic.models.base import Model
     from undogmatic.readouts.prompts import Prompt
 
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from undogmatic.analyses.base import AnalysisResult, FigureData
 from undogmatic.analyses.plan import NAME as PLAN
 from undogmatic.records.records import Rubric
+from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
 from undogmatic.report.excerpts import failure_counts, failures, items

@@ -51,8 +51,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.analyses.base import FigureData
 from undogmatic.records.records import Rubric
+from undogmatic.records.results import FigureData
 from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
 from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words

@@ -12,8 +12,8 @@ from undogmatic.records.wordings import FALLBACK, Licence
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.words import Words
+from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
-from undogmatic.runs.runfolder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.safety.command import as_typed
 
 ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")

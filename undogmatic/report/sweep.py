@@ -11,8 +11,8 @@ from undogmatic.report.excerpts import shorten
 from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.runs.runfolder import RunFolder
 
 MULTIRUN = "multirun.yaml"
 MOST_JOBS = 12  # on the terminal; the report has all

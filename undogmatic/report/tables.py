@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult
+from undogmatic.records.results import AnalysisResult
 from undogmatic.report.document import Block, Paragraph, Table
 from undogmatic.report.words import Words, missing, named_spec, spec_for
 from undogmatic.safety.files import write_table

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.analyses.base import Finding
+from undogmatic.records.results import Finding
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible

@@ -13,7 +13,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.scale import NumericScale
 from undogmatic.review import assessed, datasets, labels, queue, sheet
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import (
     HUMAN,
     PROBABILITY,

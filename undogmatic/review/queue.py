@@ -10,11 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.base import part_names, tabulate
+from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict, digest
+from undogmatic.records.results import part_names
 from undogmatic.records.scale import NumericScale
 from undogmatic.review import sheet
 from undogmatic.safety import files

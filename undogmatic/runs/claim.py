@@ -19,7 +19,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.runs.runfolder import JOURNAL, SWEEP_MANIFEST
+from undogmatic.runs.folder import JOURNAL, SWEEP_MANIFEST
 from undogmatic.safety.command import SWEEP_FOLDER, as_typed
 from undogmatic.safety.files import refused
 

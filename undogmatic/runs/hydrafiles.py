@@ -14,7 +14,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf._utils import get_omega_conf_dumper
 
-from undogmatic.runs.runfolder import COMPOSED, HYDRA, MANIFEST, OVERRIDES
+from undogmatic.runs.folder import COMPOSED, HYDRA, MANIFEST, OVERRIDES
 from undogmatic.safety import files
 from undogmatic.safety.guard import without_secrets
 

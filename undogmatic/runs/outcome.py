@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.judges.base import Source
 from undogmatic.records.records import Cost, Item, Judgment, Rubric, text_mark
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.files import write_table
 

@@ -30,8 +30,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic.errors import ConfigError, UndogmaticError, ours
-from undogmatic.runs.resume import claimed  # also the resolver `output_folder`, which a worker needs too
-from undogmatic.runs.runfolder import MANIFEST, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.manifest import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.safety import files
 from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
 from undogmatic.safety.guard import check_config, guard_worker

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import FigureData, Finding
 from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.records.records import Rubric
+from undogmatic.records.results import FigureData, Finding
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats.selection import front

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import ValidationError
 
-from undogmatic.analyses.base import part_names
 from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Rubric, Verdict
-from undogmatic.runs.runfolder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.records.results import part_names
+from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Finding
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.records.results import Finding
+from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.jobs import STANDINGS, Job
 from undogmatic.sweep.pairwise import measured

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.errors import DataError
-from undogmatic.runs.runfolder import COMPOSED, RunFolder
+from undogmatic.runs.folder import COMPOSED, RunFolder
 from undogmatic.safety import files
 
 if TYPE_CHECKING:

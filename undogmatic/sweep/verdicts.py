@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Finding
 from undogmatic.analyses.margins import Margin
+from undogmatic.records.results import Finding
 from undogmatic.sweep.family import WITH_MARGIN, Family
 from undogmatic.sweep.following import FOLLOWING
 from undogmatic.sweep.jobs import Job

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Item, Judgment
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.entries import cut
 from undogmatic.tracking.hide import without_secrets

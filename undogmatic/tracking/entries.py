@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.analyses.base import headline_of
 from undogmatic.records.records import Verdict
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.records.results import headline_of
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.store import Store

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
-from undogmatic.runs.runfolder import RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import say
 from undogmatic.safety.secrets import scrub_data

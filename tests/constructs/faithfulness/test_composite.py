@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import ORIGIN, configured
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.margins import margin_of
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
+from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 CRITERIA = (("nli", "nli"), ("coverage", "coverage"), ("j", "factual_accuracy"), ("j", "completeness"))

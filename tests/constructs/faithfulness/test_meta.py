@@ -13,8 +13,9 @@ import pytest
 from tests.analyses.builders import configured
 from tests.analyses.test_composite import noise, run
 from undogmatic.analyses.association import associate, partial
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Unsuited
+from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.safety.secrets import redacted
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

@@ -14,8 +14,8 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
-from undogmatic.config.compose import plain
 from undogmatic.config.door import compose_config
+from undogmatic.config.groups import plain
 from undogmatic.constructs.faithfulness.extractive import CentroidModel, LeadModel
 from undogmatic.constructs.faithfulness.summarise import system_names
 from undogmatic.constructs.faithfulness.summarizer import Limits, Summarizer, Wording, divided

@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import ORIGIN, configured
-from undogmatic.analyses.base import AnalysisResult, Judged, Unsuited, analyse, tabulate
+from undogmatic.analyses.base import Judged, Unsuited, analyse, tabulate
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Rubric, Verdict, Wording
+from undogmatic.records.results import AnalysisResult
 from undogmatic.records.scale import NumericScale
 
 RUBRIC = Rubric(

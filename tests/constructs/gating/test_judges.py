@@ -33,7 +33,7 @@ from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Rubric, Verdict
-from undogmatic.runs.runfolder import read_records
+from undogmatic.runs.folder import read_records
 from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "m", "prompt": "gating_en", "judge": "gating", "dataset": "gating", "analysis": "gating"}

@@ -12,20 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    Unsuited,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores, finding
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, coefficients, jackknife, limits
 
 _NEAR = 1e-6

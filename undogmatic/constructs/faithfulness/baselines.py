@@ -10,22 +10,14 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    Unsuited,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.truth import check_bound
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import finding
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import paired
 
 ROUGE = ("rouge1", "rouge2", "rougeL")

@@ -12,13 +12,14 @@ import pandas as pd
 from pydantic import Field
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, check_groups, check_level, metric_name
+from undogmatic.analyses.base import Judged, check_groups, check_level
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.truth import check_order
 from undogmatic.constructs.faithfulness import composite_figures, systems
 from undogmatic.constructs.faithfulness.pillars import SYSTEM, Missing, Pillars, Scores, crossed, group_of_case
 from undogmatic.errors import ConfigError
-from undogmatic.runs.runfolder import RunFolder
+from undogmatic.records.results import AnalysisResult, Finding, metric_name
+from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import means
 from undogmatic.stats.ranks import ranks
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from undogmatic.analyses.base import FigureData, metric_name
 from undogmatic.constructs.faithfulness.pillars import Scores, crossed
+from undogmatic.records.results import FigureData, metric_name
 
 MOST_CASES = 30
 """With more, neither rows of a heatmap nor marks of a case can be read."""

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import AnalysisResult, Finding, Judged, Standing, Unsuited, check_level, metric_name
+from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import finding
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, Finding, Standing, metric_name
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.proportion import proportion
 

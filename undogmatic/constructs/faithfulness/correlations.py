@@ -10,19 +10,11 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import (
-    DIGITS,
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import DIGITS, Judged, check_level
 from undogmatic.analyses.classes import family_level
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores, finding
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 
 _USED = "pillar weight rho interval n"
 

@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import AnalysisResult, FigureData, Finding, Judged, Standing, check_level, metric_name
+from undogmatic.analyses.base import Judged, check_level
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.plots import interval
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.pillars import Scores
 from undogmatic.errors import ConfigError
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 
 
 @dataclass(frozen=True)

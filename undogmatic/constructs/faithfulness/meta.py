@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from undogmatic.analyses.base import Analysis, AnalysisResult, Finding, Judged
+from undogmatic.analyses.base import Analysis, Judged
 from undogmatic.analyses.suite import divided, run_each
 from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis
 from undogmatic.constructs.faithfulness.baselines import BaselinesAnalysis
@@ -16,6 +16,7 @@ from undogmatic.constructs.faithfulness.consistency import ConsistencyAnalysis
 from undogmatic.constructs.faithfulness.correlations import CorrelationsAnalysis
 from undogmatic.constructs.faithfulness.length_bias import LengthBiasAnalysis
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
+from undogmatic.records.results import AnalysisResult, Finding
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.base import DIGITS, Finding, Judged, Unsuited
+from undogmatic.analyses.base import DIGITS, Judged, Unsuited
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import Finding
 
 Missing = Literal["missing", "renormalise"]
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"

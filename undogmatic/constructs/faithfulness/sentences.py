@@ -1,7 +1,8 @@
-"""Texts into sentences, in English and Portuguese alike, legal abbreviations included.
+"""Divides texts into sentences, in English and Portuguese alike, legal abbreviations included.
 
-sentencex divides (of pysbd, sentencex, spaCy's rule-based sentencizer and an untrained punkt it got most of the hard
-places in tests/constructs/faithfulness/hard.yaml right); what it cuts at an abbreviation of law it does not know is joined again.
+sentencex divides: of pysbd, sentencex, spaCy's rule-based sentencizer and an untrained punkt it got most of the hard
+places in tests/constructs/faithfulness/hard.yaml right. What it cuts at an abbreviation of law that it does not know is
+joined again.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Finding, Standing
 from undogmatic.analyses.margins import Margin
 from undogmatic.constructs.faithfulness.pillars import finding
+from undogmatic.records.results import Finding, Standing
 from undogmatic.stats import paired
 from undogmatic.stats.claims import Claim, claim
 

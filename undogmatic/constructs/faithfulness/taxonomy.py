@@ -9,19 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    Unsuited,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.constructs.faithfulness.pillars import finding
 from undogmatic.constructs.faithfulness.quotes import KINDS, OTHER, Rules, quotes
 from undogmatic.records.records import OVERALL
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.safety.secrets import is_redacted
 from undogmatic.stats import coefficients, limits
 

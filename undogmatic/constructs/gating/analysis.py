@@ -10,20 +10,12 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
-from undogmatic.analyses.base import (
-    AnalysisResult,
-    FigureData,
-    Finding,
-    Judged,
-    Standing,
-    check_groups,
-    check_level,
-    metric_name,
-)
+from undogmatic.analyses.base import Judged, check_groups, check_level
 from undogmatic.analyses.classes import family_level
 from undogmatic.analyses.following import FEWEST_GROUPS
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"

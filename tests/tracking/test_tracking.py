@@ -17,10 +17,11 @@ import pandas as pd
 import pytest
 
 import undogmatic
-from undogmatic.analyses.base import AnalysisResult, tabulate
+from undogmatic.analyses.base import tabulate
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.results import AnalysisResult
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.command import SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data

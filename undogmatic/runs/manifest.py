@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runs import hydrafiles
 from undogmatic.runs.claim import claim
-from undogmatic.runs.runfolder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 

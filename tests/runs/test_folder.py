@@ -12,8 +12,8 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Rubric
-from undogmatic.runs.resume import output_folder
-from undogmatic.runs.runfolder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.runs.manifest import output_folder
 from undogmatic.sweep.jobs import read_jobs
 
 

@@ -1,0 +1,236 @@
+"""Prints the size and the order of the package: lines, modules, circles, imports upward, and what else makes it hard.
+
+    python -m benchmarks.house              the table, and the rooms with their lines and budgets
+    python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
+
+The test of the architecture reads the same functions; `tests/house.yaml` has the rooms, their order and budgets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import yaml
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "undogmatic"
+HOUSE: dict[str, Any] = yaml.safe_load((ROOT / "tests" / "house.yaml").read_text(encoding="utf-8"))
+ROOMS = list(HOUSE["rooms"])
+"""From the ground up: a room, or a module that lies beside the rooms, imports from those before it."""
+NOUNS = "undogmatic.stats.estimate"
+"""The one module whose types may have the ends of an interval as fields."""
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name without `undogmatic.`, the package's own `__init__` left out."""
+    paths = (path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+    return {_name(path): path for path in sorted(paths)}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The modules and names that are imported, with their lines: at the top, inside functions, for the type checker.
+
+    A text that `import_module` is called with counts too.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name their module in full"
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"import_module", "__import__"}:
+            texts = (x.value for x in node.args if isinstance(x, ast.Constant))
+            yield from ((text, node.lineno) for text in texts if isinstance(text, str))
+
+
+def upward(tree: ast.AST, module: str) -> dict[str, str]:
+    """Each import of a room above the module's own: `module:room` -> where it stands."""
+    above = {}
+    room = module.split(".", maxsplit=1)[0]
+    for name, line in imported(tree):
+        package, _, rest = name.partition(".")
+        other = rest.split(".")[0]
+        if package == "undogmatic" and other != room and ROOMS.index(other) > ROOMS.index(room):
+            above[f"{module}:{other}"] = f"line {line} of {module} imports {name}: {other} lies above {room}"
+    return above
+
+
+def arrows(parsed: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Module -> the modules of the package that it imports."""
+    found = {}
+    for module, tree in parsed.items():
+        names = {name.removeprefix("undogmatic.") for name, _ in imported(tree)}
+        targets = {name if name in parsed else name.rpartition(".")[0] for name in names}
+        found[module] = {target for target in targets if target in parsed and target != module}
+    return found
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that can all be reached from each other."""
+    count, groups = connected_components(
+        csr_array([[other in arrows[name] for other in arrows] for name in arrows], dtype=int), connection="strong"
+    )
+    together: list[list[str]] = [[] for _ in range(count)]
+    for name, group in zip(arrows, groups, strict=True):
+        together[group].append(name)
+    return [circle for circle in together if len(circle) > 1]
+
+
+def patches(tree: ast.Module) -> list[str]:
+    """Attributes of other people's modules and classes that are set, with their lines."""
+    foreign = {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and not (getattr(node, "module", None) or "").startswith("undogmatic")
+        for alias in node.names
+        if not alias.name.startswith("undogmatic")
+    } - {"sys"}
+    targets = [
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    targets += [
+        ast.Attribute(node.args[0], ast.unparse(node.args[1]), ast.Store(), lineno=node.lineno, col_offset=0)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and len(node.args) == 3
+    ]
+    return [
+        f"{ast.unparse(target)}, line {target.lineno}"
+        for target in targets
+        if isinstance(target, ast.Attribute) and ast.unparse(target).split(".")[0] in foreign
+    ]
+
+
+def with_ends(tree: ast.AST) -> list[str]:
+    """Types that have a field `low` or `high`."""
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and {"low", "high"}
+        & {
+            field.target.id
+            for field in node.body
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        }
+    ]
+
+
+def functions(tree: ast.AST, name: str) -> int:
+    """How many functions and methods have this name."""
+    return sum(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name for node in ast.walk(tree)
+    )
+
+
+def lines(folder: Path) -> int:
+    """Lines of all Python files below a folder."""
+    return sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))
+
+
+def room_lines() -> dict[str, int]:
+    """Lines per room."""
+    counted = dict.fromkeys(HOUSE["rooms"], 0)
+    for name, path in modules().items():
+        counted[name.split(".")[0]] += len(path.read_bytes().splitlines())
+    return counted
+
+
+def walk() -> tuple[list[str], int]:
+    """The modules that hold the config or a mapping in it while a run of `model=patterns` goes, in order, and how often
+    it goes from a room to one above without returning."""
+    from undogmatic.config.door import compose_config
+    from undogmatic.experiment import run_experiment
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = compose_config(["model=patterns", "tracking=none", "run.limit=6"])
+        held = set(_parts(config))
+        stays: list[str] = []
+
+        def enter(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call" and str(PACKAGE) in frame.f_code.co_filename:
+                given = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
+                if any(id(frame.f_locals.get(name)) in held for name in given):
+                    stays.append(_name(Path(frame.f_code.co_filename)))
+
+        sys.setprofile(enter)
+        try:
+            run_experiment(config, {"model": "patterns", "judge": "score", "prompt": "", "dataset": ""}, Path(folder))
+        finally:
+            sys.setprofile(None)
+    order = [ROOMS.index(stay.split(".")[0]) for stay in stays]
+    climbs = sum(later > before for before, later in itertools.pairwise(order))
+    return list(dict.fromkeys(stays)), climbs
+
+
+def _parts(value: Any) -> Iterator[int]:
+    if isinstance(value, dict | list):
+        yield id(value)
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _parts(inner)
+
+
+def table() -> dict[str, int]:
+    """What the goals of the house speak of, counted."""
+    parsed = trees()
+    return {
+        "lines of the package": lines(PACKAGE),
+        "lines of the tests": lines(ROOT / "tests"),
+        "modules": len(list(PACKAGE.rglob("*.py"))),
+        "modules at the root": len(list(PACKAGE.glob("*.py"))),
+        "files that import each other in a circle": len(circles(arrows(parsed))),
+        "imports upward": sum(len(upward(tree, name)) for name, tree in parsed.items()),
+        "modules outside that import a construct": sum(
+            not name.startswith("constructs") and any("constructs" in other for other, _ in imported(tree))
+            for name, tree in parsed.items()
+        ),
+        "patches of other people's code": sum(len(patches(tree)) for tree in parsed.values()),
+        "types with ends outside stats/estimate.py": sum(
+            len(with_ends(tree)) for name, tree in parsed.items() if f"undogmatic.{name}" != NOUNS
+        ),
+        "functions called verdict": sum(functions(tree, "verdict") for tree in parsed.values()),
+        "functions called measured": sum(functions(tree, "measured") for tree in parsed.values()),
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--walk", action="store_true", help="also follow the config through a run")
+    counted = table()
+    if parser.parse_args().walk:
+        rooms, climbs = walk()
+        counted |= {"modules that the config passes": len(rooms), "climbs on its way": climbs}
+    print(f"{'':45} {'now':>7} {'at most':>8}")
+    for name, number in counted.items():
+        print(f"{name:45} {number:7,} {HOUSE['goals'].get(name, ''):>8}")
+    print(f"\n{'room':45} {'lines':>7} {'budget':>8}")
+    for room, number in room_lines().items():
+        print(f"{room:45} {number:7,} {HOUSE['rooms'][room]:>8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts of a run are named.
+
+The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+Standing = Literal["supported", "refuted", "undecided"]
+"""The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it."""
+
+    key: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """What a figure shows: `kind` names a drawing function of `report/figures.py`, `data` its arguments."""
+
+    name: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AnalysisResult:
+    """The yield of one analysis. Metric names are flat and start with the analysis' name: `ab.rank_biserial`."""
+
+    name: str
+    metrics: Mapping[str, float]
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+    figures: Sequence[FigureData] = ()
+    verdict: Finding | None = None
+    standing: Standing | None = None
+    """How the verdict leaves the claim that the analysis tests; None where it tests none. Sweeps and gates read it."""
+    headline: str | None = None
+    """Key of the metric that sums the analysis up; sweeps rank and search by it."""
+    items: pd.DataFrame | None = None
+    """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
+    texts: Sequence[Path] = ()
+    """The files with its words; `analyse` fills them in."""
+
+    part: str = ""
+    """Judge, or judge and criterion, that it is about, where the run has several."""
+
+    relative: bool = False
+    """Whether it compares the judge with what it was made from: that says nothing of the judge by itself, so sweeps
+    rank by another headline where there is one, and do not count the verdict as the judge's own."""
+
+    def full(self, name: str) -> str:
+        """The name of a metric or file of its own among those of the whole run."""
+        return f"{self.part}.{name}" if self.part else name
+
+
+def headline_of(results: Sequence[AnalysisResult]) -> str | None:
+    """The metric that sums a run up: the headline of the first analysis of the judge by itself, else of the first."""
+    told = sorted((each for each in results if each.headline is not None), key=lambda each: each.relative)
+    return told[0].full(str(told[0].headline)) if told else None
+
+
+def metric_name(*parts: str) -> str:
+    """Parts joined by dots; anything a tracking server might refuse in a part becomes an underscore."""
+    return ".".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
+
+
+def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """How each judge and criterion of a run is named: "" if it is the only one, `<judge>`, or `<judge>.<criterion>`
+    where that judge has several."""
+    said = list(dict.fromkeys(pairs))
+    if len(said) == 1:
+        return {said[0]: ""}
+    judges = [judge for judge, _ in said]
+    return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
