@@ -382,11 +382,6 @@ class TestSinks:
         assert received[3]["n"].dtype == "float64"
         assert table["text"][0] == KEY
 
-    def test_a_launchers_worker_writes_hydras_files_clean(self) -> None:
-        code = "import undogmatic.sweep, hydra.core.utils as u; print(u._save_config.__module__)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-        assert done.stdout.strip() == "undogmatic.runs.hydrafiles"
-
 
 def environment(**variables: str) -> dict[str, str]:
     """A process's environment that imports this checkout."""

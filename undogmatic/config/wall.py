@@ -14,6 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hydra.experimental.callback import Callback
+from hydra.plugins.launcher import Launcher
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -31,6 +34,7 @@ _HYDRAS_OWN = {
     "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
     "hydra.experimental.callbacks.LogJobReturnCallback",
 }
+_KINDS = {"callbacks": Callback, "launcher": Launcher, "sweeper": Sweeper}
 _LOGGING = {
     "logging.Formatter",
     "logging.StreamHandler",
@@ -201,8 +205,8 @@ def _check_class(path: Any, key: str) -> None:
     elif isinstance(path, str) and permits(path):
         from undogmatic.config.build import resolve
 
-        resolve(path, key.removesuffix("._target_"))
-        return
+        if issubclass(resolve(path, key.removesuffix("._target_")), _KINDS.get(key.split(".")[1], ())):
+            return
     raise ConfigError(
         f"`{key}` is {str(path)[:200]!r}; Hydra may run only its own launchers, sweepers and callbacks, those of "
         "installed plugins, and classes that may be built from a config (undogmatic.toml)."

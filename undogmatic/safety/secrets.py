@@ -167,8 +167,8 @@ def _spans(window: str) -> Iterator[tuple[int, int, str]]:
     """Where the first of each kept secret begins and ends, escapes included, and what to show in its place."""
     plain = _bare(window)
     for form in filter(plain.__contains__, _forms):
-        end = bisect_left(range(len(window)), True, key=lambda n: form in _bare(window[:n]))  # noqa: B023
-        start = bisect_left(range(end), True, key=lambda n: form not in _bare(window[n:end])) - 1  # noqa: B023
+        end = bisect_left(range(len(window)), True, key=lambda n: form in _bare(window[:n]))
+        start = bisect_left(range(end), True, key=lambda n: form not in _bare(window[n:end])) - 1
         start = len(window[: max(start, 0)].rstrip("\\"))
         yield start, end + (window[end : end + 1] == ";" and "&" in window[start:end]), _forms[form]
 
