@@ -125,7 +125,6 @@ def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str,
         "+prompt.instructions='${oc.env:MY_API_KEY}'",
         "rubric.wordings.en.domain='Say ${oc.env:MY_API_KEY} first.'",
         "+prompt.instructions='${model.extra.note}'",
-        "+prompt.x='${oc.create:\\'{id: ${oc.env:MY_API_KEY}}\\'}'",
         "judges='[{judge: score, prompt: {id: ${oc.env:MY_API_KEY}}}]'",
     ],
 )
