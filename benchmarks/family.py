@@ -17,11 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from undogmatic.sweep.compare import tested
-from undogmatic.sweep.family import ALPHA, Family
-from undogmatic.sweep.following import HEADLINE
+from undogmatic.stats.compare import Family
+from undogmatic.sweep.family import ALPHA, LABELLED, Sweep
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import margins_of, pairs
 
 RESULTS = Path(__file__).with_name("results") / "family.csv"
 RUBRIC = {
@@ -83,14 +81,14 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
             seconds=np.exp(noise()),
         )
         config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
-        facts = {"dataset_digest": "same", "headline": HEADLINE}  # so that correlations with labels are compared, too
+        facts = {"dataset_digest": "same", "headline": LABELLED}  # so that correlations with labels are compared, too
         jobs[f"judge {number}"] = Job(number, {}, config, facts, {}, scores, "finished", items=items)
     return jobs
 
 
 def family(jobs: dict[str, Job]) -> Family:
     """All that a sweep tests between these jobs."""
-    return tested(jobs, list(pairs(jobs)), margins_of(jobs))
+    return Sweep(jobs).family
 
 
 def wrong(found: Family) -> tuple[bool, bool, bool]:
@@ -98,7 +96,7 @@ def wrong(found: Family) -> tuple[bool, bool, bool]:
     table = found.table
     shown = table["shown"].isin(["better", "worse", "higher", "lower"])
     without = (table["low"] > 0) | (table["high"] < 0)
-    return bool((table["p_holm"].astype(float) < ALPHA).any()), bool(shown.any()), bool(without.any())
+    return bool((table["p_holm"] < ALPHA).any()), bool(shown.any()), bool(without.any())
 
 
 def results(seeds: int, n_jobs: int, worlds: Sequence[str]) -> Iterator[dict[str, object]]:

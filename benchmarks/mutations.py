@@ -49,10 +49,10 @@ FAULTS = {
         ("tests/analyses/test_length.py",),
     ),
     "no correction in sweeps": Fault(
-        "undogmatic/sweep/family.py",
+        "undogmatic/stats/compare.py",
         "paired.holm(list(hypotheses.values()))",
         "list(hypotheses.values())",
-        ("tests/test_sweep_family.py", "tests/test_sweep.py"),
+        ("tests/sweep/test_family.py", "tests/sweep/test_compare.py"),
     ),
     "a degree of freedom too many in the corrected mean": Fault(
         "undogmatic/stats/few_labels.py",

@@ -79,7 +79,7 @@ class Pool:
         """Scores of all texts by each judge of the surface; two of them are fitted to other texts' labels."""
         from sklearn.ensemble import RandomForestRegressor
 
-        from undogmatic.constructs.shame.tfidf import tfidf_ridge
+        from undogmatic.constructs.shame.patterns import tfidf_ridge
         from undogmatic.datasets.labels import development_texts
 
         texts, labels = development_texts()

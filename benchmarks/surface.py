@@ -21,8 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
-from undogmatic.constructs.shame.patterns import count, share
-from undogmatic.constructs.shame.tfidf import tfidf_ridge
+from undogmatic.constructs.shame.patterns import count, share, tfidf_ridge
 from undogmatic.datasets.labels import development_items
 from undogmatic.records.records import Item
 

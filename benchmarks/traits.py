@@ -24,11 +24,12 @@ from undogmatic.analyses.truth import units
 from undogmatic.api import judge_items
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.tfidf import tfidf_ridge
+from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
 from undogmatic.fit.probe import VIEWS, calibrate, fit_probe, fold_codes, held_out, held_out_raw, origin, read_features
 from undogmatic.readouts.base import shown_text
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import limits
 
 COHERENCE = "coherence"

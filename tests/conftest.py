@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Provenance, Rubric, Wording
-from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.records.records import Item, Provenance, Verdict
+from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.runs import claim
 from undogmatic.safety import command, secrets
 
@@ -135,12 +135,12 @@ class FakeChat(Model):
         )
 
 
-def reading_of(readout: Readout, model: Model, item: Item | None = None, repeat: int = 0) -> Reading:
+def reading_of(readout: Readout, model: Model, item: Item | None = None, repeat: int = 0) -> Verdict:
     """What a bound readout reads of an item, with this model in charge."""
 
-    async def ask() -> Reading:
+    async def ask() -> Verdict:
         with rollout(repeat):
-            found: Reading = (await readout.acall(item=item or Item(id="a", text="t"))).reading
+            found: Verdict = (await readout.acall(item=item or Item(id="a", text="t"))).verdict
             return found
 
     with dspy.context(lm=LanguageModel(model)):

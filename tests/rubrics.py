@@ -6,7 +6,7 @@ from typing import Any
 
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 
 def _rubric(name: str, scale: dict[str, Any], meanings: tuple[str, ...] = (), **fields: Any) -> Rubric:

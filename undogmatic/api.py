@@ -8,22 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, computed_field
+from pydantic import Field, computed_field, model_validator
 
 from undogmatic.config.door import Folders, compose_config, composed
 from undogmatic.errors import DataError, StorageError, UndogmaticError
-from undogmatic.records.records import (
-    Failure,
-    Item,
-    Judgment,
-    Record,
-    Rubric,
-    ScoreDistribution,
-    Verdict,
-    digest,
-    is_uncertain,
-    revised_score,
-)
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.command import say
 from undogmatic.safety.files import Log
 from undogmatic.safety.paths import cache_folder
@@ -38,36 +28,32 @@ _MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
 
 
-class ScoreResult(Record):
-    """What `score_text` returns. The fields are a verdict's, and `error` says why there is none."""
+class ScoreResult(Verdict):
+    """What `score_text` returns: the fields of a verdict, and `error` says why there is none."""
 
-    score: float | None
-    category: str | None = None
-    confidence: float | None = None
-    confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
-    interval: tuple[float, float] | None = None
-    uncertainty: Literal["low", "medium", "high"] | None = None
-    review: bool = False
-    rationale: str | None = None
-    issues: tuple[str, ...] = ()
-    details: dict[str, float | str] = Field(default_factory=dict)
-    distribution: ScoreDistribution | None = None
+    kind: Literal["verdict"] = Field(default="verdict", exclude=True)
+    raw_score: float | None = Field(default=None, exclude=True)
+    doubt: float | None = Field(default=None, exclude=True)
     error: str | None = None
     model: str = ""
     readout: str = ""
-    overrides: tuple[str, ...] = Field(default=())
+    overrides: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ScoreResult:
+        return self
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_uncertain(self) -> bool | None:
         """Whether the level is high; None where the judge gives no level."""
-        return is_uncertain(self.uncertainty)
+        return super().is_uncertain
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def revised_score(self) -> float | None:
         """What a second look at the score came to; None where nothing was looked at again."""
-        return revised_score(self.score, self.interval, self.details)
+        return super().revised_score
 
 
 def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:
@@ -173,9 +159,8 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
 
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
     outcome, where = judgment.outcome, judgment.provenance
-    said: dict[str, Any]
     if isinstance(outcome, Failure):
-        said = {"score": None, "error": f"{outcome.reason}: {outcome.message}"}
+        said: dict[str, Any] = {"error": f"{outcome.reason}: {outcome.message}"}
     else:
-        said = {name: getattr(outcome, name) for name in Verdict.model_fields.keys() & ScoreResult.model_fields.keys()}
+        said = {name: getattr(outcome, name) for name in Verdict.model_fields}
     return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(map(scrub_words, overrides)))

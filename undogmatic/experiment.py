@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -27,18 +26,19 @@ from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES
 from undogmatic.engine.recipe import Buildable, Parts, Recipe
-from undogmatic.engine.replay import replay
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
+from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Search
 from undogmatic.optimize.verdict import verdict
 from undogmatic.records.order import turns
-from undogmatic.records.records import Cost, Item, Judgment, Rubric, Verdict, digest, items_digest
+from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
+from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
@@ -82,9 +82,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         inputs = {item.id: item.inputs for item in items}
         check_plan(plan, analysis, Judged(table, parts.rubric, digest=items_digest(items), inputs=inputs), chosen.seed)
 
-    again = functools.partial(replay, parts, items, folder)
     tracker.check()
-    with held(folder), Manifest.open(folder, identity, items_digest(items), name, again, locked, redact) as manifest:
+    with held(folder), Manifest.open(folder, identity, items_digest(items), name, config, locked, redact) as manifest:
         if plan is not None:
             tracker.lock(folder, name, plan.model_dump(mode="json"), str(locked))
         found = search.run(engine, folder) if search is not None else None
@@ -112,7 +111,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
         results = too_many_failed(withheld(results, fitted, len(judged.items)), failed, allowed)
         with doing("comparing with earlier runs"):
             finished = _finished(config, said, parts, manifest, judged, results, fitted, started)
-        programs = () if found is None else (found.before, found.after)
+        programs = () if found is None else (found.before.whole(), found.after.whole())
         _report(replace(finished, programs=programs, **_words(dataset, analysis, parts, results)), tracker)
         return _close(finished, manifest, failed, allowed)
 
@@ -296,7 +295,7 @@ def _finished(
             way
             for judge in parts.judges
             for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
-            for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
+            for way in ways(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
         ],
         fitted=fitted,
         model_name=parts.model.name,

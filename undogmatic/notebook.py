@@ -11,7 +11,8 @@ import pandas as pd
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict
+from undogmatic.records.records import Failure, Item, Judgment, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.secrets import scrub
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ async def ajudge(
     words = [word for group, choice in chosen.items() for word in _words(group, choice)]
     config = compose_config([*words, *overrides], config_dir)
     if isinstance(rubric, Rubric):
-        config["rubric"] = {"_target_": "undogmatic.records.records.Rubric", **rubric.model_dump(mode="json")}
+        config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
     recipe, engine = Recipe(config), build(settings(config).engine, "engine")
     parts = recipe.build()
     read = on_scale(_items(items, parts.rubric), parts.rubric)

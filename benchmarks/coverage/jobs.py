@@ -11,9 +11,7 @@ from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
 from undogmatic.stats import jackknife, resampling
-from undogmatic.sweep.following import Following
-from undogmatic.sweep.whole import Both, Whole
-from undogmatic.sweep.worth import WHOLES
+from undogmatic.sweep.family import DRAWS, WHOLES, Both, Whole, Wholes
 
 
 def of_differences() -> Iterator[Question]:
@@ -36,8 +34,8 @@ def of_differences() -> Iterator[Question]:
                         pd.DataFrame({"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups})
                         for n in (1, 2)
                     )
-                    found = Following().compare(Both("a", "b", one, other, None), measure)
-                    return (np.nan, np.nan) if found is None else found.limits(1 - LEVEL)[:2]
+                    compared = Wholes(DRAWS).compare(Both("a", "b", one, other), measure, 1.0)
+                    return (np.nan, np.nan) if compared is None else compared.limits(1 - LEVEL).interval
 
                 name = f"{measure} of jobs, {shape} {first:g} {second:g}"
                 yield Question(

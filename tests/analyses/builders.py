@@ -14,7 +14,8 @@ import yaml
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Rubric, Verdict, Wording
+from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
 WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))

@@ -136,7 +136,7 @@ def test_what_the_surface_leaves_open(
     outcome: str, key: str, standing: str, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rival = LabelledRival(outcome, 60, 60, None, None, None, None)  # type: ignore[arg-type]
-    monkeypatch.setattr("undogmatic.analyses.adversarial.surface", lambda *_: rival)
+    monkeypatch.setattr("undogmatic.analyses.adversarial.surface_of_classes", lambda *_: rival)
     result = analyse(groups(NAKED))
     assert f"adversarial.verdict_{key}" in said(result)
     assert result.standing == standing
@@ -180,3 +180,7 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told(said: Said) -> None
     assert said(result)["adversarial.movement"].values["family"] == "json"
     assert result.metrics["adversarial.movement_worst"] == pytest.approx(37 / 4)
     assert "movement" not in analyse(labelled | copied).tables
+    # A sample may hold copies and none of what they were made from.
+    alone = frame[frame["condition"].isin(["attack:rain", "explained_only"])].reset_index(drop=True)
+    (result,) = configured("adversarial")(replace(judged, frame=alone), np.random.default_rng(0))
+    assert "movement" not in result.tables

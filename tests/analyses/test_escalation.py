@@ -21,8 +21,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.promise import Promise, doubt_of
 from undogmatic.judges.selective import Rules, SelectiveJudge
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
@@ -106,13 +105,13 @@ def test_selective_takes_a_promise_from_a_run_that_made_one_only(tmp_path: Path)
 
 def test_selective_keeps_the_promise(tmp_path: Path) -> None:
     scale, doubts = rubric(), (10.0, 60.0, None)
-    cheap = [FixedJudge(Reading(score=20.0, confidence=None if d is None else 100 - d), "cheap") for d in doubts]
-    judges = [SelectiveJudge(one, FixedJudge(Reading(score=90.0), "dear"), scale, Rules()) for one in cheap]
+    cheap = [FixedJudge(Verdict(score=20.0, confidence=None if d is None else 100 - d), "cheap") for d in doubts]
+    judges = [SelectiveJudge(one, FixedJudge(Verdict(score=90.0), "dear"), scale, Rules()) for one in cheap]
     found = []
     for judge in judges:
         judge.promise = Promise("confidence", 40.0)
-        reading = asyncio.run(judge.judge(Item(id="a", text="t")))
-        found.append((reading.score, reading.details["rules_fired"]))
+        verdict = asyncio.run(judge.judge(Item(id="a", text="t")))
+        found.append((verdict.score, verdict.details["rules_fired"]))
     # Without a doubt there is no promise, so the expensive judge decides.
     assert found == [(20.0, ""), (90.0, "guaranteed"), (90.0, "guaranteed")]
 
@@ -122,4 +121,4 @@ def test_the_judge_and_the_analysis_read_doubt_alike(measure: Measure) -> None:
     spread = ScoreDistribution(values=(0.0, 100.0), probabilities=(0.3, 0.7))
     fields: dict[str, Any] = {"interval": (10.0, 35.0), "confidence": 81.0, "doubt": 0.4, "uncertainty": "medium"}
     table = tabulate([Item(id="a", text="t")], [verdict("a", 20.0, distribution=spread, **fields)], 1)
-    assert measured(table)[measure].tolist() == [doubt_of(Reading(20.0, spread, **fields), measure)]
+    assert measured(table)[measure].tolist() == [doubt_of(Verdict(score=20.0, distribution=spread, **fields), measure)]

@@ -246,7 +246,7 @@ def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None
     """TF-IDF fitted to the development texts follows the labels of the test texts better than one fitted to these."""
     items = CuratedDataset(parts=["labelled"], split="test").load()
     texts = [item.text for item in items]
-    model = "undogmatic.constructs.shame.tfidf.TfidfModel"
+    model = "undogmatic.constructs.shame.patterns.TfidfModel"
     known = known_surface([model], texts)
     assert known is not None
     labels = np.array([item.label for item in items], dtype=np.float64)
@@ -260,7 +260,7 @@ def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None
 
 def test_a_word_counter_that_has_seen_a_text_of_the_run_is_no_rival() -> None:
     seen = development_texts()[0][0]
-    assert known_surface(["undogmatic.constructs.shame.tfidf.TfidfModel"], ["another", seen]) is None
+    assert known_surface(["undogmatic.constructs.shame.patterns.TfidfModel"], ["another", seen]) is None
     assert known_surface([], ["another"]) is None
 
 

@@ -11,8 +11,9 @@ from tests.analyses.builders import configured, grouped_run, made_up, paired_run
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.none import NoAnalysis
 from undogmatic.errors import DataError
-from undogmatic.records.records import Item, Rubric, Wording
+from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.rubric import Rubric, Wording
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 SUITE = configured("suite")

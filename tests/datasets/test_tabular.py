@@ -12,8 +12,7 @@ from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Rubric
-from undogmatic.records.scale import OrderedScale
+from undogmatic.records.rubric import OrderedScale, Rubric
 
 
 def lines(path: Path, *rows: object) -> str:

@@ -12,7 +12,8 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Judgment, Rubric, Verdict
+from undogmatic.records.records import Failure, Judgment, Verdict
+from undogmatic.records.rubric import Rubric
 
 WIDE = """case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,parse_error
 a,x,j1,5,4,0.9,0.8,100,false

@@ -14,8 +14,7 @@ from undogmatic.errors import ModelError, RefusedAnswer, TransportError, Unparse
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 from undogmatic.records.results import AnalysisResult
 
 
@@ -69,14 +68,14 @@ class TraitsJudge(Judge):
     criteria = ("length", "calm")
     asked: ClassVar[Counter[str]] = Counter()
 
-    async def judge(self, item: Item) -> Mapping[str, Reading | ModelError]:
+    async def judge(self, item: Item) -> Mapping[str, Verdict | ModelError]:
         self.asked[item.id] += 1
         if item.text == "silence":
             raise RefusedAnswer("it says nothing")
-        calm: Reading | ModelError = Reading(score=100.0 - item.text.count("!"))
+        calm: Verdict | ModelError = Verdict(score=100.0 - item.text.count("!"))
         if "RAGE" in item.text:
             calm = UnparseableAnswer("no calm in it", "RAGE")
-        return {"length": Reading(score=float(len(item.text))), "calm": calm}
+        return {"length": Verdict(score=float(len(item.text))), "calm": calm}
 
     def readouts(self) -> Sequence[Any]:
         return ()

@@ -136,7 +136,7 @@ def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubS
     config = compose_config(
         hosted(stub, "prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt")
     )
-    config["rubric"] = {"_target_": "undogmatic.records.records.Rubric", **COLOURS.model_dump(mode="json")}
+    config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
     choices = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis"), "x")
     run_experiment(config, choices, tmp_path / "out")
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

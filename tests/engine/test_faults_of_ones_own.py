@@ -17,7 +17,6 @@ from undogmatic.engine.ledger import cut_torn_line
 from undogmatic.errors import DataError, RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Reply, ReplyCache
-from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.runs.folder import read_records
 
@@ -28,9 +27,9 @@ class Breaks(ScoreJudge):
     over = ("i3", "i4")
     how: Any = staticmethod(lambda: {}["nothing"])
 
-    async def judge(self, item: Item) -> Reading:
-        reading = await super().judge(item)
-        return self.how() if item.id in self.over else reading
+    async def judge(self, item: Item) -> Verdict:
+        verdict = await super().judge(item)
+        return self.how() if item.id in self.over else verdict
 
 
 class BreaksAlways(Breaks):
@@ -38,7 +37,7 @@ class BreaksAlways(Breaks):
 
 
 class GivesNaN(Breaks):
-    how = staticmethod(lambda: Reading(score=math.nan))
+    how = staticmethod(lambda: Verdict(score=math.nan))
 
 
 class GivesNothing(Breaks):

@@ -31,7 +31,8 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
@@ -238,7 +239,8 @@ import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Provenance, Rubric, Wording
+from undogmatic.records.records import Provenance
+from undogmatic.records.rubric import Rubric, Wording
 import json
 url, folder, rubric, prompt, provenance = sys.argv[1:]
 stub = type("Stub", (), {"url": url})()

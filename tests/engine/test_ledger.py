@@ -27,7 +27,8 @@ from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records.records import Provenance, Rubric
+from undogmatic.records.records import Provenance
+from undogmatic.records.rubric import Rubric
 url, folder, rubric, prompt, provenance = sys.argv[1:]
 stub = type("Stub", (), {"url": url})()
 Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),

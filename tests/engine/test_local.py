@@ -19,7 +19,8 @@ from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.claim import LOCK
 from undogmatic.runs.folder import JOURNAL, read_records
 

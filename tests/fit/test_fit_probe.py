@@ -19,7 +19,8 @@ from undogmatic.fit.probe import (
 )
 from undogmatic.fit.sieve import put_in, sift
 from undogmatic.models.base import Pieces, cut
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 
 
 def data(n: int, seed: int = 0, noise: float = 8.0) -> tuple[np.ndarray, np.ndarray]:

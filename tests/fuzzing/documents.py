@@ -11,7 +11,7 @@ from fpdf import FPDF
 from hypothesis import strategies as st
 
 from tests.fuzzing import watched
-from undogmatic.constructs.faithfulness.documents.document import read_document
+from undogmatic.constructs.faithfulness.document import read_document
 
 Case = tuple[str, bytes]
 PIECES = (

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
 from undogmatic.constructs.gating.dataset import GatingDataset
+from undogmatic.constructs.gating.hierarchy import (
+    DEFECTS,
+    MOST_GATES,
+    MOST_LEVELS,
+    Malformed,
+    depth,
+    names,
+    outline,
+    parse,
+)
 from undogmatic.constructs.gating.metrics import metrics
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.tree import DEFECTS, MOST_GATES, MOST_LEVELS, Malformed, depth, names, outline
 from undogmatic.errors import DataError
 
 COUNT = 60

@@ -13,8 +13,7 @@ from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd, values
 from tests.writable import named
 from undogmatic.errors import UndogmaticError
-from undogmatic.records.records import Rubric, Wording
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric, Wording
 from undogmatic.review import labels, sheet
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])

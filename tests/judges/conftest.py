@@ -18,10 +18,10 @@ from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Judgment, Provenance, Rubric
+from undogmatic.records.records import Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
 
@@ -38,13 +38,13 @@ WORDINGS = _wordings()
 
 
 class FixedJudge(Judge):
-    """Gives a reading, or raises; counts how often it was asked. No model."""
+    """Gives a verdict, or raises; counts how often it was asked. No model."""
 
-    def __init__(self, answer: Reading | Exception, name: str = "fixed") -> None:
+    def __init__(self, answer: Verdict | Exception, name: str = "fixed") -> None:
         super().__init__()
         self.answer, self.name, self.asked = answer, name, 0
 
-    async def judge(self, item: Item) -> Reading:
+    async def judge(self, item: Item) -> Verdict:
         self.asked += 1
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -56,8 +56,8 @@ class FixedJudge(Judge):
     def settings(self) -> dict[str, Any]:
         return {"judge": self.name, "answer": repr(self.answer)}
 
-    def _settled(self, reading: Any) -> Any:
-        return reading
+    def _settled(self, verdict: Any) -> Any:
+        return verdict
 
 
 class Bench:

@@ -25,7 +25,7 @@ from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
@@ -33,7 +33,8 @@ from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.rules import RulesReadout
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 
 READOUTS = {
     "structured": (StructuredReadout, False),
@@ -216,6 +217,6 @@ def test_a_base_model_is_told_of_prompts_for_this_rubric_only() -> None:
 def test_a_score_outside_its_own_range_is_called_a_contradiction(
     rubric: Rubric, score: float, interval: tuple[float, float], contradicts: bool
 ) -> None:
-    found = coherent(Reading(score=score, interval=interval), rubric)
+    found = coherent(Verdict(score=score, interval=interval), rubric)
     assert [issue.startswith("Contradiction: the score") for issue in found.issues] == [True] * contradicts
     assert coherent(found, rubric).issues == found.issues, "a judge around the judge does not say it again"

@@ -14,14 +14,14 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 
 
 def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:
-    return PanelJudge([FixedJudge(Reading(score=s)) for s in scores], rubric, **options)  # type: ignore[arg-type]
+    return PanelJudge([FixedJudge(Verdict(score=s)) for s in scores], rubric, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench
     one = ScoreDistribution(values=(0, 100), probabilities=(0.2, 0.8))
     two = ScoreDistribution(values=(0, 100), probabilities=(0.6, 0.4))
     members = [
-        FixedJudge(Reading(80.0, one, uncertainty="high", review=True, issues=("a",))),
-        FixedJudge(Reading(40.0, two, uncertainty="medium", issues=("b",))),
+        FixedJudge(Verdict(score=80.0, distribution=one, uncertainty="high", review=True, issues=("a",))),
+        FixedJudge(Verdict(score=40.0, distribution=two, uncertainty="medium", issues=("b",))),
     ]
     outcome = bench.judge(PanelJudge(members, rubric)).outcome
     assert isinstance(outcome, Verdict)
@@ -73,18 +73,20 @@ def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench
 
 def test_a_failed_member_is_left_out_and_most_failed_is_a_failure(bench: Bench, rubric: Rubric) -> None:
     bad = UnparseableAnswer("nonsense", "raw words")
-    outcome = bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(bad)], rubric)).outcome
+    outcome = bench.judge(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad)], rubric)).outcome
     assert isinstance(outcome, Verdict)
     assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
     assert outcome.issues == ("unparseable: nonsense",)
-    failed = bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)).outcome
+    failed = bench.judge(
+        PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)
+    ).outcome
     assert isinstance(failed, Failure)
     assert failed.raw == "raw words"
 
 
 def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) -> None:
     with pytest.raises(ConfigError, match="wrong key"):
-        bench.judge(PanelJudge([FixedJudge(Reading(30.0)), FixedJudge(ConfigError("wrong key"))], rubric))
+        bench.judge(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(ConfigError("wrong key"))], rubric))
 
 
 @pytest.mark.parametrize(
@@ -118,18 +120,18 @@ def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(
     assert judgment.score == pytest.approx(1.5)
 
 
-def selective(rubric: Rubric, cheap: Reading, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
-    expensive = FixedJudge(Reading(score=55.0, uncertainty="low"), "expensive")
+def selective(rubric: Rubric, cheap: Verdict, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
+    expensive = FixedJudge(Verdict(score=55.0, uncertainty="low"), "expensive")
     return SelectiveJudge(FixedJudge(cheap), expensive, rubric, Rules.model_validate(rules)), expensive
 
 
 def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rubric: Rubric) -> None:
-    judge, expensive = selective(rubric, Reading(score=71.0), high_score={})
+    judge, expensive = selective(rubric, Verdict(score=71.0), high_score={})
     outcome = bench.judge(judge).outcome
     assert isinstance(outcome, Verdict)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (55, 1, "high_score")
     assert outcome.details["cheap_score"] == 71
-    judge, expensive = selective(rubric, Reading(score=70.0), high_score={})
+    judge, expensive = selective(rubric, Verdict(score=70.0), high_score={})
     outcome = bench.judge(judge).outcome
     assert isinstance(outcome, Verdict)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (70, 0, "")
@@ -158,14 +160,14 @@ def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rub
 def test_each_rule_has_its_switch_and_its_thresholds(
     bench: Bench, rubric: Rubric, rules: dict[str, object], metadata: dict[str, float], fired: str
 ) -> None:
-    judge, _ = selective(rubric, Reading(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
+    judge, _ = selective(rubric, Verdict(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
     outcome = bench.judge(judge, **metadata).outcome
     assert isinstance(outcome, Verdict)
     assert outcome.details["rules_fired"] == fired
 
 
 def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubric: Rubric) -> None:
-    judge, _ = selective(rubric, Reading(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
+    judge, _ = selective(rubric, Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
     outcome = bench.judge(judge, accuracy=0.9).outcome
     assert isinstance(outcome, Verdict)
     assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
@@ -173,14 +175,14 @@ def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubr
 
 @pytest.mark.parametrize("value", ["high", 1.5, True])
 def test_metadata_that_is_no_share_is_named(bench: Bench, rubric: Rubric, value: object) -> None:
-    judge, _ = selective(rubric, Reading(score=10.0), low_variance={})
+    judge, _ = selective(rubric, Verdict(score=10.0), low_variance={})
     with pytest.raises(DataError, match=r"item 'a'.*bootstrap_variance"):
         bench.judge(judge, bootstrap_variance=value)
 
 
 def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:
     critique = {"issues": [], "critique_strength": 1, "range_low": 70, "range_high": 80, "confidence": 9}
-    cheap, initial = FixedJudge(Reading(score=75.0)), FixedJudge(Reading(score=75.0))
+    cheap, initial = FixedJudge(Verdict(score=75.0)), FixedJudge(Verdict(score=75.0))
     devil = DevilsAdvocateJudge(initial, bench.words(critique))
     judgment = bench.judge(SelectiveJudge(cheap, devil, rubric, Rules(high_score={})))  # type: ignore[arg-type]
     assert (cheap.asked, initial.asked, judgment.cost.calls) == (1, 0, 1)
@@ -190,5 +192,5 @@ def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:
 
 def test_judges_work_without_an_event_loop(rubric: Rubric) -> None:
     judge = panel(10, 20, rubric=rubric)
-    assert judge(item=Item(id="a", text="t")).reading.score == 15
-    assert asyncio.run(judge.acall(item=Item(id="a", text="t"))).reading.score == 15
+    assert judge(item=Item(id="a", text="t")).verdict.score == 15
+    assert asyncio.run(judge.acall(item=Item(id="a", text="t"))).verdict.score == 15

@@ -134,7 +134,7 @@ def test_two_inputs_are_given_by_name() -> None:
     judge = ScoreJudge(readout)
     with dspy.context(lm=LanguageModel(model)):
         prediction = judge(question="Why?", answer="Because.")
-    assert prediction.reading.category == "right"
+    assert prediction.verdict.category == "right"
     assert prediction.score == 2
 
 

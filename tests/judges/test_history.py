@@ -23,9 +23,8 @@ from undogmatic.judges.history import History, inverse_weights, read_history
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import HighScore, Rules, SelectiveJudge
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Cost, Judgment, Provenance, Rubric, Verdict, text_mark
-from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark
+from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 
 N = 24
 LABELS = [float(4 * n) for n in range(N)]
@@ -33,7 +32,7 @@ MARKS = [text_mark(f"text {n}") for n in range(N)]
 
 
 def fixed(score: float, name: str = "fixed") -> FixedJudge:
-    return FixedJudge(Reading(score=score), name)
+    return FixedJudge(Verdict(score=score), name)
 
 
 def off(by: float) -> list[float]:
@@ -57,7 +56,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> Callable[..., str]:
     ) -> str:
         folder = tmp_path / name
         (folder / ".hydra").mkdir(parents=True)
-        node = {"_target_": "undogmatic.records.records.Rubric", **scale.model_dump(mode="json")}
+        node = {"_target_": "undogmatic.records.rubric.Rubric", **scale.model_dump(mode="json")}
         (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump({"rubric": node}))
         (folder / "run.json").write_text(json.dumps({"status": status}))
         where = provenance or Provenance(

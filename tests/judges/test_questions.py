@@ -16,7 +16,7 @@ from undogmatic.judges.questions import Answer, Wording, numbers, repeats, schem
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 STEPS: dict[str, type[Answer]] = {
     "critique": Critique,

@@ -15,10 +15,9 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge
 from undogmatic.judges.single_pass import SinglePassJudge
-from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Failure, Verdict
 
-START = Reading(score=60.0)
+START = Verdict(score=60.0)
 EVEN = dict.fromkeys(range(5), 0.2)
 
 

@@ -18,7 +18,6 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge, balance
 from undogmatic.judges.single_pass import SinglePassJudge
-from undogmatic.readouts.base import Reading
 from undogmatic.records.records import Failure, Judgment, Verdict
 from undogmatic.safety.paths import conf_folder
 
@@ -53,7 +52,7 @@ SINGLE = {
     "rationale": "Half and half.",
 }
 ACCURACY = {"reason": "Such texts are plain.", "accuracy": 64}
-START = Reading(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
+START = Verdict(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
 
 
 def devil(asker: Asker) -> Judge:

@@ -13,11 +13,11 @@ from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import recording
 from undogmatic.models.decision import DecisionModel
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 
 
 def decision(stub: StubServer, **options: Any) -> DecisionModel:
@@ -25,12 +25,12 @@ def decision(stub: StubServer, **options: Any) -> DecisionModel:
     return model
 
 
-def judge(model: DecisionModel, prompt: Prompt, rubric: Rubric, text: str = "um texto") -> Reading:
+def judge(model: DecisionModel, prompt: Prompt, rubric: Rubric, text: str = "um texto") -> Verdict:
     readout = DecisionReadout()
     readout.bind(model, prompt, rubric)
     with dspy.context(lm=LanguageModel(model)):
-        reading: Reading = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).reading
-    return reading
+        verdict: Verdict = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).verdict
+    return verdict
 
 
 def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
@@ -38,13 +38,13 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
 ) -> None:
     model = decision(stub)
     with recording() as calls:
-        reading = judge(model, prompt, rubric)
+        verdict = judge(model, prompt, rubric)
     sent = stub.requests[0]
     assert sent.path == "/v1/systemone"
     assert sent.body["model"] == "jev-latest" and sent.body["state"] == {"text": "um texto"}
     question = sent.body["questions"]["shame_score"]
     assert question["type"] == "score" and question["criteria"] == ["none", "little", "half", "much", "all"]
-    assert reading.distribution is not None and abs(reading.score - score_of("um texto")) < 25
+    assert verdict.distribution is not None and abs(verdict.score - score_of("um texto")) < 25
     assert (calls[0].input_tokens, calls[0].output_tokens) == (120, 12)
     assert model.resolved == {"stub-1.0"} and calls[0].reply["model"] == "stub-1.0"
 

@@ -19,7 +19,8 @@ from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 
 pytestmark = pytest.mark.local_model
 VIEW = View(blocks=(2, 3))
@@ -128,11 +129,11 @@ def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(mod
     llama = _llama(model.path, model.threads, model.context)
     prompts = [("Uma pergunta.\n", "Texto: a.\n", "Nível:"), ("Uma pergunta.\n", "Texto: b.\n", "Nível:")]
     prompts += [("Texto: a.\n", "Nível:"), ("Texto: a.\n", "Certo?")]
-    llama.forget()
+    llama._kept.clear()
     alone = {}
     for parts in prompts:
         alone[parts] = llama.next_token(parts, 5)
-        llama.forget()
+        llama._kept.clear()
     for parts in [*prompts, *reversed(prompts)]:
         assert llama.next_token(parts, 5) == alone[parts]
     pooled(model, "Outro texto entre duas perguntas.")
@@ -181,9 +182,9 @@ def test_an_interrupt_ends_a_continuation_at_the_next_token(
 
 def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel) -> None:
     llama, ended, texts = _llama(model.path, model.threads, 512), threading.Event(), ["Era uma vez", " um gato"]
-    llama.forget()
+    llama._kept.clear()
     right = llama.next_token(texts, 3)
-    llama.forget()
+    llama._kept.clear()
     ended.set()
     with llama.until(ended):
         for work in (lambda: llama.next_token(texts, 3), lambda: llama.states([2, 5, 6], (2,))):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from undogmatic.errors import ModelError
-from undogmatic.models.in_process import InProcessChat
+from undogmatic.models.embedded import InProcessChat
 
 TOKENS = ("Um", " dois", " três")
 
@@ -37,7 +37,7 @@ def piece(reason: str | None = None, **delta: Any) -> dict[str, Any]:
 
 
 def chat(server: Pieces) -> InProcessChat:
-    made = InProcessChat("fake", Path("fake.gguf"), 1, 512, threading.Lock())
+    made = InProcessChat("fake", Path("fake.gguf"), 1, 512)
     made._server = server
     return made
 

@@ -26,7 +26,8 @@ from undogmatic.optimize.prompt import ProgramPrompt
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 

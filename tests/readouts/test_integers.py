@@ -15,10 +15,10 @@ from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.integers import IntegersReadout
 from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 
 PLAIN = Prompt(id="plain", language="en")
 DEMOS = Prompt(
@@ -39,7 +39,7 @@ def readout(**options: Any) -> IntegersReadout:
     return found
 
 
-def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: str = "t", **options: Any) -> Reading:
+def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: str = "t", **options: Any) -> Verdict:
     own = readout(**options)
     model.connect(Gateway())
     own.bind(model, prompt, rubric)

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from tests.conftest import FakeChat, reading_of
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
 from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.records.records import Item, Rubric, text_mark
+from undogmatic.records.records import Item, Verdict, text_mark
+from undogmatic.records.rubric import Rubric
 
 LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
 
-def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> Reading:
+def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> Verdict:
     readout = LogprobsReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
     readout.bind(model, prompt, rubric)

@@ -16,7 +16,8 @@ from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
 from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 
 WIDTH = 6
 

@@ -7,15 +7,15 @@ import pytest
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.records.records import Rubric
+from undogmatic.records.records import Verdict
+from undogmatic.records.rubric import Rubric
 
 
 def read(
     model: FakeChat, prompt: Prompt, rubric: Rubric, gateway: Gateway, repeat: int = 0, n: int = 4, retries: int = 2
-) -> Reading:
+) -> Verdict:
     readout = SamplesReadout(n=n, retries=retries)
     model.connect(gateway)
     readout.bind(model, prompt, rubric)

@@ -12,13 +12,13 @@ from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.adapter import _code
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.prompts import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout, answer_schema
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 
 
-def read(model: FakeChat, prompt: Prompt, rubric: Rubric, text: str = "Tema 69.", **options: object) -> Reading:
+def read(model: FakeChat, prompt: Prompt, rubric: Rubric, text: str = "Tema 69.", **options: object) -> Verdict:
     readout = StructuredReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
     readout.bind(model, prompt, rubric)

@@ -13,8 +13,9 @@ import yaml
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, ScoreDistribution, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.paths import conf_folder

@@ -13,7 +13,7 @@ import pytest
 from tests.report.conftest import shame
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.records.results import FigureData
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures
 from undogmatic.report.pen import Pen, look_of

@@ -19,7 +19,8 @@ from undogmatic.constructs.shame.patterns import PatternsModel
 from undogmatic.datasets.subset import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.models.base import Model
-from undogmatic.records.records import Item, Rubric, Verdict
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.outcome import FinishedRun
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from undogmatic.datasets.tabular import TextsDataset
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, items_digest
-from undogmatic.records.scale import OrderedScale
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict, items_digest
+from undogmatic.records.rubric import OrderedScale, Rubric
 
 PROVENANCE = Provenance(
     model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
@@ -53,7 +53,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
         data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
         config = {
-            "rubric": {"_target_": "undogmatic.records.records.Rubric", **rubric.model_dump(mode="json")},
+            "rubric": {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")},
             "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": data.name},
             "tracking": {"uri": None, "redact": False, "traces": 200},
             "run": {"limit": None},
@@ -119,7 +119,7 @@ def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     """A run of a flagged item judged twice, a failed and a sure one, logged, but only the failed one traced."""
     from undogmatic.tracking.store import default_uri, opened
-    from undogmatic.tracking.traces import log_traces
+    from undogmatic.tracking.traces import log_traces, mark_of
 
     flagged = sure(30, review=True, confidence=20, rationale="só cita", issues=("no reason",))
     failed = Failure(reason="refusal", message="no")
@@ -129,7 +129,8 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     with opened(None, "undogmatic", "") as store:
         run_id = store.client.create_run(store.experiment_id).info.run_id
         items = [Item(id="i1", text="text 1", condition="c")]
-        log_traces(store, run_id, items, [judgment("i1", failed)], started=1_800_000_000, hide=False)
+        made = judgment("i1", failed)
+        log_traces(store, run_id, items, {mark_of(store.experiment_id, made): made}, 1_800_000_000)
     note = {"uri": default_uri(), "experiment": "undogmatic", "run_id": run_id}
     (run / "mlflow.json").write_text(json.dumps(note))
     return str(run)

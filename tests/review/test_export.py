@@ -18,7 +18,8 @@ from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_r
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.calibration import CalibrationAnalysis
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.review import queue
 from undogmatic.review.commands import export
 from undogmatic.safety.secrets import redacted

@@ -16,7 +16,8 @@ from undogmatic.cli import main
 from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item, Rubric, Verdict
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.review import labels
 from undogmatic.review.commands import export, import_labels
 

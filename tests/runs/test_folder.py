@@ -11,7 +11,7 @@ import undogmatic.run  # noqa: F401  registers the resolver that config.yaml use
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.sweep.jobs import read_jobs

@@ -33,8 +33,7 @@ from undogmatic.models.http import checked_base
 from undogmatic.models.keys import setting
 from undogmatic.safety.guard import check_config, check_words, guarded
 from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
-from undogmatic.tracking.hide import without_secrets
-from undogmatic.tracking.store import check_uri
+from undogmatic.tracking.store import check_uri, without_secrets
 
 KEY = "sk-proj/Canary+3f9Za81-x7"
 

@@ -20,8 +20,9 @@ import undogmatic
 from undogmatic.analyses.base import tabulate
 from undogmatic.engine.redaction import redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.command import SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
@@ -269,6 +270,15 @@ class TestPrompts:
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
         assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
+
+    def test_a_deleted_version_hides_none_of_those_after_it(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        for folder, text in (("a", "Judge."), ("b", "Judge otherwise.")):
+            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
+        client.delete_prompt_version("toy-toy", "1")
+        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
+        assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(
         self, finished: Callable[..., FinishedRun], client: Any

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding
-from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
-from undogmatic.analyses.labelled_rival import LabelledRival, check_known
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
+from undogmatic.analyses.controls import Class, class_of, surface_of_classes, told
+from undogmatic.analyses.labelled_rival import check_known
+from undogmatic.analyses.rivals import COLUMNS, Outcome
+from undogmatic.analyses.ruling import ADVERSARIAL, verdict
 from undogmatic.analyses.truth import check_order
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import limits, means, ranking
 from undogmatic.stats.limits import Held
 
@@ -79,15 +81,17 @@ class AdversarialAnalysis:
         findings = failed_finding(counts)
         baseline, treatment = judged.scores(*used["baseline"]), judged.scores(*used["treatment"])
         if not baseline.size or not any(judged.scores(a).size for a in attacks):
-            nothing = Finding("adversarial.verdict_nothing_judged", {"conditions": used["baseline"]})
-            return [AnalysisResult(self.name, metrics, findings=findings, verdict=nothing, standing="undecided")]
+            ruling = verdict(ADVERSARIAL, AttacksHeld(used["baseline"], pd.DataFrame()))
+            return [
+                AnalysisResult(self.name, metrics, findings=findings, verdict=ruling.finding, standing=ruling.standing)
+            ]
 
         honest = class_of(judged, *used["baseline"])
         table = self._table(judged, attacks, honest, treatment, counts)
-        rival = None
-        if (table["outcome"] == "withstood").all():
-            rival = surface(judged, attacks, used["baseline"], self.level, rng)
-        verdict, standing = _verdict(table, rival)
+        ruling, rival = verdict(ADVERSARIAL, AttacksHeld(used["baseline"], table)), None
+        if ruling.standing == "supported":
+            rival = surface_of_classes(judged, attacks, used["baseline"], self.level, rng)
+            ruling = verdict(ADVERSARIAL, ruling.evidence._replace(surface=rival.outcome))
         for row in table.to_dict("records"):
             attack = str(row["attack"]).removeprefix(PREFIX)
             metrics |= plots.interval(
@@ -142,8 +146,8 @@ class AdversarialAnalysis:
                 tables=tables,
                 findings=findings,
                 figures=[_forest(table)],
-                verdict=verdict,
-                standing=standing,
+                verdict=ruling.finding,
+                standing=ruling.standing,
                 headline="adversarial.auc_worst",
             )
         ]
@@ -218,7 +222,7 @@ def movement(judged: Judged) -> pd.DataFrame:
     copies = scored[scored["metadata.original"].isin(scored["item_id"])]
     before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).to_numpy(dtype=float)
     shifts = copies["score"].to_numpy(dtype=float) - before
-    families = copies["condition"].astype(str).str.partition(":")[2].to_numpy()
+    families = np.array([str(condition).partition(":")[2] for condition in copies["condition"]], dtype=object)
     groups = copies["group"].to_numpy()
     rows = []
     for family in sorted(set(families)):
@@ -256,16 +260,10 @@ def _forest(table: pd.DataFrame) -> FigureData:
     return FigureData("attacks", "forest", data)
 
 
-_EXPLAINED: dict[rivals.Outcome, str] = {
-    "surface_explains": "adversarial.verdict_surface_explains",
-    "surface_as_good": "adversarial.verdict_surface_as_good",
-    "open": "adversarial.verdict_surface_open",
-    "no_texts": "adversarial.verdict_no_texts",
-}
-Outcome = Literal["withstood", "succeeds", "missing", "open"]
+Attack = Literal["withstood", "succeeds", "missing", "open"]
 
 
-def _outcome(apart: Held, passed: Held) -> tuple[Outcome, float]:
+def _outcome(apart: Held, passed: Held) -> tuple[Attack, float]:
     """What is shown of one attack, and how many of its texts would show more (NaN where that cannot be said)."""
     if passed.outcome == "above" or apart.outcome == "below":
         return "succeeds", np.nan
@@ -277,25 +275,27 @@ def _outcome(apart: Held, passed: Held) -> tuple[Outcome, float]:
     return "open", float(np.max([np.nan if held.n_needed is None else held.n_needed for held in undecided]))
 
 
-def _verdict(table: pd.DataFrame, rival: LabelledRival | None) -> tuple[Finding, Standing]:
-    """docs/verdicts.md, "Attacks"; the rival is known where all attacks are withstood."""
+class AttacksHeld(NamedTuple):
+    """What the verdict looks at: a row per attack with a judged text (`outcome`, `needed`), and what the surface judge
+    came to, asked where all attacks are withstood."""
 
-    def of(outcome: Outcome) -> dict[str, Any]:
-        named = table.loc[table["outcome"] == outcome, "attack"].tolist()
-        return {"attacks": named, "n": len(named), "total": len(table)}
+    baseline: Sequence[str]
+    table: pd.DataFrame
+    surface: Outcome | None = None
+    counts: int = len(COLUMNS)
 
-    if of("succeeds")["n"]:
-        return Finding("adversarial.verdict_succeeds", of("succeeds")), "refuted"
-    undecided = of("open")
-    if undecided["n"]:
-        needed = table.loc[table["outcome"] == "open", "needed"]
-        if needed.isna().any():
-            return Finding("adversarial.verdict_open_endless", undecided), "undecided"
-        return Finding("adversarial.verdict_open", undecided | {"needed": int(needed.max())}), "undecided"
-    if of("missing")["n"]:
-        return Finding("adversarial.verdict_missing", of("missing")), "undecided"
-    assert rival is not None, "looked at where all attacks are withstood"
-    return outdone(rival, _EXPLAINED) or (
-        Finding("adversarial.verdict_withstood", {"total": len(table), "counts": len(rivals.COLUMNS)}),
-        "supported",
-    )
+    @property
+    def total(self) -> int:
+        """Of the attacks."""
+        return len(self.table)
+
+    def of(self, outcome: Attack) -> dict[str, Any]:
+        """The attacks with this outcome, and how many of how many."""
+        named = self.table.loc[self.table["outcome"] == outcome, "attack"].tolist() if self.total else []
+        return {"attacks": named, "n": len(named), "total": self.total}
+
+    @property
+    def needed(self) -> int | None:
+        """How many texts would decide all that is open, None where no number would."""
+        needed = self.table.loc[self.table["outcome"] == "open", "needed"]
+        return None if needed.isna().any() else int(needed.max())

@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Item, Judgment, Label, Rubric, Verdict
+from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Item, Judgment, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, part_names
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 
 COLUMNS = (
-    "item_id judge criterion place pair_id group text condition label repeat score category raw_score low high "
-    "confidence entropy doubt uncertainty is_uncertain revised_score review calls "
-    "cached input_tokens output_tokens usd seconds error characters words"
-).split()
-
+    *"item_id judge criterion place pair_id group text condition label repeat".split(),
+    *NO_VERDICT,
+    *Cost.model_fields,
+    *"error characters words".split(),
+)
 
 DIGITS = 12
 """To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""
@@ -168,24 +169,8 @@ def tabulate(
                     "condition": item.condition,
                     "label": np.nan if label[criterion] is None else label[criterion],
                     "repeat": repeat,
-                    "score": verdict.score if verdict else np.nan,
-                    "category": verdict.category if verdict else None,
-                    "raw_score": verdict.raw_score if verdict and verdict.raw_score is not None else np.nan,
-                    "low": verdict.interval[0] if verdict and verdict.interval else np.nan,
-                    "high": verdict.interval[1] if verdict and verdict.interval else np.nan,
-                    "confidence": verdict.confidence if verdict and verdict.confidence is not None else np.nan,
-                    "entropy": verdict.distribution.normalised_entropy if verdict and verdict.distribution else np.nan,
-                    "doubt": verdict.doubt if verdict and verdict.doubt is not None else np.nan,
-                    "uncertainty": verdict.uncertainty if verdict else None,
-                    "is_uncertain": verdict.is_uncertain if verdict else None,
-                    "revised_score": verdict.revised_score if verdict else None,
-                    "review": verdict.review if verdict else False,
-                    "calls": judgment.cost.calls if judgment else 0,
-                    "cached": judgment.cost.cached if judgment else 0,
-                    "input_tokens": judgment.cost.input_tokens if judgment else 0,
-                    "output_tokens": judgment.cost.output_tokens if judgment else 0,
-                    "usd": judgment.cost.usd if judgment and judgment.cost.usd is not None else np.nan,
-                    "seconds": judgment.cost.seconds if judgment else 0.0,
+                    **(NO_VERDICT if verdict is None else verdict.row()),
+                    **(judgment.cost if judgment else Cost()).model_dump(),
                     "error": error,
                     "characters": len(text),
                     "words": len(text.split()),
@@ -194,6 +179,8 @@ def tabulate(
                 | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
             )
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
+    for column in ("raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"):
+        frame[column] = frame[column].astype(float)
     for column in ("label", "score", "revised_score"):
         frame[column] = frame[column].astype(float).round(DIGITS)  # a mean of criteria shall tie with what it equals
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
@@ -274,3 +261,8 @@ def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:
     for key, value in shares.items():
         if not 0 < value < 1:
             raise ConfigError(f"`analysis.{key}` is {value}; in analysis={analysis} it must lie between 0 and 1.")
+
+
+def family_level(level: float, n: int) -> float:
+    """The level of each of `n` intervals that hold together with `level` (Bonferroni)."""
+    return 1 - (1 - level) / max(1, n)

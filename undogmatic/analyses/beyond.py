@@ -14,8 +14,8 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.analyses.worth_parts import Part, Settings, groups_or_none, nothing
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import Finding, Standing
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, review
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.jackknife import Coefficient

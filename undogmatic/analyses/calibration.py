@@ -14,8 +14,8 @@ from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.truth import Truth, read_truth, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score
 from undogmatic.stats.intervals import interval_scores
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
 
-from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding
-from undogmatic.analyses.classes import Class, class_of, family_level, outdone, surface, told
-from undogmatic.analyses.labelled_rival import check_known
-from undogmatic.analyses.truth import check_order
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
+from undogmatic.analyses.labelled_rival import LabelledRival, check_known, known_surface, labelled_rival
+from undogmatic.analyses.rivals import COLUMNS, MOST_TEXTS, Outcome, drawn, similarities
+from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
+from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
-from undogmatic.stats import limits, paired
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.stats import crossfit, jackknife, limits, paired
 from undogmatic.stats.limits import Held, Limits
 
 Band = tuple[float | None, float | None]
@@ -93,8 +96,23 @@ class ControlsAnalysis:
             flags = np.where(np.isnan(own), np.nan, (own >= low) & (own <= high))
             share = shares[condition] = limits.share(flags, classes[condition].groups, level)
             inside.append(flags[~np.isnan(flags)])
-            hits = int(inside[-1].sum())
-            rows.append(_row(condition, (low, high), share, hits, paired.summary(scores[condition]), int(row.failed)))
+            hits, summary = int(inside[-1].sum()), paired.summary(scores[condition])
+            rows.append(
+                {
+                    "condition": condition,
+                    "band_low": low,
+                    "band_high": high,
+                    "n": summary.n,
+                    "n_in_band": hits,
+                    "share_in_band": share.estimate,
+                    "share_low": share.low,
+                    "share_high": share.high,
+                    "mean": summary.mean,
+                    "median": summary.median,
+                    "iqr": summary.iqr,
+                    "failed": int(row.failed),
+                }
+            )
             metrics |= plots.interval(metric_name("controls.in_band", condition), share.estimate, share.low, share.high)
             metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
             values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": scores[condition].size}
@@ -113,18 +131,17 @@ class ControlsAnalysis:
         if inside:
             values = {"classes": len(classes), "level": self.level, "each": level}
             findings.append(Finding("controls.family", values))
-        verdict, standing = self._verdict(judged, shares, areas, absent, rng)
+        ruling = self._ruling(judged, shares, areas, absent, rng)
         figures, missing = self._figures(judged, scores, shares)
-        columns = [c for c in ("condition", *_COLUMNS) if rows]
         return [
             AnalysisResult(
                 name=self.name,
                 metrics=metrics,
-                tables={"bands": pd.DataFrame(rows, columns=columns)},
+                tables={"bands": pd.DataFrame(rows)},
                 findings=findings + missing,
                 figures=figures,
-                verdict=verdict,
-                standing=standing,
+                verdict=ruling.finding,
+                standing=ruling.standing,
                 headline="controls.in_band" if inside else None,
             )
         ]
@@ -144,33 +161,23 @@ class ControlsAnalysis:
         worst = classes[self.worst]
         return {c: told(judged, worst, own, level) for c, own in classes.items() if c != self.worst}
 
-    def _verdict(
+    def _ruling(
         self,
         judged: Judged,
         shares: Mapping[str, Limits],
         areas: Mapping[str, Limits],
         absent: list[str],
         rng: np.random.Generator,
-    ) -> tuple[Finding, Standing]:
-        """docs/verdicts.md, "Controls"."""
-        if not areas:
-            return Finding("controls.verdict_incomplete", {"conditions": absent}), "undecided"
+    ) -> Ruling:
+        """The verdict; the surface judge is asked where all limits hold."""
         apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
-        reversed_, outside = _of("below", apart), _of("below", inside)
-        if reversed_:
-            return Finding("controls.verdict_reversed", {"conditions": reversed_}), "refuted"
-        if outside:
-            return Finding("controls.verdict_outside", {"conditions": outside, "share": self.share}), "refuted"
-        undecided = _open(apart, inside, self.share)
-        if undecided is not None:
-            return undecided, "undecided"
-        rival = surface(judged, [self.worst], list(areas), self.level, rng)
-        weakest = min(share.low for share in shares.values())
-        return outdone(rival, _EXPLAINED) or (
-            Finding("controls.verdict_hold", {"share": self.share, "weakest": weakest, "counts": len(rivals.COLUMNS)}),
-            "supported",
-        )
+        weakest = min((share.low for share in shares.values()), default=None)
+        ruling = verdict(CONTROLS, ClassesHeld(apart, inside, absent, self.share, weakest))
+        if ruling.standing != "supported":
+            return ruling
+        rival = surface_of_classes(judged, [self.worst], list(areas), self.level, rng)
+        return verdict(CONTROLS, ruling.evidence._replace(surface=rival.outcome))
 
     def _figures(
         self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Limits]
@@ -188,55 +195,115 @@ class ControlsAnalysis:
         return figures, missing
 
 
-_COLUMNS = (
-    "band_low",
-    "band_high",
-    "n",
-    "n_in_band",
-    "share_in_band",
-    "share_low",
-    "share_high",
-    "mean",
-    "median",
-    "iqr",
-    "failed",
-)
+class ClassesHeld(NamedTuple):
+    """What the verdict looks at: area and share of each class against their bounds, the classes without a judged text,
+    the share that is asked for, the lowest limit of a share, and what the surface judge came to, once it was asked."""
 
+    apart: Mapping[str, Held]
+    inside: Mapping[str, Held]
+    absent: Sequence[str]
+    share: float
+    weakest: float | None
+    surface: Outcome | None = None
+    counts: int = len(COLUMNS)
 
-def _row(
-    condition: str, band: tuple[float, float], share: Limits, hits: int, scores: paired.Summary, failed: int
-) -> dict[str, Any]:
-    values = (*band, scores.n, hits, share.estimate, share.low, share.high)
-    return {"condition": condition} | dict(
-        zip(_COLUMNS, (*values, scores.mean, scores.median, scores.iqr, failed), strict=True)
-    )
+    @property
+    def reversed(self) -> list[str]:
+        """The classes that are told from the worst the wrong way round."""
+        return _of("below", self.apart)
 
+    @property
+    def outside(self) -> list[str]:
+        """The classes that miss their band."""
+        return _of("below", self.inside)
 
-_EXPLAINED: dict[rivals.Outcome, str] = {
-    "surface_explains": "controls.verdict_surface_explains",
-    "surface_as_good": "controls.verdict_surface_as_good",
-    "open": "controls.verdict_surface_open",
-    "no_texts": "controls.verdict_no_texts",
-}
+    @property
+    def needed(self) -> list[int | None]:
+        """How many texts would decide what is open, each."""
+        every = [*self.apart.values(), *self.inside.values()]
+        return [held.n_needed for held in every if held.outcome == "open"]
+
+    @property
+    def most_needed(self) -> int:
+        """The most of these."""
+        return max(n for n in self.needed if n is not None)
+
+    @property
+    def not_apart(self) -> list[str]:
+        """The classes that may not be told from the worst; no class is a word."""
+        return _of("open", self.apart) or ["no_class"]
+
+    @property
+    def not_inside(self) -> list[str]:
+        """The classes that may miss their band; no class is a word."""
+        return _of("open", self.inside) or ["no_class"]
+
+    @property
+    def missing(self) -> list[str]:
+        """The classes of which failed judgments could turn what is shown."""
+        return list(dict.fromkeys([*_of("missing", self.apart), *_of("missing", self.inside)]))
 
 
 def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
     return [condition for condition, one in held.items() if one.outcome == outcome]
 
 
-def _open(apart: Mapping[str, Held], inside: Mapping[str, Held], share: float) -> Finding | None:
-    """What the texts of some class leave open, or None."""
-    undecided = [one for held in (apart, inside) for one in held.values() if one.outcome == "open"]
-    values: dict[str, Any] = {"apart": _of("open", apart), "inside": _of("open", inside)}
-    if undecided:
-        known = [one.n_needed for one in undecided if one.n_needed is not None]
-        if len(known) < len(undecided):
-            return Finding("controls.verdict_open_endless", _named(values) | {"share": share})
-        return Finding("controls.verdict_open", _named(values) | {"share": share, "needed": max(known)})
-    missing = list(dict.fromkeys([*_of("missing", apart), *_of("missing", inside)]))
-    return Finding("controls.verdict_missing", {"conditions": missing}) if missing else None
+class Class(NamedTuple):
+    """`scores` of the first repeat, NaN where the judgment failed, turned so that high means more of the fault;
+    `groups` is what the texts belong to. Shape (n,) each."""
+
+    scores: NDArray[np.float64]
+    groups: list[str]
 
 
-def _named(values: dict[str, list[str]]) -> dict[str, Any]:
-    """Empty lists are a word."""
-    return {key: conditions or ["no_class"] for key, conditions in values.items()}
+def class_of(judged: Judged, *conditions: str) -> Class:
+    """All texts of these conditions."""
+    rows = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["condition"].isin(conditions)]
+    return Class(judged.sign * rows["score"].to_numpy(dtype=np.float64), units(rows))
+
+
+def told(judged: Judged, worse: Class, better: Class, level: float) -> Limits:
+    """How often a text of the one scores worse than one of the other; each has a judged text."""
+    ends = judged.rubric.minimum, judged.rubric.maximum
+    scale = ends if judged.sign > 0 else (-ends[1], -ends[0])
+    return limits.area(worse.scores, better.scores, worse.groups, better.groups, scale, level)
+
+
+def surface_of_classes(
+    judged: Judged, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
+) -> LabelledRival:
+    """Hold the judge against a surface judge fitted to tell the conditions `worse` from `better`.
+
+    The judge must beat it in the area under the ROC curve, too: of two that tell the classes apart without a fault, the
+    one with fewer different scores has the higher rank correlation with a class.
+    """
+    rows = judged.scored()
+    rows = rows[rows["condition"].isin([*worse, *better])]
+    rows = rows[drawn(rows["group"].to_numpy(dtype=object), MOST_TEXTS, rng)]
+    is_worse = rows["condition"].isin(list(worse)).to_numpy(dtype=np.float64)
+    scores = judged.sign * rows["score"].to_numpy(dtype=np.float64)
+    texts, groups = rows["text"].astype(str).tolist(), units(rows)
+    known = known_surface(judged.rubric.rivals, texts)
+    rival = labelled_rival(texts, scores, is_worse, groups, rng, level=level, known=known)
+    if rival.outcome != "beyond_surface":
+        return rival
+    similar = similarities(texts, known)[1]
+    guess = crossfit.predict(similar, is_worse, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
+    try:
+        gain = jackknife.nearly_mean(
+            np.column_stack([scores, guess, is_worse]), _gain, rng, level, groups=groups, bounds=(-1, 1)
+        )
+    except ValueError:
+        return rival._replace(outcome="open")
+    return rival if gain.low > 0 else rival._replace(outcome="surface_as_good")
+
+
+def _gain(columns: NDArray[np.float64]) -> float:
+    """The area of the first column minus that of the second, or one half, for telling where the third is 1."""
+    is_worse = columns[:, 2] == 1
+    n, others = int(is_worse.sum()), int((~is_worse).sum())
+    if n == 0 or others == 0:
+        return float("nan")
+    sums = stats.rankdata(columns[:, :2], axis=0)[is_worse].sum(axis=0)
+    areas = (sums - n * (n + 1) / 2) / (n * others)
+    return float(areas[0] - max(0.5, areas[1]))

@@ -14,8 +14,8 @@ from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import few_labels, label_budget, means, sequential
 from undogmatic.stats.few_labels import FEWEST_EFFECTIVE
 from undogmatic.stats.label_maps import FEWEST_ISOTONIC, Calibration

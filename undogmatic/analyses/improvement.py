@@ -15,8 +15,8 @@ from scipy import optimize, special
 
 from undogmatic.analyses.margins import Margin
 from undogmatic.records.results import AnalysisResult, Finding, Standing
-from undogmatic.stats import checks, jackknife, paired, power, quality
-from undogmatic.stats.claims import claim
+from undogmatic.stats import checks, jackknife, power, quality
+from undogmatic.stats.compare import Differences
 
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
@@ -155,13 +155,11 @@ def _decide(
 
 def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
     """The gain of a metric that is a mean over texts or pairs."""
-    difference = (rows[AFTER] - rows[BEFORE]).to_numpy(dtype=np.float64)
-    groups, margin = rows["group"].tolist(), found.margin.value
-    reach = found.ends[1] - found.ends[0]
-    said = claim(difference, margin, alpha=alpha, power=target, groups=groups, bounds=(-reach, reach))
-    by_group = pd.Series(difference).groupby(groups, sort=False).mean().to_numpy(dtype=np.float64)
-    sides = [(by_group - margin, "greater"), (by_group + margin, "less")]
-    p = min(1.0, 2 * min(paired.wilcoxon(d, alternative=side).p_value for d, side in sides))  # type: ignore[arg-type]
+    margin = found.margin.value
+    differences = Differences(rows[AFTER] - rows[BEFORE], rows["group"].tolist())
+    said = differences.claim(margin, alpha, found.ends[1] - found.ends[0], target)
+    assert said is not None, "there are as many groups as a verdict needs"
+    p = differences.p_beyond(margin)
     before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
     reach, se = (said.high - said.low) / 2, said.sd / said.n_units**0.5
     detectable = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from undogmatic.records.order import turns
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 
 OPEN = ("not_judged", "transport", "timeout", "budget", "fault")

@@ -17,8 +17,9 @@ from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model, Rates
 from undogmatic.readouts.chat import finished
-from undogmatic.records.records import Rubric, text_mark
+from undogmatic.records.records import text_mark
 from undogmatic.records.results import Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import checks, crossfit, jackknife
 from undogmatic.stats.claims import Claim, claim
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 SHARE = 0.1
 """Of the scale: what matters where neither rubric nor analysis says it. Claims of a difference name it; claims that
@@ -31,6 +31,10 @@ class Margin(NamedTuple):
     def superiority(self) -> bool:
         """Whether it allows to say that there is one."""
         return self.value < self.span
+
+    def allows(self, outcome: str) -> bool:
+        """Whether it allows to say this outcome of `stats.claims`."""
+        return self.equivalence if outcome == "within" else self.superiority
 
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.rubric import Rubric
 
 FEWEST = 3
 """Fewest marks, pairs or scores per group for which a picture says more than the numbers."""

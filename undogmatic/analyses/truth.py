@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 
 Source = Literal["label", "reference", "condition"]
 

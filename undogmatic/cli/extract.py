@@ -11,7 +11,7 @@ from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.safety.command import say
 
 if TYPE_CHECKING:
-    from undogmatic.constructs.faithfulness.documents.document import Document
+    from undogmatic.constructs.faithfulness.document import Document
 
 
 def add(commands: Any) -> None:
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Read, write and print a table; exit with 1 if a file could not be read or its text not be written."""
-    from undogmatic.constructs.faithfulness.documents.document import read_document
+    from undogmatic.constructs.faithfulness.document import read_document
 
     targets = _targets([Path(file) for file in given.files], given.to)
     rows: list[tuple[str, ...]] = []

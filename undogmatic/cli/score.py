@@ -16,7 +16,7 @@ from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, v
 
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
-    from undogmatic.records.records import Rubric
+    from undogmatic.records.rubric import Rubric
 
 
 def add(commands: Any) -> None:

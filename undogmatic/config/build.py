@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import math
@@ -12,6 +13,7 @@ import traceback
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
@@ -20,7 +22,7 @@ from typing_extensions import get_protocol_members
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.wordings import languages
-from undogmatic.safety.outside import has_halves
+from undogmatic.safety.outside import has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
 LARGEST_SEED = 2**32 - 1
@@ -176,7 +178,7 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
-    "nli": ("undogmatic.constructs.faithfulness.entailment", "Entailment"),
+    "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
     "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
     "prompt": ("undogmatic.readouts.prompts", "Prompt"),
@@ -252,6 +254,7 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
+    path = _renamed().get(path, path)
     if not permits(path):
         raise ConfigError(refused(path, f"{group}._target_"))
     module, _, name = path.rpartition(".")
@@ -264,6 +267,13 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
             f"only classes of {', '.join(allowed())} may be built from a config."
         )
     _of_kind(found, group, kind or _last_word(group))
+    return found
+
+
+@functools.cache
+def _renamed() -> Mapping[str, str]:
+    """Where the classes lie now that the configs of earlier runs name."""
+    found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
     return found
 
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment, Rubric
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.outside import brief
 
 
@@ -86,6 +86,26 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
 
 
+def with_labels(item: Item, rubric: Rubric) -> Item:
+    """The item with its overall labels as numbers of the rubric's scale.
+
+    Raises:
+        ValueError: A label that is not on the scale, named with its rater.
+    """
+    read = {}
+    for rater, value in item.labels.get(OVERALL, {}).items():
+        try:
+            read[rater] = rubric.read(value, item.label_scale)
+        except ValueError as error:
+            whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+            raise ValueError(f"{whose} {error}, the scale of rubric={rubric.name}") from None
+    if read == item.labels.get(OVERALL, {}):
+        return item
+    # On this scale from now on, and known to be: a second call changes nothing.
+    ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)
+    return item.model_copy(update={"labels": item.labels | {OVERALL: read}, "label_scale": ends})
+
+
 FEWEST_LABELS = 5
 """With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
 
@@ -100,7 +120,7 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
     found = []
     for item in items:
         try:
-            found.append(rubric.with_labels(item))
+            found.append(with_labels(item, rubric))
         except ValueError as error:
             raise DataError(
                 f"{item.place or 'dataset'}, item {brief(item.id)}: {error}. Correct it, or choose the rubric it is on."

@@ -9,7 +9,8 @@ from undogmatic.constructs.shame.curated_copies import copies
 from undogmatic.constructs.traits.responses import development_responses
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.

@@ -26,8 +26,8 @@ from undogmatic.datasets.verdict_rows import (
     why_failed,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Rubric, Verdict, digest
-from undogmatic.records.scale import Record
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Record, Verdict, digest
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from undogmatic.config.build import Settings, build, resolve, short
 from undogmatic.config.groups import named
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.entailment import Entailment
+from undogmatic.constructs.faithfulness.nli import Entailment
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, WordsAsker
 from undogmatic.judges.base import Judge
@@ -27,7 +27,8 @@ from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Rubric, digest
+from undogmatic.records.records import digest
+from undogmatic.records.rubric import Rubric
 
 PARTS = ("prompt", "model", "readout")
 PROMPTED = ("structured", "logprobs")

@@ -14,7 +14,8 @@ from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Judgment, Made, Rubric
+from undogmatic.records.records import Item, Judgment, Made
+from undogmatic.records.rubric import Rubric
 
 NAME = "elsewhere"
 """What stands for the model in tables of runs."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from undogmatic.engine.step import as_failure, attempt
 from undogmatic.errors import ModelError
-from undogmatic.judges.base import Judge, verdict
-from undogmatic.readouts.base import Reading
+from undogmatic.judges.base import Judge
 from undogmatic.records.records import OVERALL, Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 
 FREE = Cost(usd=0.0)
@@ -79,11 +78,11 @@ class JudgeStep:
 
     async def _outcomes(self, item: Item) -> dict[str, Verdict | Failure]:
         prediction = await self.judge.acall(item=item.blind())
-        found: Mapping[str, Reading | ModelError] = (
-            prediction.readings if "readings" in prediction else {OVERALL: prediction.reading}
+        found: Mapping[str, Verdict | ModelError] = (
+            prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
         )
         return {criterion: _outcome(found[criterion]) for criterion in self.criteria}
 
 
-def _outcome(found: Reading | ModelError) -> Verdict | Failure:
-    return as_failure(found) if isinstance(found, ModelError) else verdict(found)
+def _outcome(found: Verdict | ModelError) -> Verdict | Failure:
+    return as_failure(found) if isinstance(found, ModelError) else found

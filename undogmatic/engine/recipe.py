@@ -23,7 +23,8 @@ from undogmatic.models.base import Model, Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Judgment, Provenance, Rubric, digest, text_mark
+from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
+from undogmatic.records.rubric import Rubric
 
 
 class Parts(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from undogmatic.records.records import Call, Failure, Judgment, Verdict
+from undogmatic.records.records import Call, Failure, Item, Judgment, Verdict
 from undogmatic.safety.secrets import redacted
 
 # What a request or reply says about itself, as opposed to what it says.
@@ -21,6 +21,11 @@ def redact(value: Any, key: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [redact(v, key) for v in value]
     return redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
+
+
+def redact_item(item: Item) -> Item:
+    """The item with its text `redacted`; what is known of it stays."""
+    return item.model_copy(update={"inputs": {"text": redacted(item.text)}})
 
 
 def redact_judgment(judgment: Judgment) -> Judgment:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict, digest, text_mark
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest, text_mark
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]

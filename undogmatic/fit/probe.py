@@ -30,7 +30,8 @@ from undogmatic.readouts.probe_file import (
     said_once,
     save,
 )
-from undogmatic.records.records import Item, Rubric, digest, text_mark
+from undogmatic.records.records import Item, digest, text_mark
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 
 LEAST = 20

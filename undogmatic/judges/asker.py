@@ -33,7 +33,8 @@ from undogmatic.readouts.structured import shown
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.readouts.prompts import Prompt
-    from undogmatic.records.records import Item, Rubric
+    from undogmatic.records.records import Item
+    from undogmatic.records.rubric import Rubric
 
 RETRIES = 1
 STEP_INPUTS = ("rubric", "context", "previous", "problem")

@@ -1,18 +1,19 @@
-"""What a judge is, and its reading as a verdict."""
+"""Defines what a judge is, and checks that a verdict does not contradict itself."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError
-from undogmatic.readouts.base import Reading, Unit, categorised
+from undogmatic.readouts.base import Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records.records import OVERALL, Item, Rubric, Verdict, digest, text_mark
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
+from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.runs.outcome import Asked
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -46,7 +47,7 @@ class Source(Protocol):
 
 
 class Judge(Unit):
-    """Base of all judge styles: a DSPy module whose prediction carries a `reading`, or `readings` by criterion.
+    """Base of all judge styles: a DSPy module whose prediction carries a `verdict`, or `verdicts` by criterion.
 
     A style says how in `judge`. The model that is asked is that of `dspy.context(lm=...)`.
 
@@ -77,33 +78,33 @@ class Judge(Unit):
                 f"without an order ({rubric.scale.span()}). Use judge=score, distributional, panel or selective."
             )
 
-    async def judge(self, item: Item) -> Reading | Mapping[str, Reading | ModelError]:
-        """Judge one item: a reading, or one per criterion (a ModelError where that one failed). Raises ModelError."""
+    async def judge(self, item: Item) -> Verdict | Mapping[str, Verdict | ModelError]:
+        """Judge one item: a verdict, or one per criterion (a ModelError where that one failed). Raises ModelError."""
         raise NotImplementedError
 
     async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
 
         Returns:
-            A prediction with `reading` and its `score`; with several criteria, `readings` by criterion, and those of
+            A prediction with `verdict` and its `score`; with several criteria, `verdicts` by criterion, and those of
             OVERALL where it is one of them, so that such a judge can stand inside another.
         """
         own = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
         if item is None:
             item = Item(id="item", inputs=inputs)
         found = await self.judge(item, **own)
-        if not isinstance(found, Reading):
-            readings = {name: self._settled(reading) for name, reading in found.items()}
-            whole = readings.get(OVERALL)
-            said = {"reading": whole, "score": whole.score} if isinstance(whole, Reading) else {}
-            return dspy.Prediction(readings=readings, **said)
-        reading = self._settled(found)
-        return dspy.Prediction(reading=reading, score=reading.score)
+        if not isinstance(found, Verdict):
+            verdicts = {name: self._settled(verdict) for name, verdict in found.items()}
+            whole = verdicts.get(OVERALL)
+            said = {"verdict": whole, "score": whole.score} if isinstance(whole, Verdict) else {}
+            return dspy.Prediction(verdicts=verdicts, **said)
+        verdict = self._settled(found)
+        return dspy.Prediction(verdict=verdict, score=verdict.score)
 
-    def _settled(self, reading: Any) -> Any:
-        if not isinstance(reading, Reading):
-            return reading
-        return coherent(categorised(reading, self.rubric), self.rubric)
+    def _settled(self, verdict: Any) -> Any:
+        if not isinstance(verdict, Verdict):
+            return verdict
+        return coherent(categorised(verdict, self.rubric), self.rubric)
 
     def forward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """`aforward` for callers without an event loop."""
@@ -153,29 +154,36 @@ def _program(predictor: dspy.Predict) -> dict[str, Any]:
     return {"instructions": signature.instructions, "fields": fields, "demos": demos, "config": predictor.config}
 
 
-def written(reading: Reading, rubric: Rubric) -> str:
+def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
+    """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
+    asked = []
+    for source in sources:
+        prompt = source.prompt
+        demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
+        parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
+        named = source.name, source.model.name, prompt.id, source.uses_prompt
+        asked.append(Asked.of(*named, source.shown(), parts, judge))
+    return tuple(dict.fromkeys(asked))
+
+
+def written(verdict: Verdict, rubric: Rubric) -> str:
     """A score as other questions quote it, with the precision of its scale."""
-    return reading.category or rubric.scale.write(float(reading.score or 0))
+    return verdict.category or rubric.scale.write(float(verdict.score or 0))
 
 
-def coherent(reading: Reading, rubric: Rubric) -> Reading:
-    """The reading with a word on an interval that does not hold the score, so that the two are not read as one."""
-    if reading.score is None or reading.interval is None:
-        return reading
-    low, high = reading.interval
+def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
+    """The verdict with a word on an interval that does not hold the score, so that the two are not read as one."""
+    if verdict.score is None or verdict.interval is None:
+        return verdict
+    low, high = verdict.interval
     slack = 1e-9 * (rubric.maximum - rubric.minimum)
-    if low - slack <= reading.score <= high + slack:
-        return reading
+    if low - slack <= verdict.score <= high + slack:
+        return verdict
     write = rubric.scale.write
-    if not isinstance(rubric.scale, NumericScale) and write(reading.score) in (write(low), write(high)):
-        return reading  # the same category, whatever the numbers
-    said = f"the score {write(reading.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
+    if not isinstance(rubric.scale, NumericScale) and write(verdict.score) in (write(low), write(high)):
+        return verdict  # the same category, whatever the numbers
+    said = f"the score {write(verdict.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
     contradiction = f"Contradiction: {said}."
-    if contradiction in reading.issues:  # a judge inside of this one has said so
-        return reading
-    return reading._replace(issues=(*reading.issues, contradiction))
-
-
-def verdict(reading: Reading) -> Verdict:
-    """A reading as a verdict."""
-    return Verdict(**reading._asdict())
+    if contradiction in verdict.issues:  # a judge inside of this one has said so
+        return verdict
+    return verdict.replace(issues=(*verdict.issues, contradiction))

@@ -8,8 +8,7 @@ from typing import Annotated
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 
@@ -35,10 +34,10 @@ class CalibrationProbeJudge(Judge):
         self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.accuracy = asker.question("accuracy", Accuracy)
 
-    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
-        """`reading` with the estimate; `initial` is a reading of the initial judge that was already had."""
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict` with the estimate; `initial` is a verdict of the initial judge that was already had."""
         if initial is None:
-            initial = (await self.initial.acall(item=item)).reading
+            initial = (await self.initial.acall(item=item)).verdict
         context = {"initial": written(initial, self.rubric)}
         answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
         accuracy = answer.accuracy
@@ -46,7 +45,7 @@ class CalibrationProbeJudge(Judge):
         if answer.reason is not None:
             details["accuracy_reason"] = answer.reason
         level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level
-        return initial._replace(
+        return initial.replace(
             confidence=accuracy,
             confidence_source="stated" if self.asker.in_words else "procedure",
             uncertainty=level,

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from undogmatic.judges.asker import Asker, Question
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Arguments, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import debate_uncertainty
 
 HIGH, LOW = (0.8, 1.0), (0.1, 0.4)
@@ -79,8 +78,8 @@ class DebateJudge(Judge):
                 asker.question("arbiter", Decision, values),
             ]
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with both positions."""
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with both positions."""
         context: dict[str, Any] = {}
         for step in self.steps:
             prediction = await step.acall(item=item, context=context)
@@ -108,7 +107,7 @@ class DebateJudge(Judge):
         stated = context["confidence"] if distribution is None else distribution.confidence
         if stated is not None:
             details["stated_confidence"] = stated
-        return Reading(
+        return Verdict(
             score=final,
             distribution=distribution,
             interval=rubric.interval(found.confidence_interval),

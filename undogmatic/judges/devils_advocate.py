@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, Record
+from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 
@@ -51,10 +50,10 @@ class DevilsAdvocateJudge(Judge):
         self.initial, self.asker, self.rubric = initial, asker, asker.rubric
         self.critique = asker.question("critique", Critique)
 
-    async def judge(self, item: Item, initial: Reading | None = None) -> Reading:
-        """`reading` with the critique's yield; `initial` is a reading of the initial judge that was already had."""
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict` with the critique's yield; `initial` is a verdict of the initial judge that was already had."""
         if initial is None:
-            initial = (await self.initial.acall(item=item)).reading
+            initial = (await self.initial.acall(item=item)).verdict
         rubric, score = self.rubric, float(initial.score or 0)
         context = {"initial": written(initial, rubric)}
         critique: Critique = (await self.critique.acall(item=item, context=context)).answer
@@ -75,7 +74,7 @@ class DevilsAdvocateJudge(Judge):
             details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
         if critique.confidence is not None:
             details["stated_confidence"] = critique.confidence
-        return initial._replace(
+        return initial.replace(
             interval=rubric.interval(found.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
             confidence_source="procedure",

@@ -10,10 +10,9 @@ from pydantic import create_model, model_validator
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading, entropy_reading
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
-from undogmatic.records.rubric import Level
-from undogmatic.records.scale import Anchors
+from undogmatic.readouts.base import entropy_verdict
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Anchors, Level, Rubric
 from undogmatic.stats.distribution import quantile_interval
 from undogmatic.stats.uncertainty import points_entropy
 
@@ -67,15 +66,15 @@ class DistributionalJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with the distribution."""
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with the distribution."""
         answer: Points = (await self.points.acall(item=item)).answer
         found = points_entropy(answer.points())
         levels = self.asker.rubric.levels
         distribution = ScoreDistribution(values=levels, probabilities=found.probabilities)
         interval = quantile_interval(found.probabilities, levels) if self.rubric.scale.ordered else None
         details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
-        return entropy_reading(
+        return entropy_verdict(
             distribution,
             interval=None if interval is None else (float(interval.low), float(interval.high)),
             # Chances asked one by one need not sum to 100; points given in one answer were told to.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.probe_file import rubric_digest
-from undogmatic.records.records import Judgment, Rubric
+from undogmatic.records.records import Judgment
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 
 if TYPE_CHECKING:

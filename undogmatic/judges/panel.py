@@ -12,9 +12,10 @@ from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
-from undogmatic.readouts.base import Reading, agreement_confidence, entropy_reading, spread_over
+from undogmatic.readouts.base import agreement_confidence, entropy_verdict, spread_over
 from undogmatic.readouts.chat import together
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
 
@@ -78,39 +79,39 @@ class PanelJudge(Judge):
         own = {"aggregate": self.aggregate, "weights": self.weights, "trim": self.trim, "repeats": self.repeats}
         return super().settings() | own
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with the members' scores and their disagreement."""
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with the members' scores and their disagreement."""
         base = current_rollout() * self.repeats
 
-        async def once(member: Judge, repeat: int) -> Reading:
+        async def once(member: Judge, repeat: int) -> Verdict:
             with rollout(base + repeat):
-                reading: Reading = (await member.acall(item=item)).reading
-                return reading
+                verdict: Verdict = (await member.acall(item=item)).verdict
+                return verdict
 
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
         answers = await together([once(self.members[n], repeat) for n, repeat in seats])
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
-        given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Reading)]
+        given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
         if 2 * len(given) < len(seats):
             kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
         return self._together(given, failed)
 
-    def _together(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
-        readings = [reading for _, reading in given]
+    def _together(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> Verdict:
+        verdicts = [verdict for _, verdict in given]
         if not self.rubric.scale.ordered:
             return self._vote(given, failed)
-        scores = np.array([reading.score for reading in readings], dtype=np.float64)
+        scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         shares = np.array([self.rubric.share(score) for score in scores])
-        levels = [reading.uncertainty for reading in readings]
+        levels = [verdict.uncertainty for verdict in verdicts]
         found = aggregate_uncertainty(
             shares,
             [level or "low" for level in levels],  # a member without a level does not widen the interval
-            [reading.review for reading in readings],
-            [reading.issues for reading in readings],
+            [verdict.review for verdict in verdicts],
+            [verdict.issues for verdict in verdicts],
         )
-        level: str = found.uncertainty_level
+        level = found.uncertainty_level
         if not any(levels):
             level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
         details: dict[str, float | str] = {
@@ -122,13 +123,13 @@ class PanelJudge(Judge):
         score = self._score(scores, [n for n, _ in given])
         moved = self.rubric.share(score) - found.score  # the interval is that of the score given, not of the mean
         low, high = (min(1.0, max(0.0, end + moved)) for end in found.confidence_interval)
-        return Reading(
+        return Verdict(
             score=score,
-            distribution=_mixture([reading.distribution for reading in readings], scores, self.rubric),
+            distribution=_mixture([verdict.distribution for verdict in verdicts], scores, self.rubric),
             interval=self.rubric.interval((low, high)),
-            confidence=_confidence(shares, [reading.confidence for reading in readings]),
+            confidence=_confidence(shares, [verdict.confidence for verdict in verdicts]),
             confidence_source="procedure",
-            rationale=readings[nearest].rationale,
+            rationale=verdicts[nearest].rationale,
             issues=(*found.issues, *found.notes, *(f"{error.kind}: {error}" for error in failed)),
             uncertainty=level,
             doubt=details["disagreement"],  # type: ignore[arg-type]
@@ -136,18 +137,18 @@ class PanelJudge(Judge):
             details=details | self._members(given, failed),
         )
 
-    def _vote(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> Reading:
+    def _vote(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> Verdict:
         """Categories without an order: the share of the members' votes, and their entropy."""
-        votes = [self.rubric.scale.read(reading.category) for _, reading in given]
+        votes = [self.rubric.scale.read(verdict.category) for _, verdict in given]
         shares = tuple(votes.count(value) / len(votes) for value in self.rubric.levels)
-        found = entropy_reading(ScoreDistribution(values=self.rubric.levels, probabilities=shares))
-        review = any(reading.review for _, reading in given)
-        issues = tuple(issue for _, reading in given for issue in reading.issues)
+        found = entropy_verdict(ScoreDistribution(values=self.rubric.levels, probabilities=shares))
+        review = any(verdict.review for _, verdict in given)
+        issues = tuple(issue for _, verdict in given for issue in verdict.issues)
         failures = tuple(f"{error.kind}: {error}" for error in failed)
-        return found._replace(issues=issues + failures, review=review, details=self._members(given, failed))
+        return found.replace(issues=issues + failures, review=review, details=self._members(given, failed))
 
-    def _members(self, given: Sequence[tuple[int, Reading]], failed: Sequence[ModelError]) -> dict[str, float | str]:
-        said = (f"{self.members[n].name} {_value(reading)}{self._weight(n)}" for n, reading in given)
+    def _members(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> dict[str, float | str]:
+        said = (f"{self.members[n].name} {_value(verdict)}{self._weight(n)}" for n, verdict in given)
         return {"members": ", ".join(said), "members_failed": float(len(failed))}
 
     def _score(self, scores: np.ndarray, members: Sequence[int]) -> float:
@@ -171,8 +172,8 @@ class PanelJudge(Judge):
         return tuple(source for member in self.members for source in member.readouts())
 
 
-def _value(reading: Reading) -> str:
-    return str(reading.category) if reading.score is None else f"{reading.score:.4g}"
+def _value(verdict: Verdict) -> str:
+    return str(verdict.category) if verdict.score is None else f"{verdict.score:.4g}"
 
 
 def _confidence(shares: np.ndarray, stated: Sequence[float | None]) -> float:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge
 from undogmatic.judges.history import check_member, check_scale
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Rubric
+from undogmatic.records.records import Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 
 KEY = "`judge.rules.guaranteed.run`"
@@ -51,14 +51,14 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
     return Promise(str(measures[0]), float(folder.metrics[THRESHOLD]))
 
 
-def doubt_of(reading: Reading, measure: str) -> float | None:
-    """The doubt of one reading, by the measures of `analyses.measures`; None where it has none."""
-    low, high = reading.interval or (None, None)
+def doubt_of(verdict: Verdict, measure: str) -> float | None:
+    """The doubt of one verdict, by the measures of `analyses.measures`; None where it has none."""
+    low, high = verdict.interval or (None, None)
     values = {
-        "procedure": reading.doubt,
+        "procedure": verdict.doubt,
         "width": None if low is None or high is None else abs(high - low),
-        "entropy": None if reading.distribution is None else reading.distribution.normalised_entropy,
-        "confidence": None if reading.confidence is None else 100.0 - reading.confidence,
-        "level": None if reading.uncertainty is None else _LEVELS[reading.uncertainty],
+        "entropy": None if verdict.distribution is None else verdict.distribution.normalised_entropy,
+        "confidence": None if verdict.confidence is None else 100.0 - verdict.confidence,
+        "level": None if verdict.uncertainty is None else _LEVELS[verdict.uncertainty],
     }
     return values[measure]

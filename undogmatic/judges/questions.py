@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.readouts.structured import PERCENT, form, scale_schema
-from undogmatic.records.rubric import Rubric
-from undogmatic.records.scale import NumericScale, Record, Scale
+from undogmatic.records.records import Record
+from undogmatic.records.rubric import NumericScale, Rubric, Scale
 
 STRENGTH = NumericScale(minimum=0, maximum=10)
 STEPS = 5

@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Arguments, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
+from undogmatic.stats.uncertainty import Level
 
 
 class RedBlue(Answer):
@@ -29,7 +29,7 @@ class Balance(NamedTuple):
 
     share: float | None
     stronger: str
-    level: str
+    level: Level
 
 
 class RedBlueJudge(Judge):
@@ -49,8 +49,8 @@ class RedBlueJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.teams = asker.question("red_blue", RedBlue)
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with the stronger team."""
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with the stronger team."""
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
         distribution = prediction.distributions.get("final_score")
@@ -69,7 +69,7 @@ class RedBlueJudge(Judge):
         stated = answer.confidence if distribution is None else distribution.confidence
         if stated is not None:
             details["stated_confidence"] = stated
-        return Reading(
+        return Verdict(
             score=answer.final_score,
             distribution=distribution,
             confidence=100 * (1 - 2 * doubt),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading, Readout
-from undogmatic.records.records import Item
+from undogmatic.readouts.base import Readout
+from undogmatic.records.records import Item, Verdict
 
 
 class ScoreJudge(Judge):
@@ -22,10 +22,10 @@ class ScoreJudge(Judge):
         super().__init__()
         self.readout, self.rubric = readout, readout.rubric
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading`: what the readout gave."""
-        reading: Reading = (await self.readout.acall(item=item)).reading
-        return reading
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict`: what the readout gave."""
+        verdict: Verdict = (await self.readout.acall(item=item)).verdict
+        return verdict
 
     def readouts(self) -> Sequence[Source]:
         return (self.readout,)

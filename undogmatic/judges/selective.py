@@ -10,8 +10,8 @@ from pydantic import Field
 from undogmatic.errors import DataError
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.promise import doubt_of, read_promise
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, Record, Rubric
+from undogmatic.records.records import Item, Record, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.uncertainty import RULES, should_escalate
 
 EVIDENCE = ("accuracy", "scientific", "automatic_f1", "hallucination_rate", "bootstrap_variance")
@@ -104,34 +104,34 @@ class SelectiveJudge(Judge):
         rules = self.rules.model_dump(mode="json", exclude={"guaranteed"} if self.promise is None else None)
         return super().settings() | {"rules": rules | ({} if self.promise is None else self.promise._asdict())}
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
-        reading: Reading = (await self.cheap.acall(item=item)).reading
-        fired, unknown = self.fired(reading, item)
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
+        verdict: Verdict = (await self.cheap.acall(item=item)).verdict
+        fired, unknown = self.fired(verdict, item)
         details: dict[str, float | str] = {
             "escalated": float(bool(fired)),
             "rules_fired": ", ".join(fired),
             "rules_not_evaluated": ", ".join(unknown),
         }
-        if reading.score is not None:
-            details["cheap_score"] = reading.score
+        if verdict.score is not None:
+            details["cheap_score"] = verdict.score
         if fired:
-            given = {"initial": reading} if self.hands_over else {}
-            reading = (await self.expensive.acall(item=item, **given)).reading
-        return reading._replace(details=reading.details | details)
+            given = {"initial": verdict} if self.hands_over else {}
+            verdict = (await self.expensive.acall(item=item, **given)).verdict
+        return verdict.replace(details=verdict.details | details)
 
-    def fired(self, reading: Reading, item: Item) -> tuple[list[str], list[str]]:
+    def fired(self, verdict: Verdict, item: Item) -> tuple[list[str], list[str]]:
         """Names of the rules that fired, and of those that are on but lack a number. Raises DataError."""
         rules = {name: rule for name, rule in self.rules if rule is not None}
-        evidence: dict[str, Any] = {name: _number(reading, item, name) for name in EVIDENCE}
+        evidence: dict[str, Any] = {name: _number(verdict, item, name) for name in EVIDENCE}
         on_evidence = [name for name in rules if name in RULES]
         thresholds = {key: value for name in on_evidence for key, value in rules[name]}
         fired: list[str] = []
         unknown: list[str] = []
-        if reading.score is None:  # categories without an order: there is no overall score to hold against a threshold
+        if verdict.score is None:  # categories without an order: there is no overall score to hold against a threshold
             unknown += on_evidence
         else:
-            overall = self.rubric.share(reading.score)
+            overall = self.rubric.share(verdict.score)
             try:
                 found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
             except ValueError as error:
@@ -139,17 +139,17 @@ class SelectiveJudge(Judge):
             fired += found.fired
             unknown += found.not_evaluated
         if (confident := self.rules.low_confidence) is not None:
-            if reading.confidence is None:
+            if verdict.confidence is None:
                 unknown.append("low_confidence")
-            elif reading.confidence < confident.confidence_below:
+            elif verdict.confidence < confident.confidence_below:
                 fired.append("low_confidence")
         if (wide := self.rules.wide_interval) is not None:
-            if reading.interval is None:
+            if verdict.interval is None:
                 unknown.append("wide_interval")
-            elif self.rubric.share(reading.interval[1]) - self.rubric.share(reading.interval[0]) > wide.width_above:
+            elif self.rubric.share(verdict.interval[1]) - self.rubric.share(verdict.interval[0]) > wide.width_above:
                 fired.append("wide_interval")
         if self.promise is not None:
-            doubt = doubt_of(reading, self.promise.measure)
+            doubt = doubt_of(verdict, self.promise.measure)
             if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
                 fired.append("guaranteed")
         return fired, unknown
@@ -158,8 +158,8 @@ class SelectiveJudge(Judge):
         return (*self.cheap.readouts(), *self.expensive.readouts())
 
 
-def _number(reading: Reading, item: Item, name: str) -> float | None:
-    value = reading.details.get(name, item.metadata.get(name))
+def _number(verdict: Verdict, item: Item, name: str) -> float | None:
+    value = verdict.details.get(name, item.metadata.get(name))
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

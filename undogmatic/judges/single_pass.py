@@ -8,8 +8,7 @@ from typing import Annotated
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
 
 
@@ -43,11 +42,11 @@ class SinglePassJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
-    async def judge(self, item: Item) -> Reading:
-        """`reading` with the range."""
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with the range."""
         if self.initial is None:
             answer: SinglePass = (await self.answer.acall(item=item)).answer
-            reading = Reading(
+            verdict = Verdict(
                 score=answer.score,
                 confidence=answer.confidence,
                 confidence_source="stated",
@@ -55,16 +54,16 @@ class SinglePassJudge(Judge):
                 issues=(answer.key_uncertainty,) if answer.key_uncertainty is not None else (),
             )
         else:
-            reading = (await self.initial.acall(item=item)).reading
-            answer = (await self.answer.acall(item=item, known={"score": reading.score})).answer
+            verdict = (await self.initial.acall(item=item)).verdict
+            answer = (await self.answer.acall(item=item, known={"score": verdict.score})).answer
         rubric = self.rubric
         ends = (10 * rubric.share(answer.range_low), 10 * rubric.share(answer.range_high))
         level = critique_uncertainty(10 * rubric.share(answer.score), 0.0, ends, 0).level
-        return reading._replace(
+        return verdict.replace(
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,
             review=level == "high",
-            details=reading.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
+            details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
         )
 
     def readouts(self) -> Sequence[Source]:

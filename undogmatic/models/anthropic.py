@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from undogmatic.errors import RefusedAnswer, UnparseableAnswer
+from undogmatic.errors import UnparseableAnswer
 from undogmatic.models.calls import shown
-from undogmatic.models.hosted import HostedModel, changed
+from undogmatic.models.hosted import HostedModel, Stop, Tokens, changed, content_text, count, given, messages, settled
 from undogmatic.models.prices import Price
-from undogmatic.models.wire import Tokens, content_text, count, given, make_response, plain_text, system_text, wire_role
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
 API_VERSION = "2023-06-01"
 _DEFAULT_MAX_TOKENS = 1024  # the API requires a number; DSPy's request may leave it out
+_STOPS: dict[str, Stop] = {
+    "refusal": "refusal",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
 _UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")
 
 
@@ -55,26 +59,16 @@ class AnthropicModel(HostedModel):
 
     def _response(self, data: dict[str, Any]) -> Response:
         text = content_text([block for block in data["content"] if block.get("type") == "text"])
-        reason = data.get("stop_reason")
-        if reason == "refusal":
-            raise RefusedAnswer(f"the model declined{f': {text[:200]}' if text else ''}", text or None)
-        if reason in ("max_tokens", "model_context_window_exceeded"):
-            raise UnparseableAnswer(
-                "the answer was truncated at max_tokens; raise readout.max_tokens, or max_tokens of a step",
-                text or None,
-            )
-        if not text:
-            raise UnparseableAnswer("the answer is empty")
-        return make_response(data, self.model_name, text, self._tokens(data))
+        stop = _STOPS.get(str(data.get("stop_reason")), "stop")
+        return settled(data, self.model_name, text, self._tokens(data), stop)
 
     def _url(self, base: str) -> str:
         return f"{base}/v1/messages"
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
-        turns = [{"role": wire_role(m.role), "content": plain_text(m.parts)} for m in request.messages]
-        system = [system_text(request)] if request.system is not None else []
-        system += [turn["content"] for turn in turns if turn["role"] == "system"]
+        turns = messages(request)
+        system = [turn["content"] for turn in turns if turn["role"] == "system"]
         payload: dict[str, Any] = {
             "model": self.model_name,
             "max_tokens": config.max_tokens if config.max_tokens is not None else _DEFAULT_MAX_TOKENS,

@@ -8,11 +8,10 @@ from typing import Any
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models.calls import shown
-from undogmatic.models.hosted import HostedModel
+from undogmatic.models.hosted import HostedModel, Tokens, count, money
 from undogmatic.models.http import checked_base, is_local
 from undogmatic.models.keys import setting
 from undogmatic.models.prices import Price
-from undogmatic.models.wire import Tokens, count, money
 
 _RESULT_FIELD = {"score": "score", "choice": "choice", "noul": "noul"}
 

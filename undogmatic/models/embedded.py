@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,6 +28,7 @@ from undogmatic.models.gguf_file import (
     require_gguf,
     require_loadable,
 )
+from undogmatic.models.hosted import ChatModel, Tokens, settled
 from undogmatic.models.llama import Llama
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.command import WORKERS
@@ -34,8 +36,6 @@ from undogmatic.safety.paths import data_folder
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
-
-    from undogmatic.models.in_process import InProcessChat
 
 T = TypeVar("T")
 CONTEXT = 4096  # tokens, unless model.context says otherwise
@@ -55,48 +55,44 @@ def _own_share(threads: int) -> int:
     return threads if workers < 2 else max(1, min(threads, here // workers))
 
 
+def _encoded(values: np.ndarray, kind: str) -> str:
+    return base64.b64encode(values.astype(kind).tobytes()).decode()
+
+
+def _decoded(data: Any, kind: str) -> np.ndarray:
+    """The numbers that a reply stands for. Raises ValueError where there are none, or one is not finite."""
+    values = np.frombuffer(base64.b64decode(data, validate=True), dtype=kind)
+    if not values.size or not np.isfinite(values).all():
+        raise ValueError("no states")
+    return values
+
+
 def _vector(data: Any) -> np.ndarray:
-    """The vector that a reply stands for, fresh or cached. Raises ValueError for what is none."""
-    found = np.frombuffer(base64.b64decode(data, validate=True), dtype="<f4")
-    if not found.size or not np.isfinite(found).all():
-        raise ValueError("no vector")
-    return found
-
-
-def _check_vector(data: Any) -> None:
-    _vector(data)
+    """The vector that a reply stands for, fresh or cached. Raises for what is none."""
+    return _decoded(data, "<f4")
 
 
 def _pieces(data: Any) -> Pieces:
     """The pieces that a reply stands for, fresh or cached. Raises for what is none."""
     tokens = np.array(data["tokens"], dtype=np.int64)
-    states = np.frombuffer(base64.b64decode(data["states"], validate=True), dtype="<f2").reshape(len(tokens), -1)
-    if not states.size or not np.isfinite(states).all() or (tokens < 1).any():
+    if (tokens < 1).any():
         raise ValueError("no pieces")
-    return Pieces(tokens, states)
+    return Pieces(tokens, _decoded(data["states"], "<f2").reshape(len(tokens), -1))
 
 
-def _check_pieces(data: Any) -> None:
-    _pieces(data)
-
-
-def _check_odds(data: Any) -> None:
-    """Raise where a reply is no list of tokens and their log-probabilities."""
-    if not data or not all(isinstance(token, str) and value <= 0.01 for token, value in data):
+def _odds(data: Any) -> list[tuple[str, float]]:
+    """Tokens and their log-probabilities, the likeliest first. Raises for what are none."""
+    odds = [(token, value) for token, value in data]
+    if not odds or not all(isinstance(token, str) and value <= 0.01 for token, value in odds):
         raise ValueError("no tokens with log-probabilities")
+    return odds
 
 
-def _check_text(data: Any) -> None:
-    """Raise where a reply is no text."""
+def _text(data: Any) -> str:
+    """The text that a reply is. Raises ValueError for anything else."""
     if not isinstance(data, str):
         raise ValueError("no text")
-
-
-def _file_licence(path: str | None) -> Licence:
-    return {
-        "en": f"The model file model.path={path} is under its publisher's own licence.",
-        "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
-    }
+    return data
 
 
 class EmbeddedModel(Model):
@@ -128,14 +124,19 @@ class EmbeddedModel(Model):
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
-        self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else _file_licence(path)
+        self.licence: Licence = {
+            "en": f"The model file model.path={path} is under its publisher's own licence.",
+            "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
+        }
+        if self.sha256 == GEMMA_SHA256:
+            self.licence = GEMMA_LICENCE
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
             require_loadable(self.path)
         # A longer text is cut into windows of this size, so the size belongs to the identity, and to the cache's keys.
         self.name = f"{self.path.stem}-{self.sha256[:12]}" + (f"-context{context}" if context != CONTEXT else "")
-        self._chat_model: InProcessChat | None = None
+        self._chat = None if base else InProcessChat(self.name, self.path, self.threads, context)
 
     def default_readout(self, rubric: str) -> str:
         """The probe where one ships for the rubric and this very file; else log-probabilities, or a chat's answer."""
@@ -152,14 +153,12 @@ class EmbeddedModel(Model):
         Raises:
             ModelError: The text gave no states.
         """
-        request = {"states": view.model_dump(mode="json"), "text": text}
 
-        async def send() -> Reply:
-            vector, tokens = await self._with_llama(lambda llama: self._read(llama, text, view))
-            return Reply(base64.b64encode(vector.astype("<f4").tobytes()).decode(), input_tokens=tokens, usd=0.0)
+        def work(llama: Llama) -> Reply:
+            vector, tokens = self._read(llama, text, view)
+            return Reply(_encoded(vector, "<f4"), tokens)
 
-        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_vector)
-        return _vector(reply.data)
+        return _vector((await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _vector)).data)
 
     async def pieces(self, text: str, view: View) -> Pieces:
         """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached.
@@ -169,15 +168,12 @@ class EmbeddedModel(Model):
         Raises:
             ModelError: The text gave no states.
         """
-        request = {"pieces": view.model_dump(mode="json"), "text": text}
 
-        async def send() -> Reply:
-            tokens, means = await self._with_llama(lambda llama: self._read_pieces(llama, text, view))
-            states = base64.b64encode(means.astype("<f2").tobytes()).decode()
-            return Reply({"tokens": tokens, "states": states}, input_tokens=sum(tokens), usd=0.0)
+        def work(llama: Llama) -> Reply:
+            tokens, means = self._read_pieces(llama, text, view)
+            return Reply({"tokens": tokens, "states": _encoded(means, "<f2")}, sum(tokens))
 
-        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_pieces)
-        return _pieces(reply.data)
+        return _pieces((await self._call({"pieces": view.model_dump(mode="json"), "text": text}, work, _pieces)).data)
 
     def _read_pieces(self, llama: Llama, text: str, view: View) -> tuple[list[int], np.ndarray]:
         parts = [llama.tokenize(piece, begin=False) for piece in cut(text)]
@@ -212,6 +208,16 @@ class EmbeddedModel(Model):
             weights.append(len(window))
         return np.average(vectors, axis=0, weights=weights).astype(np.float32), len(body)
 
+    async def _call(
+        self, request: dict[str, Any], work: Callable[[Llama], Reply], check: Callable[[Any], object]
+    ) -> Reply:
+        """The reply to a request, cached or by `work`, which costs nothing."""
+
+        async def send() -> Reply:
+            return (await self._with_llama(work))._replace(usd=0.0)
+
+        return await self.gateway.call(self.name, request, send, timed=False, check=check)
+
     async def _with_llama(self, work: Callable[[Llama], T]) -> T:
         """What `work` makes of the loaded model, in a thread; where nobody waits any more it ends at the next token."""
         ended = threading.Event()
@@ -233,65 +239,132 @@ class EmbeddedModel(Model):
 
     async def continue_text(self, text: str, most: int) -> str:
         """The likeliest continuation of a text, of at most so many tokens, cached. Raises ModelError."""
-
-        async def send() -> Reply:
-            found, read, written = await self._with_llama(lambda llama: llama.continued([text], most))
-            return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
-
         request = {"continue": text, "most": most}
-        found: str = (await self.gateway.call(self.name, request, send, timed=False, check=_check_text)).data
-        return found
+        return _text((await self._call(request, lambda llama: Reply(*llama.continued([text], most)), _text)).data)
 
     async def complete(self, request: Request) -> Response:
-        """A base model continues a text and gives its next token's odds; an instruction model answers a chat."""
-        return await (self._continue(request) if self.base else self._chat(request))
+        """A base model continues a text and gives its next token's odds; an instruction model answers a chat.
 
-    async def _continue(self, request: Request) -> Response:
-        """All messages in a row are the text to continue; what several requests begin with is read once."""
-        from dspy.lm15 import Message, Response, TextPart, TokenLogprob, TopLogprob, Usage
+        All messages in a row are the text to continue; what several requests begin with is read once. Where no odds are
+        asked for, it is the likeliest continuation up to the end of its line.
+        """
+        if self._chat is not None:
+            self._chat.gateway = self.gateway
+            return await self._chat.complete(request)
+        from dspy.lm15 import TokenLogprob, TopLogprob
 
-        parts, top = [message.text or "" for message in request.messages], request.config.logprobs or 1
+        parts = [message.text or "" for message in request.messages]
         if request.config.logprobs is None:
-            return await self._words(parts, request.config.max_tokens or 1)
-        payload = {"parts": parts, "top": top}
+            most = request.config.max_tokens or 1
+            reply = await self._call(
+                {"parts": parts, "most": most}, lambda llama: Reply(*llama.continued(parts, most, "\n")), _text
+            )
+            return settled({}, self.name, reply.data or " ", Tokens(reply.input_tokens, reply.output_tokens))
+        top = request.config.logprobs or 1
 
-        async def send() -> Reply:
-            found, count = await self._with_llama(lambda llama: llama.next_token(parts, top))
-            return Reply([list(pair) for pair in found], input_tokens=count, output_tokens=1, usd=0.0)
+        def work(llama: Llama) -> Reply:
+            odds, count = llama.next_token(parts, top)
+            return Reply([list(pair) for pair in odds], count, 1)
 
-        reply = await self.gateway.call(self.name, payload, send, timed=False, check=_check_odds)
-        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in reply.data)
-        return Response(
-            id=None,
-            model=self.name,
-            message=Message.assistant([TextPart(odds[0].token)]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=reply.input_tokens, output_tokens=1),
-            logprobs=(TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds),),
-        )
+        reply = await self._call({"parts": parts, "top": top}, work, _odds)
+        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in _odds(reply.data))
+        first = TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds)
+        return settled({}, self.name, first.token or " ", Tokens(reply.input_tokens, 1), logprobs=(first,))
 
-    async def _words(self, parts: list[str], most: int) -> Response:
-        """The likeliest continuation up to the end of its line, cached."""
-        from dspy.lm15 import Message, Response, TextPart, Usage
 
-        async def send() -> Reply:
-            found, read, written = await self._with_llama(lambda llama: llama.continued(parts, most, "\n"))
-            return Reply(found, input_tokens=read, output_tokens=written, usd=0.0)
+class InProcessChat(ChatModel):
+    """A `ChatModel` whose server is `xllamacpp.Server`, called directly. Payloads and replies are the chat API's.
 
-        request = {"parts": parts, "most": most}
-        reply = await self.gateway.call(self.name, request, send, timed=False, check=_check_text)
-        return Response(
-            id=None,
-            model=self.name,
-            message=Message.assistant([TextPart(reply.data or " ")]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens),
-        )
+    Args:
+        name: Identity of the model, with the file's hash.
+        path: The GGUF file; its own chat template is used.
+        threads: Threads.
+        context: Tokens it can hold at once.
+    """
 
-    async def _chat(self, request: Request) -> Response:
-        from undogmatic.models.in_process import InProcessChat
+    timed = False  # work in this process cannot be abandoned
 
-        if self._chat_model is None:
-            self._chat_model = InProcessChat(self.name, self.path, self.threads, self.context, _lock)
-        self._chat_model.gateway = self.gateway
-        return await self._chat_model.complete(request)
+    def __init__(self, name: str, path: Path, threads: int, context: int) -> None:
+        # The prefix cache is off because answers would depend on what was asked before.
+        super().__init__(path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0})
+        self.name = name
+        self.context = context
+        self._path, self._threads, self._context = path, threads, context
+        self._server: Any = None
+
+    async def send(self, payload: dict[str, Any]) -> Reply:
+        ended = threading.Event()
+        try:
+            data = await asyncio.to_thread(self._ask, payload, ended)
+        finally:
+            ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
+        if "error" in data:  # llama.cpp reports failures as ordinary answers
+            error = data["error"]
+            raise ModelError(f"llama.cpp: {error.get('message', error) if isinstance(error, dict) else error}")
+        used = self._tokens(data)
+        return Reply(data, used.input or 0, used.output or 0, usd=0.0)
+
+    def _ask(self, payload: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
+        """The answer, written token by token so that it stops at the next one where nobody waits for it any more."""
+        answer = _Streamed(ended)
+        with _lock:
+            if not ended.is_set():
+                if self._server is None:
+                    self._server = self._started()
+                streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
+                self._server.handle_chat_completions(streamed, answer.add)
+        return answer.whole()
+
+    def _started(self) -> Any:
+        import xllamacpp
+
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(self._path)
+        parameters.n_ctx = self._context
+        parameters.n_parallel = 1
+        parameters.cache_ram_mib = 0
+        parameters.warmup = False
+        parameters.verbosity = -1
+        parameters.ui = False
+        parameters.api_keys = [secrets.token_hex(16)]  # its port is open to every local user otherwise
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = self._threads
+        try:
+            return xllamacpp.Server(parameters)
+        except RuntimeError as error:
+            raise ConfigError(f"llama.cpp cannot serve {self._path}: {error}") from None
+
+
+class _Streamed:
+    """Puts the pieces of a streamed answer together to what the server gives in one piece.
+
+    Args:
+        ended: Set where nobody waits for the answer any more.
+    """
+
+    def __init__(self, ended: threading.Event) -> None:
+        self._ended = ended
+        self._body: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._tokens: list[Any] = []
+        self._reason: str | None = None
+
+    def add(self, piece: dict[str, Any]) -> bool:
+        """Take one piece; whether the server shall stop. What is raised here would not reach the caller."""
+        self._body |= {key: value for key, value in piece.items() if key != "choices"}
+        for choice in piece.get("choices") or ():
+            for field, text in choice["delta"].items():
+                if field != "role" and isinstance(text, str):
+                    self._texts.setdefault(field, []).append(text)
+            self._tokens += (choice.get("logprobs") or {}).get("content") or ()
+            self._reason = choice.get("finish_reason") or self._reason
+        return self._ended.is_set()
+
+    def whole(self) -> dict[str, Any]:
+        """The body of the answer, or of the error that the server reported."""
+        if "error" in self._body:
+            return self._body
+        message = {"role": "assistant", "content": ""} | {key: "".join(said) for key, said in self._texts.items()}
+        choice: dict[str, Any] = {"finish_reason": self._reason, "index": 0, "message": message}
+        if self._tokens:
+            choice["logprobs"] = {"content": self._tokens}
+        return self._body | {"choices": [choice], "object": "chat.completion"}

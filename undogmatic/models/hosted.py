@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
@@ -12,20 +12,6 @@ from undogmatic.models.calls import Gateway, Reply, reading, shown
 from undogmatic.models.http import JsonClient, checked_base
 from undogmatic.models.keys import find_key
 from undogmatic.models.prices import Price, find_context, find_price
-from undogmatic.models.wire import (
-    Tokens,
-    content_text,
-    count,
-    given,
-    make_response,
-    money,
-    plain_text,
-    schema_on_the_wire,
-    system_text,
-    token_logprobs,
-    wants_logprobs,
-    wire_role,
-)
 from undogmatic.records.records import digest
 from undogmatic.safety.secrets import learn, shown_address
 
@@ -34,11 +20,159 @@ if TYPE_CHECKING:
 
 JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
+MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
+"""More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
+ROUNDED = 0.01
+LONGEST_ANSWER = 100_000
+"""Characters. Whoever is asked for a score and its reason does not need a tenth of it."""
+
+
+class Tokens(NamedTuple):
+    """What a reply says it used; None where it says nothing. `usd` is the server's own figure."""
+
+    input: int | None
+    output: int | None
+    usd: float | None = None
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def count(value: Any) -> int | None:
+    """A token count as it stands in a reply, or None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+
+
+def money(value: Any) -> float | None:
+    """What a server says that one call cost, or None for what is no price."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= MOST_USD else None
 
 
 def changed(**settings: tuple[Any, Any]) -> dict[str, Any]:
     """The settings that differ from their defaults, of (value, default) each: these become part of the identity."""
     return {name: value for name, (value, default) in settings.items() if value != default}
+
+
+def messages(request: Request) -> list[dict[str, str]]:
+    """The request in the words of the chat API, the system prompt first.
+
+    Raises:
+        ConfigError: It holds what no judge sends: tool messages, images, audio and other media.
+    """
+    system: Any = () if request.system is None else request.system
+    turns = [("system", _text(system))] if request.system is not None else []
+    turns += [(_role(message.role), _text(message.parts)) for message in request.messages]
+    return [{"role": role, "content": content} for role, content in turns]
+
+
+def _role(role: str) -> str:
+    if role == "tool":
+        raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
+    return "system" if role == "developer" else role
+
+
+def _text(parts: Any) -> str:
+    if isinstance(parts, str):
+        return parts
+    for part in parts:
+        if part.type != "text":
+            raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
+    return "\n".join(part.text for part in parts)
+
+
+Stop = Literal["stop", "length", "refusal", "filter"]
+
+
+def settled(
+    data: dict[str, Any],
+    model: str,
+    text: str,
+    used: Tokens,
+    stop: Stop = "stop",
+    logprobs: tuple[Any, ...] | None = None,
+) -> Response:
+    """DSPy's response from the text of an answer, which DSPy takes for a failed call where it is empty.
+
+    Args:
+        data: The reply's body, for its `id` and the `model` that answered.
+        model: The name that stands for one that the body does not give.
+        text: What the model wrote, or why it declined.
+        used: The reply's usage.
+        stop: Why the answer ended.
+        logprobs: In DSPy's types.
+    Raises:
+        RefusedAnswer: The model or the provider's filter declined.
+        UnparseableAnswer: The text is cut off, empty or endless.
+    """
+    from dspy.lm15 import Message, Response, TextPart, Usage
+
+    if stop in ("refusal", "filter"):
+        why = f": {text[:200]}" if text else " (content filter)" if stop == "filter" else ""
+        raise RefusedAnswer(f"the model declined{why}", text or None)
+    if stop == "length":
+        raise UnparseableAnswer(
+            "the answer was truncated at max_tokens; raise readout.max_tokens, or max_tokens of a step", text or None
+        )
+    if not text:
+        raise UnparseableAnswer("the answer is empty")
+    if len(text) > LONGEST_ANSWER:
+        raise UnparseableAnswer(
+            f"the answer has {len(text):,} characters; {LONGEST_ANSWER:,} are read at most", shown(text)
+        )
+    identifier, resolved = data.get("id"), data.get("model")
+    return Response(
+        id=identifier if isinstance(identifier, str) and identifier else None,
+        model=resolved if isinstance(resolved, str) and resolved else model,
+        message=Message(role="assistant", parts=(TextPart(text),)),
+        finish_reason="stop",
+        usage=Usage(input_tokens=used.input, output_tokens=used.output),
+        logprobs=logprobs,
+    )
+
+
+def content_text(content: Any) -> str:
+    """A message's `content`, which some servers send as a list of parts."""
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def token_logprobs(found: Any) -> tuple[Any, ...] | None:
+    """The chat API's `logprobs.content` in DSPy's types; None where the server sent none."""
+    content = found.get("content") if isinstance(found, dict) else None
+    if not content:
+        return None
+    from dspy.lm15 import TokenLogprob, TopLogprob
+
+    return tuple(
+        TokenLogprob(
+            token=_token(entry["token"]),
+            logprob=_logprob(entry["logprob"]),
+            top=tuple(
+                TopLogprob(token=_token(top["token"]), logprob=_logprob(top["logprob"]))
+                for top in entry.get("top_logprobs") or ()
+                if top.get("logprob") is not None
+            ),
+        )
+        for entry in content
+    )
+
+
+def _token(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the token {value!r:.40} is no text")
+    return value
+
+
+def _logprob(value: Any) -> float:
+    """A logarithm of a probability; servers round, so 1 may be a little more."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= ROUNDED:
+        raise TypeError(f"{value!r:.40} is no log-probability")
+    return float(value)
 
 
 class HostedModel(Model):
@@ -183,7 +317,7 @@ class ChatModel(HostedModel):
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
-        with_logprobs = wants_logprobs(request)
+        with_logprobs = request.config.logprobs is not None
         return await self.exchange(self._payload(request), lambda data: self._response(data, with_logprobs))
 
     @property
@@ -195,9 +329,7 @@ class ChatModel(HostedModel):
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
-        messages = [{"role": "system", "content": system_text(request)}] if request.system is not None else []
-        messages += [{"role": wire_role(m.role), "content": plain_text(m.parts)} for m in request.messages]
-        payload: dict[str, Any] = {"model": self.model_name, "messages": messages}
+        payload: dict[str, Any] = {"model": self.model_name, "messages": messages(request)}
         if config.max_tokens is not None:
             payload[self._max_tokens_field] = config.max_tokens
         if self._sampling:
@@ -216,7 +348,10 @@ class ChatModel(HostedModel):
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}
         elif form is not None and self._json_mode == "schema":
-            payload["response_format"] = schema_on_the_wire(form)
+            if form.get("type") == "json_schema":  # flat in DSPy, nested in the chat API
+                inner = {"name": "answer"} | {key: value for key, value in form.items() if key != "type"}
+                form = {"type": "json_schema", "json_schema": inner}
+            payload["response_format"] = form
         return payload | (config.extensions or {}) | self._fixed
 
     def _check(self, data: dict[str, Any]) -> None:
@@ -238,23 +373,17 @@ class ChatModel(HostedModel):
 
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]
-        message = choice["message"]
-        text = content_text(message.get("content"))
-        reason = choice.get("finish_reason")
+        message, reason = choice["message"], choice.get("finish_reason")
+        text, refusal = content_text(message.get("content")), content_text(message.get("refusal"))
+        stop: Stop = "stop"
         if message.get("refusal") or reason == "content_filter":
-            said = content_text(message.get("refusal")) or text
-            why = f": {said[:200]}" if said else " (content filter)" if reason == "content_filter" else ""
-            raise RefusedAnswer(f"the model declined{why}", said or None)
-        # One token of a distribution is all that a log-probability readout wants; it always ends for length.
-        if reason == "length" and not with_logprobs:
-            raise UnparseableAnswer(
-                "the answer was truncated at max_tokens; raise readout.max_tokens, or max_tokens of a step",
-                text or None,
-            )
-        if not text and not with_logprobs:
-            raise UnparseableAnswer("the answer is empty")
-        logprobs = choice.get("logprobs") if with_logprobs else None
-        return make_response(data, self.model_name, text, self._tokens(data), token_logprobs(logprobs))
+            stop, text = "filter" if reason == "content_filter" else "refusal", refusal or text
+        elif with_logprobs:  # one token of a distribution is all that is wanted; it always ends for length
+            text = text or " "
+        elif reason == "length":
+            stop = "length"
+        logprobs = token_logprobs(choice.get("logprobs")) if with_logprobs else None
+        return settled(data, self.model_name, text, self._tokens(data), stop, logprobs)
 
 
 class AzureModel(ChatModel):

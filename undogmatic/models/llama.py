@@ -118,6 +118,7 @@ class Llama:
         if not self._context:
             self.close()
             raise ConfigError(f"llama.cpp cannot make a context of {context} tokens for {path}.")
+        self._memory = self._c.llama_get_memory(self._context)
         self._vocabulary = self._c.llama_model_get_vocab(self._model)
         self._width = self._c.llama_model_n_embd(self._model)
         self.blocks = int(self._c.llama_model_n_layer(self._model))
@@ -150,7 +151,7 @@ class Llama:
         """
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
-        self._c.llama_memory_clear(self._memory(), True)
+        self._c.llama_memory_clear(self._memory, True)
         try:
             status = self._decode(tokens, every=True)
             found = [self._wanted[name] for name in names]
@@ -179,7 +180,7 @@ class Llama:
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
         best = best[np.lexsort((best, -logprobs[best]))]
-        return [(self._piece(int(token)), float(logprobs[token])) for token in best], count
+        return [(self._piece(int(token)).decode(errors="replace"), float(logprobs[token])) for token in best], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
         """The likeliest continuation of a text, token by token, to the text's end, `until` or `most` tokens.
@@ -201,7 +202,7 @@ class Llama:
             if self._c.llama_vocab_is_eog(self._vocabulary, token):
                 break
             found.append(token)
-            raw += self._raw_piece(token)
+            raw += self._piece(token)
             if until and until.encode() in raw.lstrip():
                 break
             if status := self._decode([token], every=False):
@@ -211,23 +212,21 @@ class Llama:
 
     def _read(self, parts: Sequence[str], room: int = 0) -> int:
         """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""
-        *beginnings, end = parts
+        beginnings = parts[:-1]
         known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
-        self._c.llama_memory_clear(self._memory(), False)  # what is marked as unused is never read
+        self._c.llama_memory_clear(self._memory, False)  # what is marked as unused is never read
         count = self._restore(tuple(parts[:known])) if known else 0
-        for n in range(known, len(beginnings)):
-            count += self._evaluate(parts[n], begin=n == 0)
-            self._keep(tuple(parts[: n + 1]), count)
-        tokens = self.tokenize(end, begin=not beginnings)
-        if (count := count + len(tokens)) + room > self.limit:
-            raise ModelError(f"{count + room} tokens do not fit the context of {self.limit}; raise model.context")
-        if status := self._decode(tokens, every=False):
-            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+        for n in range(known, len(parts)):
+            is_last = n == len(beginnings)
+            tokens = self.tokenize(parts[n], begin=n == 0)
+            count += len(tokens)
+            if is_last and count + room > self.limit:
+                raise ModelError(f"{count + room} tokens do not fit the context of {self.limit}; raise model.context")
+            if status := self._decode(tokens, every=False):
+                raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+            if not is_last:
+                self._keep(tuple(parts[: n + 1]), count)
         return count
-
-    def forget(self) -> None:
-        """Drop what is kept of earlier prompts; answers do not depend on it."""
-        self._kept.clear()
 
     def close(self) -> None:
         """Free the context and the model."""
@@ -255,17 +254,6 @@ class Llama:
             raise ModelError("llama.cpp could not return to a prompt's beginning")
         return count
 
-    def _memory(self) -> Any:
-        return self._c.llama_get_memory(self._context)
-
-    def _evaluate(self, text: str, begin: bool) -> int:
-        """Continue with `text`; its number of tokens."""
-        tokens = self.tokenize(text, begin)
-        status = self._decode(tokens, every=False)
-        if status:
-            raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
-        return len(tokens)
-
     def _decode(self, tokens: Sequence[int], every: bool) -> int:
         count = len(tokens)
         if count > self.limit:
@@ -283,10 +271,7 @@ class Llama:
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
         return np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,))
 
-    def _piece(self, token: int) -> str:
-        return self._raw_piece(token).decode("utf-8", errors="replace")
-
-    def _raw_piece(self, token: int) -> bytes:
+    def _piece(self, token: int) -> bytes:
         room = ctypes.create_string_buffer(256)
         count = self._c.llama_token_to_piece(self._vocabulary, token, room, len(room), 0, True)
         return room.raw[: max(count, 0)]

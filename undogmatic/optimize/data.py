@@ -16,7 +16,8 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, whole_pairs
 from undogmatic.optimize.optimizers import Optimizer
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.power import fewest_pairs
 
 FEWEST = 4

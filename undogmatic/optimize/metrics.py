@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, Rubric, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import quality
 
-Said = Reading | Verdict
 Of = Literal["text", "pair", "block"]
 BLOCK = 8
 """Texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several."""
@@ -71,13 +70,13 @@ class Metric(NamedTuple):
 
     name: str
     of: Of
-    value: Callable[[Sequence[Item], Sequence[Said | None], Terms], float]
+    value: Callable[[Sequence[Item], Sequence[Verdict | None], Terms], float]
     needs: Literal["conditions", "labels", "distribution"]
     told: Literal["share", "difference", "distance"] = "share"
 
 
 def _pair(measure: Callable[[float, float, Terms], float]) -> Any:
-    def value(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+    def value(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
         sides = terms.sides(items)
         assert sides is not None, "only whole pairs are examples"
         worse, better = (said[place] for place in sides)
@@ -88,15 +87,15 @@ def _pair(measure: Callable[[float, float, Terms], float]) -> Any:
     return value
 
 
-def _text(measure: Callable[[Said, float, Terms], float]) -> Any:
-    def value(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+def _text(measure: Callable[[Verdict, float, Terms], float]) -> Any:
+    def value(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
         (one,) = said
         return 0.0 if one is None else measure(one, terms.label(items[0]), terms)
 
     return value
 
 
-def _ranked(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) -> float:
+def _ranked(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
     pairs = zip(items, said, strict=True)
     known = [(one.score, terms.label(item)) for item, one in pairs if one is not None and one.score is not None]
     if len(known) < 2:
@@ -105,13 +104,13 @@ def _ranked(items: Sequence[Item], said: Sequence[Said | None], terms: Terms) ->
     return found.concordance * len(known) / len(items) if found.n_pairs else 0.0
 
 
-def _close(said: Said, label: float, terms: Terms) -> float:
+def _close(said: Verdict, label: float, terms: Terms) -> float:
     if said.score is None:
         return float(said.category == terms.rubric.scale.write(label))
     return quality.closeness(said.score, label, terms.span)
 
 
-def _distribution(said: Said) -> ScoreDistribution:
+def _distribution(said: Verdict) -> ScoreDistribution:
     if said.distribution is None:
         raise ConfigError(
             "`optimizer.metric` needs the judge's distribution over the scale, and this judge gives a score alone. Use "
@@ -120,12 +119,12 @@ def _distribution(said: Said) -> ScoreDistribution:
     return said.distribution
 
 
-def _log(said: Said, label: float, terms: Terms) -> float:
+def _log(said: Verdict, label: float, terms: Terms) -> float:
     found = _distribution(said)
     return quality.log_score(found.values, found.probabilities, label)
 
 
-def _crps(said: Said, label: float, terms: Terms) -> float:
+def _crps(said: Verdict, label: float, terms: Terms) -> float:
     found = _distribution(said)
     return quality.crps(found.values, found.probabilities, label, terms.span)
 
@@ -207,7 +206,7 @@ def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
 
 
 def feedback(
-    items: Sequence[Item], said: Sequence[Said | None], why: Sequence[str], terms: Terms, language: str
+    items: Sequence[Item], said: Sequence[Verdict | None], why: Sequence[str], terms: Terms, language: str
 ) -> str:
     """What was wrong with these judgments, for a model that is to write a better instruction.
 

@@ -1,4 +1,4 @@
-"""A judge as DSPy's optimisers take it: examples in, readings out; and the metric as they call it."""
+"""A judge as DSPy's optimisers take it: examples in, verdicts out; and the metric as they call it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import dspy
 from undogmatic.errors import ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import recording
-from undogmatic.optimize.metrics import METRICS, Metric, Said, Terms, feedback
-from undogmatic.records.records import Item, digest
+from undogmatic.optimize.metrics import METRICS, Metric, Terms, feedback
+from undogmatic.records.records import Item, Verdict, digest
 
 TEXTS = "judged_together"
 """The input of an example that holds several texts; one text's example has the rubric's own inputs."""
@@ -75,20 +75,20 @@ class Task(dspy.Module):
         self.judge, self.known, self.criterion = judge, known, criterion
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        """Readings, why any failed, and how many thousand characters were sent for each text on average."""
+        """Verdicts, why any failed, and how many thousand characters were sent for each text on average."""
         texts = inputs.get(TEXTS, [inputs])
-        readings: list[Said | None] = []
+        verdicts: list[Verdict | None] = []
         why: list[str] = []
         with recording() as calls:
             for text in texts:
-                reading, reason = self._one(self.known.item(text))
-                readings.append(reading)
+                verdict, reason = self._one(self.known.item(text))
+                verdicts.append(verdict)
                 why.append(reason)
         sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
-        first = readings[0]
-        return dspy.Prediction(readings=readings, why=why, sent=sent, score=None if first is None else first.score)
+        first = verdicts[0]
+        return dspy.Prediction(verdicts=verdicts, why=why, sent=sent, score=None if first is None else first.score)
 
-    def _one(self, item: Item) -> tuple[Said | None, str]:
+    def _one(self, item: Item) -> tuple[Verdict | None, str]:
         program = self.judge.program_hash()
         try:
             with self.known.at_work():
@@ -104,8 +104,8 @@ class Task(dspy.Module):
         with self.known.changed:
             self.known.judged += 1
             self.known.programs.add(program)
-        reading = found.readings[self.criterion] if "readings" in found else found.reading
-        return (None, f"{reading.kind}: {reading}") if isinstance(reading, ModelError) else (reading, "")
+        verdict = found.verdicts[self.criterion] if "verdicts" in found else found.verdict
+        return (None, f"{verdict.kind}: {verdict}") if isinstance(verdict, ModelError) else (verdict, "")
 
 
 def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example:
@@ -131,7 +131,7 @@ class Measure:
     Args:
         terms: What metrics must know.
         language: Of the feedback.
-        known: Where it is kept that the metric cannot be had of these readings.
+        known: Where it is kept that the metric cannot be had of these verdicts.
         cost_weight: Taken off per thousand characters sent for a text; a cheaper program of equal quality wins.
     """
 
@@ -140,10 +140,10 @@ class Measure:
 
     def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any) -> float:
         """The value of a prediction, in [0, 1]; 0 where there is none."""
-        if getattr(prediction, "readings", None) is None:
+        if getattr(prediction, "verdicts", None) is None:
             return 0.0
         try:
-            value = METRICS[example.the_metric].value(example.the_items, prediction.readings, self.terms)
+            value = METRICS[example.the_metric].value(example.the_items, prediction.verdicts, self.terms)
         except UndogmaticError as error:
             self.known.stopped = error
             raise
@@ -154,7 +154,7 @@ class Measure:
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
         value = self(example, prediction)
-        if getattr(prediction, "readings", None) is None:
+        if getattr(prediction, "verdicts", None) is None:
             return dspy.Prediction(score=value, feedback=feedback((), (), (), self.terms, self.language))
-        said = feedback(example.the_items, prediction.readings, prediction.why, self.terms, self.language)
+        said = feedback(example.the_items, prediction.verdicts, prediction.why, self.terms, self.language)
         return dspy.Prediction(score=value, feedback=said)

@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.adapter import lacking
-from undogmatic.records.records import Rubric, digest
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record, digest
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 
@@ -70,8 +70,11 @@ class Program(Record):
 
     def text(self) -> str:
         """The file's content."""
-        whole = self._form() | {"digest": self.digest}
-        return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(self.whole(), indent=1, ensure_ascii=False) + "\n"
+
+    def whole(self) -> dict[str, Any]:
+        """What the file holds: all of it, and its digest."""
+        return self._form() | {"digest": self.digest}
 
     def _form(self) -> dict[str, Any]:
         whole = self.model_dump(mode="json")

@@ -32,8 +32,7 @@ from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
 from undogmatic.optimize.program import Known, Measure, Task, example
 from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records.records import Item, digest, items_digest, text_mark
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Item, Record, digest, items_digest, text_mark
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing

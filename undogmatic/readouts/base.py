@@ -1,45 +1,21 @@
-"""What a readout is: a model's answer -> a `Reading`, from which a judge makes its verdict."""
+"""Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import NumericScale, Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
     from undogmatic.readouts.prompts import Prompt
-
-
-class Reading(NamedTuple):
-    """One score as it came out of a model, in the rubric's units.
-
-    `raw_score` is the score before calibration where there was one. `confidence` is a percentage and
-    `confidence_source` says whether it is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy")
-    or follows from a judge's procedure ("procedure"). `doubt`, `uncertainty`, `review` and `details` come from judge
-    styles: see `records.Verdict`. `score` is None for categories without an order.
-    """
-
-    score: float | None
-    distribution: ScoreDistribution | None = None
-    interval: tuple[float, float] | None = None
-    confidence: float | None = None
-    confidence_source: str = "none"
-    rationale: str | None = None
-    raw_score: float | None = None
-    issues: tuple[str, ...] = ()
-    uncertainty: str | None = None
-    doubt: float | None = None
-    review: bool = False
-    details: dict[str, float | str] = {}  # noqa: RUF012  never changed, always replaced
-    category: str | None = None
 
 
 class Unit(dspy.Module):
@@ -56,7 +32,7 @@ class Unit(dspy.Module):
 
 class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `reading`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
+    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
 
     Attributes:
         name: Its name in `readout=`.
@@ -84,14 +60,14 @@ class Readout(Unit):
             prompt.check(rubric)
         self.model, self.prompt, self.rubric = model, prompt, rubric
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         """Read one item. Raises ModelError."""
         raise NotImplementedError
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         """`read` with the model in charge."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
-            return dspy.Prediction(reading=categorised(await self.read(item), self.rubric))
+            return dspy.Prediction(verdict=categorised(await self.read(item), self.rubric))
 
     def forward(self, item: Item) -> dspy.Prediction:
         """`aforward` for callers without an event loop."""
@@ -137,9 +113,9 @@ def shown_text(item: Item, rubric: Rubric) -> str:
     return "\n\n".join(shown_inputs(item, rubric).values())
 
 
-def entropy_reading(distribution: ScoreDistribution, **fields: Any) -> Reading:
-    """A reading whose score is the expectation and whose confidence comes from the entropy."""
-    return Reading(
+def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
+    """A verdict whose score is the expectation and whose confidence comes from the entropy."""
+    return Verdict(
         score=fields.pop("score", distribution.expectation),
         distribution=distribution,
         confidence=distribution.confidence,
@@ -148,19 +124,19 @@ def entropy_reading(distribution: ScoreDistribution, **fields: Any) -> Reading:
     )
 
 
-def categorised(reading: Reading, rubric: Rubric) -> Reading:
-    """The reading with the category it stands for, where the scale has any: the likeliest, else the nearest. Categories
+def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
+    """The verdict with the category it stands for, where the scale has any: the likeliest, else the nearest. Categories
     without an order keep no number."""
     scale = rubric.scale
-    if isinstance(scale, NumericScale) or reading.category is not None:
-        return reading
+    if isinstance(scale, NumericScale) or verdict.category is not None:
+        return verdict
     if scale.ordered:
-        return reading if reading.score is None else reading._replace(category=scale.write(reading.score))
-    found = reading.distribution
-    value = reading.score if found is None else found.mode
+        return verdict if verdict.score is None else verdict.replace(category=scale.write(verdict.score))
+    found = verdict.distribution
+    value = verdict.score if found is None else found.mode
     if value is None:
-        return reading
-    return reading._replace(category=scale.write(value), score=None, raw_score=None, interval=None)
+        return verdict
+    return verdict.replace(category=scale.write(value), score=None, raw_score=None, interval=None)
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:

@@ -12,10 +12,11 @@ from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides, Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Reading, Readout, entropy_reading
+from undogmatic.readouts.base import Readout, entropy_verdict
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.structured import demonstrations
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
     from undogmatic.readouts.prompts import Prompt
@@ -45,12 +46,12 @@ class DecisionReadout(Readout):
         self.predict = dspy.Predict(adapter.signature(task, judged, level))
         self.predict.demos = demonstrations(prompt)
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         client, name = served_model(), self.rubric.score_field
         if not isinstance(client, Decides):
             raise ConfigError(f"{client.name} is not a decision model; it serves: {', '.join(client.readouts)}.")
         answers = await client.decide(self.inputs(item) | self._demos(), {name: self._ask()})
-        return entropy_reading(parse_score_answer(answers.get(name), self.rubric.levels))
+        return entropy_verdict(parse_score_answer(answers.get(name), self.rubric.levels))
 
     def shown(self) -> str:
         return json.dumps(self._ask() | self._demos(), indent=2, ensure_ascii=False)

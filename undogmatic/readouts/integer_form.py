@@ -7,7 +7,7 @@ from typing import Any
 
 from undogmatic.readouts.adapter import JudgeAdapter, Messages
 from undogmatic.readouts.prompts import Words
-from undogmatic.records.scale import Record
+from undogmatic.records.records import Record
 
 HELPERS = ("rubric", "reason", "begun")
 

@@ -13,13 +13,13 @@ from pydantic import Field
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Reading, entropy_reading
+from undogmatic.readouts.base import entropy_verdict
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.integer_form import HELPERS, NumberAdapter, NumberWords
 from undogmatic.readouts.logprobs import LogprobsReadout, sent_tokens, with_examples
 from undogmatic.readouts.structured import demonstrations
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class IntegersReadout(LogprobsReadout):
         other.minimum_mass = minimum_mass
         return other
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         inputs = {**self.inputs(item), **self.given}
         reason = None
         if self.prompt.reasoning:
@@ -112,7 +112,7 @@ class IntegersReadout(LogprobsReadout):
             inputs["the_reason"] = reason
         found, calls = await self._numbers(inputs)
         numbers = integer_distribution(found, self.low, self.high, self.minimum_mass)
-        return entropy_reading(numbers, rationale=reason, details={"look_ahead": float(calls)})
+        return entropy_verdict(numbers, rationale=reason, details={"look_ahead": float(calls)})
 
     async def _reason(self, inputs: Mapping[str, Any]) -> str:
         words = {"max_tokens": self.reason_tokens, "logprobs": None, "top_logprobs": None}

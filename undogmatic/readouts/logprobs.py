@@ -15,10 +15,11 @@ from undogmatic.config import groups
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Reading, Readout, entropy_reading
+from undogmatic.readouts.base import Readout, entropy_verdict
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.structured import demonstrations, shown
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief, read_json
 
 if TYPE_CHECKING:
@@ -86,12 +87,12 @@ class LogprobsReadout(Readout):
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         prediction = await ask(self.predict, self.adapter, **self.inputs(item), **self.given)
         rubric = self.rubric
         distribution = level_distribution(first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass)
         if self.calibration is None:
-            return entropy_reading(distribution)
+            return entropy_verdict(distribution)
         from undogmatic.stats import calibration as calibrators
 
         raw = distribution.expectation
@@ -102,9 +103,9 @@ class LogprobsReadout(Readout):
                 probabilities=tuple(probabilities.tolist()),
                 off_scale=distribution.off_scale,
             )
-            return entropy_reading(even, raw_score=raw)
+            return entropy_verdict(even, raw_score=raw)
         score = float(calibrators.apply(self.calibration["parameters"], np.array([raw]))[0])
-        return entropy_reading(distribution, score=score, raw_score=raw)
+        return entropy_verdict(distribution, score=score, raw_score=raw)
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()

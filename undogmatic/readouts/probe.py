@@ -10,10 +10,11 @@ import numpy as np
 
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
-from undogmatic.readouts.base import Reading, Readout, entropy_reading, shown_text
+from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.distribution import discretised_normal
 
@@ -45,7 +46,7 @@ class ProbeReadout(Readout):
         path = self.path or shipped_probe(rubric)
         self.probe = fitting_probe(path, model, rubric)
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         states = served_model()
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
@@ -53,7 +54,7 @@ class ProbeReadout(Readout):
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
-        return entropy_reading(
+        return entropy_verdict(
             distribution, score=found.score, interval=(found.low, found.high), raw_score=self.rubric.units(found.raw)
         )
 

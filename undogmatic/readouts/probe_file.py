@@ -15,7 +15,8 @@ from scipy import special
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Pieces, View
-from undogmatic.records.records import Record, Rubric, digest
+from undogmatic.records.records import Record, digest
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, opened
 

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from undogmatic.config import groups
 from undogmatic.config.build import LARGEST_SEED, build
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Rubric, digest
-from undogmatic.records.scale import NumericScale, Record
+from undogmatic.records.records import Record, digest
+from undogmatic.records.rubric import NumericScale, Rubric
 
 
 class Words(Record):

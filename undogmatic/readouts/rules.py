@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model, Rates
-from undogmatic.readouts.base import Reading, Readout, shown_text
+from undogmatic.readouts.base import Readout, shown_text
 from undogmatic.readouts.chat import served_model
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
     from undogmatic.readouts.prompts import Prompt
@@ -34,9 +35,9 @@ class RulesReadout(Readout):
     def fitted_on(self) -> frozenset[str]:
         return self.model.fitted_on
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         rater = served_model()
         if not isinstance(rater, Rates):
             raise ConfigError(f"{rater.name} does not rate texts itself; it serves: {', '.join(rater.readouts)}.")
         share, reason = await rater.rate(shown_text(item, self.rubric))
-        return Reading(score=self.rubric.units(share), rationale=reason)
+        return Verdict(score=self.rubric.units(share), rationale=reason)

@@ -10,10 +10,11 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.calls import current_rollout, rollout
-from undogmatic.readouts.base import Reading, Readout, agreement_confidence, entropy_reading, spread_over
+from undogmatic.readouts.base import Readout, agreement_confidence, entropy_verdict, spread_over
 from undogmatic.readouts.chat import together
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Item, Rubric, ScoreDistribution
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -61,29 +62,29 @@ class SamplesReadout(Readout):
         super().bind(model, prompt, rubric)
         self.inner.bind(model, prompt, rubric)
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         base = current_rollout() * self.n
 
         async def once(number: int) -> Any:
             with rollout(base + number):
-                return (await self.inner.acall(item=item)).reading
+                return (await self.inner.acall(item=item)).verdict
 
         answers = await together([once(k) for k in range(self.n)])
         failed = [a for a in answers if isinstance(a, ModelError)]
-        readings = [a for a in answers if not isinstance(a, ModelError)]
-        if 2 * len(readings) < self.n:
+        verdicts = [a for a in answers if not isinstance(a, ModelError)]
+        if 2 * len(verdicts) < self.n:
             first = failed[0]
             raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
         issues = tuple(f"{a.kind}: {a}" for a in failed)
         if not self.rubric.scale.ordered:
-            counts = Counter(self.rubric.scale.read(r.category) for r in readings)
-            shares = tuple(counts[value] / len(readings) for value in self.rubric.levels)
+            counts = Counter(self.rubric.scale.read(r.category) for r in verdicts)
+            shares = tuple(counts[value] / len(verdicts) for value in self.rubric.levels)
             spread = ScoreDistribution(values=self.rubric.levels, probabilities=shares)
-            return entropy_reading(spread, rationale=readings[0].rationale, issues=issues)
-        scores = np.array([r.score for r in readings])
+            return entropy_verdict(spread, rationale=verdicts[0].rationale, issues=issues)
+        scores = np.array([r.score for r in verdicts])
         shares_of_scale = [self.rubric.share(float(score)) for score in scores]
-        median = min(readings, key=lambda r: abs(r.score - float(np.median(scores))))
-        return Reading(
+        median = min(verdicts, key=lambda r: abs(r.score - float(np.median(scores))))
+        return Verdict(
             score=float(scores.mean()),
             distribution=spread_over(scores.tolist(), self.rubric),
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),

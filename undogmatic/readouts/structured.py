@@ -9,10 +9,10 @@ import dspy
 from pydantic import Field
 
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Reading, Readout
+from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import ask, insisting
-from undogmatic.records.records import Item, Rubric
-from undogmatic.records.scale import NumericScale, Scale
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import NumericScale, Rubric, Scale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -67,11 +67,11 @@ class StructuredReadout(Readout):
             "the_note": prompt.words.reason_first if prompt.reasoning else None,
         }
 
-    async def read(self, item: Item) -> Reading:
+    async def read(self, item: Item) -> Verdict:
         answer = await insisting(
             self.retries, functools.partial(ask, self.predict, self.adapter, **self.inputs(item), **self.given)
         )
-        return Reading(
+        return Verdict(
             score=answer[self.rubric.score_field],
             confidence=answer.confidence,
             confidence_source="stated",

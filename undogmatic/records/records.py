@@ -12,16 +12,24 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from undogmatic.records.rubric import OVERALL, UNNAMED, Rubric, Wording  # noqa: F401 (nouns like these; configs name them)
-from undogmatic.records.scale import Record
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
 FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
 Key = tuple[str, str, str, int]
 """Item, judge or step, criterion, repeat."""
+OVERALL = "overall"
+"""The criterion of a judge that says one thing of an item."""
+UNNAMED = "unnamed"
+"""The rater of a label that does not say whose it is."""
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
+
+
+class Record(BaseModel):
+    """Frozen, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def digest(value: Any) -> str:
@@ -173,7 +181,7 @@ class Item(Record):
 
     def labelled(self, criterion: str) -> float | None:
         """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
-        (`Rubric.with_labels`)."""
+        (`datasets.base.with_labels`)."""
         given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
         return math.fsum(given) / len(given) if given else None
 
@@ -274,28 +282,22 @@ class Provenance(Record):
     config_hash: str
 
 
-def is_uncertain(level: str | None) -> bool | None:
-    """Whether an uncertainty level is the one at which a person should look (`high`); None where there is no level."""
-    return None if level is None else level == "high"
-
-
-def revised_score(
-    score: float | None, interval: tuple[float, float] | None, details: Mapping[str, float | str]
-) -> float | None:
-    """What a second look at the `initial_score` of the details came to, or None: the score, where the new one counts;
-    where the initial one stands, the middle of the critic's range, which is the interval."""
-    first = details.get("initial_score")
-    if first is None or score is None:
-        return None
-    return score if score != first or interval is None else (interval[0] + interval[1]) / 2
-
-
 class Verdict(Record):
-    """The judge decided.
+    """The judge decided, or a readout read a score out of a model's answer.
 
-    `score` is in the rubric's units, and `category` the category it stands for, where the scale has any; categories
-    without an order have no score. `details` are the numbers and words that a judge style yields besides (positions,
-    strength, rules fired, ...); scores among them are in the rubric's units. docs/judges.md lists them.
+    Attributes:
+        score: In the rubric's units; None for categories without an order.
+        category: The category that the score stands for, where the scale has any.
+        raw_score: The score before calibration, where there was one.
+        distribution: Over the rubric's levels.
+        interval: Its ends in the rubric's units.
+        confidence: A percentage.
+        confidence_source: The model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what follows
+            from a judge's procedure ("procedure").
+        uncertainty: Level of the doubt; people should look at what is high.
+        doubt: As a number; its unit is the judge style's own.
+        details: The numbers and words that a judge style yields besides (positions, strength, rules fired, ...); scores
+            among them are in the rubric's units. docs/judges.md lists them.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -321,11 +323,43 @@ class Verdict(Record):
 
     @property
     def is_uncertain(self) -> bool | None:
-        return is_uncertain(self.uncertainty)
+        """Whether its level of uncertainty is the one at which a person should look; None where there is no level."""
+        return None if self.uncertainty is None else self.uncertainty == "high"
 
     @property
     def revised_score(self) -> float | None:
-        return revised_score(self.score, self.interval, self.details)
+        """What a second look at the `initial_score` of the details came to, or None: the score, where the new one
+        counts; where the initial one stands, the middle of the critic's range, which is the interval."""
+        first = self.details.get("initial_score")
+        if first is None or self.score is None:
+            return None
+        return self.score if self.score != first or self.interval is None else sum(self.interval) / 2
+
+    def replace(self, **fields: Any) -> Verdict:
+        """A copy with other values of these fields, checked like a new one."""
+        return Verdict(**{name: getattr(self, name) for name in Verdict.model_fields} | fields)
+
+    def row(self) -> dict[str, Any]:
+        """What tables hold of it, by column; None where it says nothing of that."""
+        low, high = self.interval or (None, None)
+        return {
+            "score": self.score,
+            "category": self.category,
+            "raw_score": self.raw_score,
+            "low": low,
+            "high": high,
+            "confidence": self.confidence,
+            "entropy": None if self.distribution is None else self.distribution.normalised_entropy,
+            "doubt": self.doubt,
+            "uncertainty": self.uncertainty,
+            "is_uncertain": self.is_uncertain,
+            "revised_score": self.revised_score,
+            "review": self.review,
+        }
+
+
+NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {"review": False}
+"""The row of a judge that failed."""
 
 
 class Failure(Record):

@@ -1,4 +1,4 @@
-"""What the report of a run says, in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
+"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import AnalysisResult, FigureData
+from undogmatic.records.rubric import Rubric
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
 from undogmatic.report.excerpts import failure_counts, failures, items
@@ -21,7 +21,9 @@ from undogmatic.safety.command import as_typed
 
 def compose(run: FinishedRun, words: Words) -> Document:
     """The document of a run; draws its figures into `run.folder/figures` on the way."""
-    document = Document(words.language, title(run, words), _lead(run, words), foot=words.text("common.offline_note"))
+    date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
+    lead = words.text("common.lead", name=run.name, date=date)
+    document = Document(words.language, title(run, words), lead, foot=words.text("common.offline_note"))
     for part in (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat):
         document.blocks.extend(part(run, words))
     return document
@@ -29,14 +31,20 @@ def compose(run: FinishedRun, words: Words) -> Document:
 
 def title(run: FinishedRun, words: Words) -> str:
     """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one."""
-    own = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
-    return words.text(next(own, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
+    keys = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
+    return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
 
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    said = [_of_part(_explored(words.say(r.verdict), r, run, words), r) for r in run.results if r.verdict is not None]
-    return said or [words.text("common.no_verdict")]
+    sentences = []
+    for result in run.results:
+        if result.verdict is None:
+            continue
+        sentence = f"{result.part}: " if result.part else ""
+        sentence += words.say(result.verdict)
+        sentences.append(f"{sentence} {words.text('common.exploratory')}" if _exploratory(result, run) else sentence)
+    return sentences or [words.text("common.no_verdict")]
 
 
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -70,18 +78,18 @@ def prompt_note(run: FinishedRun, words: Words) -> str:
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
-    """Of each judge with levels: how many texts it is how sure of, and how many it marks for review."""
+    """Count, for each judge with levels, how many texts it rated with low, medium and high doubt, and marked."""
     notes = []
     for (judge, criterion), part in run.parts.items():
-        own = (run.frame["judge"] == judge) & (run.frame["criterion"] == criterion) & (run.frame["repeat"] == 0)
-        first = run.frame[own]
+        rows = (run.frame["judge"] == judge) & (run.frame["criterion"] == criterion) & (run.frame["repeat"] == 0)
+        first = run.frame[rows]
         levels = first["uncertainty"].dropna()
         if levels.empty:
             continue
         counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
         counts |= {"without": int(first["error"].isna().sum()) - len(levels), "flagged": int(first["review"].sum())}
-        said = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
-        notes.append(f"{part}: {said}" if part else said)
+        note = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
+        notes.append(f"{part}: {note}" if part else note)
     return notes
 
 
@@ -117,11 +125,6 @@ def pictures(
         figures.draw(figure, words, section, rubric, folder / link)
         blocks.append(Picture(folder / link, link, figures.caption(figure, words, section)))
     return blocks
-
-
-def _lead(run: FinishedRun, words: Words) -> str:
-    date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
-    return words.text("common.lead", name=run.name, date=date)
 
 
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -180,14 +183,6 @@ def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
     """Whether it is no part of the plan that the run has."""
     return run.config.get(PLAN) is not None and result.name != PLAN
-
-
-def _explored(said: str, result: AnalysisResult, run: FinishedRun, words: Words) -> str:
-    return f"{said} {words.text('common.exploratory')}" if _exploratory(result, run) else said
-
-
-def _of_part(said: str, result: AnalysisResult) -> str:
-    return f"{result.part}: {said}" if result.part else said
 
 
 def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Judged texts and failures that a reader should look at, shortened. Both are hostile data: `document` escapes."""
+"""Shows judged texts and failures that a reader should look at, shortened. Both are hostile: `document` escapes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
-from undogmatic.records.records import Failure, Item, Judgment, Rubric, Verdict
+from undogmatic.records.records import Failure, Item, Judgment, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.report.document import Block, Heading, Paragraph, Quote, Table
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.outcome import FinishedRun

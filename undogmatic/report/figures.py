@@ -1,48 +1,14 @@
-"""Figures: one drawing function per `FigureData.kind`. A figure draws what an analysis counted; it computes nothing.
-
-figures_of_groups     box, slope, histogram
-figures_of_estimates  bars, forest, dots, heatmap
-figures_of_relations  scatter, bland_altman, calibration, curve, reliability
+"""Draws, captions and measures figures. A figure draws what an analysis counted; it computes nothing.
 
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
 `figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>` (`caption` in the data names
 that of several figures), else `figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar
 in `data`.
-
-Keys of `data` by kind (`?` = optional; lists may be arrays; numbers are plain floats in the unit of the axis):
-
-    box           groups: dict[str, list[float]], y_label
-    slope         left: str, right: str, pairs: list[tuple[float, float]], y_label
-    histogram     groups: dict[str, list[float]], bins: int | list[float], x_label
-    scatter       x: list[float], y: list[float], x_label, y_label,
-                  groups?: list[str] (one per point; up to seven are told apart),
-                  labels?: list[str] (one per point, written beside it),
-                  fit?: (slope, intercept), identity?: bool (draws y = x)
-    bland_altman  mean: list[float], difference: list[float], bias: float, lower: float, upper: float,
-                  x_label?, y_label?
-    bars          labels: list[str], values: list[float], low?: list[float], high?: list[float], reference?: float,
-                  y_label
-    forest        labels: list[str], estimate: list[float], low: list[float], high: list[float], reference?: float,
-                  x_label
-    dots          labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label
-    heatmap       matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
-    calibration   raw: list[float], calibrated: list[float], label: list[float] (one per item), x_label?, y_label?
-    curve         lines: dict[str, {x: list[float], y: list[float], low?: list[float], high?: list[float]}], x_label,
-                  y_label, n: int (items behind the curves); low and high are drawn as a band
-    reliability   confidence: list[float], accuracy: list[float], low: list[float], high: list[float], count: list[int]
-                  (one per bin, shares in [0, 1])
-
-`low` and `high` are ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the
-ends of the axis of scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed
-items out.
-
-Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
-"control" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, the dataset's `names`,
-`common.names`, `metrics`, `columns`), and what has no translation, like a model's name, stays as it is.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from io import BytesIO
@@ -51,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData
-from undogmatic.report import figures_of_estimates, figures_of_groups, figures_of_relations
+from undogmatic.records.rubric import Rubric
+from undogmatic.report import drawings
 from undogmatic.report.pen import DPI, Pen
 from undogmatic.report.words import Words
 from undogmatic.safety.files import write_bytes
@@ -63,19 +29,11 @@ if TYPE_CHECKING:
 
 
 KINDS: dict[str, Callable[[Mapping[str, Any], Pen], Figure]] = {
-    "box": figures_of_groups.box,
-    "slope": figures_of_groups.slope,
-    "histogram": figures_of_groups.histogram,
-    "scatter": figures_of_relations.scatter,
-    "bland_altman": figures_of_relations.bland_altman,
-    "bars": figures_of_estimates.bars,
-    "forest": figures_of_estimates.forest,
-    "dots": figures_of_estimates.dots,
-    "heatmap": figures_of_estimates.heatmap,
-    "calibration": figures_of_relations.calibration,
-    "curve": figures_of_relations.curve,
-    "reliability": figures_of_relations.reliability,
+    name: drawing
+    for name, drawing in inspect.getmembers(drawings, inspect.isfunction)
+    if drawing.__module__ == drawings.__name__ and name[0] != "_"
 }
+"""Every public function of `report.drawings` draws the kind of its name."""
 
 
 def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path) -> None:

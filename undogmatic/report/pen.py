@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from undogmatic.records.records import Rubric
+from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class Pen:
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_formatter(ticks(self.words))
         return figure, axes
+
+    def plot(self, height: float) -> tuple[Figure, Any]:
+        """An empty figure with one pair of axes."""
+        figure, axes = self.figure(height)
+        return figure, axes[0, 0]
 
     def axis_label(self, word: str) -> str:
         """An axis label with its unit."""

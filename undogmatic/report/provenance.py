@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.scale import Anchors, NumericScale
+from undogmatic.records.rubric import Anchors, NumericScale
 from undogmatic.records.wordings import FALLBACK, Licence
 from undogmatic.report.document import Block, Bullets, Code, Heading, Paragraph, Table
 from undogmatic.report.excerpts import failure_counts
@@ -33,7 +33,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
         "readout": run.choices.get("readout"),
         "prompt": words.text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
-        "program": program and words.text("common.prompt_field", id=program.name, hash=program.digest[:12]),
+        "program": program and words.text("common.prompt_field", id=program["name"], hash=program["digest"][:12]),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
         "dataset": words.text(

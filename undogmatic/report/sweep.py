@@ -1,4 +1,4 @@
-"""The report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
+"""Writes the report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
-MULTIRUN = "multirun.yaml"
+MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
 MOST_JOBS = 12  # on the terminal; the report has all
 
 
@@ -23,7 +23,7 @@ def write(sweep: SweepResult, folder: Path) -> None:
     words = Words.of(sweep)
     question = words.text("common.sweep_question", jobs=sweep.count)
     document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
-    for part in (_verdict, _leaderboard, _failed, _further, _comparisons, _figures, _repeat):
+    for part in (_verdict, _leaderboard, _failed, _tables, _figures, _repeat):
         document.blocks.extend(part(sweep, words, folder))
     save(document, folder)
 
@@ -49,14 +49,14 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
 
 def _verdict(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.verdict"))
-    said = [words.say(finding) for finding in sweep.findings]
-    for sentence in said[: sweep.verdicts] or [words.text("common.no_verdict")]:
+    sentences = [words.say(finding) for finding in sweep.findings]
+    for sentence in sentences[: sweep.verdicts] or [words.text("common.no_verdict")]:
         yield Paragraph(sentence, "verdict")
     if sweep.failed:
         alert = words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count)
         yield Paragraph(alert, "alert")
-    if len(said) > sweep.verdicts:
-        yield Bullets(said[sweep.verdicts :])
+    if len(sentences) > sweep.verdicts:
+        yield Bullets(sentences[sweep.verdicts :])
 
 
 def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
@@ -78,15 +78,12 @@ def _failed(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
 
 
-def _further(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
-    for name, frame in sweep.tables.items():
-        yield Heading(words.text(f"sweep.title_{name}"))
-        yield from frame_blocks(frame, words, "sweep", name, folder)
-
-
-def _comparisons(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
-    for name, frame in (("comparisons", sweep.comparisons), ("agreement", sweep.agreement)):
-        yield Heading(words.text(f"common.sweep_{name}_title"))
+def _tables(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+    titled = [(name, frame, f"sweep.title_{name}") for name, frame in sweep.tables.items()]
+    titled += [("comparisons", sweep.comparisons, "common.sweep_comparisons_title")]
+    titled += [("agreement", sweep.agreement, "common.sweep_agreement_title")]
+    for name, frame, title in titled:
+        yield Heading(words.text(title))
         yield from frame_blocks(frame, words, "sweep", name, folder)
 
 
@@ -98,14 +95,8 @@ def _figures(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
 
 def _repeat(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.repeat_title"))
-    typed = _typed(sweep.folder)
-    if typed is not None:
-        yield Code(command(["-m", *typed]))
+    noted = RunFolder(sweep.folder)
+    typed = noted.noted(MULTIRUN, "hydra", "overrides", "task")
+    if isinstance(typed, list):
+        yield Code(command(["-m", *folders_of(noted, MULTIRUN), *map(str, typed)]))
     yield Paragraph(words.text("common.sweep_repeat"))
-
-
-def _typed(folder: Path) -> list[str] | None:
-    """What was typed on the command line, from the `multirun.yaml` that Hydra leaves in a sweep's folder."""
-    noted = RunFolder(folder)
-    words = noted.noted(MULTIRUN, "hydra", "overrides", "task")
-    return [*folders_of(noted, MULTIRUN), *map(str, words)] if isinstance(words, list) else None

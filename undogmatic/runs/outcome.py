@@ -4,22 +4,19 @@ statistic."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from undogmatic.judges.base import Source
-from undogmatic.records.records import Cost, Item, Judgment, Rubric, text_mark
+from undogmatic.records.records import Cost, Item, Judgment, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.files import write_table
-
-if TYPE_CHECKING:
-    from undogmatic.optimize.programs import Program
 
 _SCORES = (
     "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
@@ -62,19 +59,12 @@ class Asked:
     without: tuple[str, ...] = ()
 
     @classmethod
-    def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
-        """The ways of these readouts and askers of a judge, each once."""
-        ways = []
-        for source in sources:
-            text, own = source.shown(), source.prompt
-            parts = {
-                "instructions": own.instructions or "",
-                "demonstrations": next(("".join(demo.inputs.values()) for demo in own.shown()), ""),
-            }
-            missing = [name for name, part in parts.items() if _letters(part) not in _letters(text)]
-            unsent = tuple(missing) if source.uses_prompt else ()
-            ways.append(cls(source.name, source.model.name, own.id, source.uses_prompt, text, judge, unsent))
-        return tuple(dict.fromkeys(ways))
+    def of(
+        cls, readout: str, model: str, prompt: str, uses_prompt: bool, text: str, parts: Mapping[str, str], judge: str
+    ) -> Asked:
+        """A way of asking; of `parts` (name -> text of the prompt variant) those are missing that `text` lacks."""
+        missing = [name for name, part in parts.items() if uses_prompt and _letters(part) not in _letters(text)]
+        return cls(readout, model, prompt, uses_prompt, text, judge, tuple(missing))
 
 
 def _letters(text: str) -> str:
@@ -104,7 +94,7 @@ class FinishedRun:
         model_licences: What its models say of their licences, each once; None for one that says nothing.
         data_licence: What the dataset says of its licence.
         elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
-        programs: Of an optimisation: what it began with, and what it came to.
+        programs: Of an optimisation: what it began with, and what it came to, as their files hold them.
     """
 
     name: str
@@ -133,7 +123,7 @@ class FinishedRun:
     model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
     elsewhere: bool = False
-    programs: Sequence[Program] = ()
+    programs: Sequence[Mapping[str, Any]] = ()
 
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
@@ -170,7 +160,7 @@ class SweepResult:
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
         headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
         comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
-            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `sweep.family`).
+            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `stats.compare`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
         findings: Sentences; the first `verdicts` are verdicts, one per criterion.
         failed: Jobs without a result: (job, message).

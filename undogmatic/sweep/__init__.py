@@ -1,14 +1,13 @@
-"""What happens around the jobs of a sweep: the parent run before them, the report after them.
+"""Runs what happens around the jobs of a sweep: the parent run before them, the report after them.
 
 jobs      the jobs' folders -> records
-pairwise  every two jobs by their scores; worth: by their uncertainty; following: by how they follow human labels
-whole     two jobs by a number of all texts: what the last two have in common
-family    one correction for all that is tested between them
+family    every two jobs tested by every measure, corrected once
+tables    leaderboard, agreement, worth, costs
 verdicts  whether the best may be believed, and whether it is better than the others
+compare   all of that as one result
 search    a search in place of a grid: jobs chosen by those before them (`space`: of what; `trials`: what it leaves;
           `searched`: what is said of it)
 workers   jobs side by side share the cores
-compare   leaderboard, tests, agreement, figures and findings over the jobs
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
 """

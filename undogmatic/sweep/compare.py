@@ -11,34 +11,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import VarianceAnalysis
-from undogmatic.records.records import Rubric
 from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
+from undogmatic.stats import review
 from undogmatic.stats.selection import front
-from undogmatic.sweep.costs import costs_table
-from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Family, corrected, twins
-from undogmatic.sweep.following import compare_following, following_table, following_twins
+from undogmatic.sweep import tables
+from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Sweep
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.pairwise import Pair, agree, compare_scores, margins_of, measured, overall_alpha, pairs
 from undogmatic.sweep.searched import OWN_TEXTS as SEARCHED_TEXTS
 from undogmatic.sweep.searched import of_search
-from undogmatic.sweep.sources import variance_of
-from undogmatic.sweep.verdicts import Sweep, against_others, named, verdicts
-from undogmatic.sweep.worth import caught, compare_worth, described, worth_tables, worth_twins
+from undogmatic.sweep.verdicts import against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-COUNTS = ("judged", "failed", "calls_cached")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
-PARTS = ("judge", "criterion")
-"""Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
 MOST_AGREED = 12
 """Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
 MOST_CURVES = 7
-MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 
 
 def compare(folder: Path, name: str, language: str) -> SweepResult:
@@ -55,47 +47,45 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     choices = varying(jobs)
     by_name = _named(jobs, choices)
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
-    headline = _headline(list(finished.values()))
-    found = list(pairs(finished))
-    margins = margins_of(finished)
-    family = tested(finished, found, margins)
-    worth = worth_tables(finished, family.table)
-    table = _leaderboard(by_name, choices, headline, further=not worth)
-    best = set(table["name"].head(MOST_AGREED))
-    agreement = agree([pair for pair in found if {pair.left, pair.right} <= best], finished)
+    sweep = Sweep(finished, _headline(list(finished.values())))
+    tests = sweep.family.table
+    worth = tables.worth(finished, tests)
+    leaderboard = tables.leaderboard(by_name, choices, sweep.headline, further=not worth)
+    best = set(leaderboard["name"].head(MOST_AGREED))
+    agreement = tables.agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
+    variance = tables.variance(finished, choices)
     further = worth | {
-        "following": following_table(finished),
-        "described": described(finished),
-        "costs": costs_table(finished),
+        "following": tables.following(finished),
+        "described": tables.described(finished),
+        "costs": tables.costs(finished),
+        "variance": variance.table,
     }
-    sources = variance_of(finished, choices)
-    further["variance"] = sources.table
-    sweep = Sweep(finished, headline, family, found, margins)
+    said = verdicts(leaderboard, sweep)
+    count = len(said)
     searched = of_search(folder, finished)
-    said = verdicts(table, sweep)
     if searched is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
-        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in said[:1]), *said]
+        count = len(searched.verdicts)
+        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in said[:1]), *said, *searched.findings]
         further = {"trials": searched.table, **further}
     return SweepResult(
         name=name,
         folder=folder,
         language=language,
-        jobs=table,
-        choices=(*choices, *(column for column in PARTS if column in table and column not in choices)),
-        headline=headline,
-        comparisons=_best_first(family.table, table),
+        jobs=leaderboard,
+        choices=(*choices, *(part for part in tables.PARTS if part in leaderboard and part not in choices)),
+        headline=sweep.headline,
+        comparisons=_best_first(tests, leaderboard),
         agreement=agreement,
-        verdicts=len(said) if searched is None else len(searched.verdicts),
+        verdicts=count,
         findings=[
             *said,
-            *(searched.findings if searched is not None else ()),
-            *_of_the_best(table, sweep),
-            *_findings(finished, choices, found),
+            *_of_the_best(leaderboard, sweep),
+            *_findings(sweep, choices),
             *_tests(sweep),
-            *_worth_findings(finished),
-            *sources.findings,
+            *_least_risk(finished),
+            *variance.findings,
         ],
-        figures=[*_figures(table, headline, found, agreement), *_curves(finished)],
+        figures=[*_figures(leaderboard, sweep, agreement), *_curves(finished)],
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=_rubric(jobs),
@@ -106,14 +96,6 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
         ],
     )
-
-
-def tested(finished: Mapping[str, Job], found: Sequence[Pair], margins: Mapping[str, Margin]) -> Family:
-    """All that is tested between the jobs, corrected once."""
-    values = measured(finished)
-    same = {measure: twins(of_job) for measure, of_job in values.items()} | worth_twins(finished)
-    of_whole = [*compare_worth(finished), *compare_following(finished)]
-    return corrected([*compare_scores(found, finished, values, margins), *of_whole], same | following_twins(finished))
 
 
 def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -155,47 +137,6 @@ def _rubric(jobs: Sequence[Job]) -> Rubric | None:
     their scores have neither scale nor unit in common."""
     finished = [job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config]
     return finished[0] if len({rubric.name for rubric in finished}) == 1 else None
-
-
-def _leaderboard(
-    by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
-) -> pd.DataFrame:
-    """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
-    present = dict.fromkeys(m for job in by_name.values() for m in job.metrics)
-    related = [m for m in present if further and m != headline and f"{m}_low" in present]
-    if headline is not None:
-        related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
-    related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
-    criteria = {job.criterion for job in by_name.values() if job.status == "finished"}
-    parted = any(job.part for job in by_name.values()) or len(criteria) > 1
-    standing = any(job.standing is not None for job in by_name.values())
-    rows = []
-    for label, job in by_name.items():
-        row: dict[str, Any] = {"number": job.number, "name": label, "status": job.status}
-        row |= {key: job.overrides.get(key, "default") for key in choices}
-        row |= dict(zip(PARTS, (job.judge, job.criterion), strict=True)) if parted else {}
-        row |= {"standing": job.standing} if standing else {}
-        for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
-            row[column] = job.metrics.get(f"{headline}{end}", np.nan)
-        for metric in related[:MOST_INTERVALS]:
-            row[metric] = job.metrics.get(metric, np.nan)
-            ends = job.metrics.get(f"{metric}_low"), job.metrics.get(f"{metric}_high")
-            row[f"{metric}_interval"] = None if None in ends else ends
-        row |= {count: _whole(job.metrics.get(count)) for count in COUNTS if count in present}
-        # From the journal, not the run's own clock: a continued run judges nothing again.
-        row["seconds"] = float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
-        row |= {"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}
-        rows.append(row)
-    table = pd.DataFrame(rows)
-    if table.empty:
-        return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
-    ended = table["status"] == "finished"
-    order = pd.DataFrame({"ended": ~ended, "headline": -table["headline"], "number": table["number"]})
-    places = {criterion: n for n, criterion in enumerate(dict.fromkeys(job.criterion for job in by_name.values()))}
-    order["criterion"] = [places[job.criterion] for job in by_name.values()]
-    order = order.sort_values(["ended", "criterion", "headline", "number"], kind="stable")
-    table = table.loc[order.index].reset_index(drop=True)
-    return table if len(places) > 1 else table.drop(columns="criterion", errors="ignore")
 
 
 def _of_the_best(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
@@ -245,11 +186,11 @@ def _tests(sweep: Sweep) -> list[Finding]:
 
 def _counted(rows: pd.DataFrame) -> dict[str, Any]:
     """Of the tested pairs of jobs by one measure, how many there are and how many differ by more than chance."""
-    differing = int((rows["p_holm"].astype(float) < ALPHA).sum())
+    differing = int((rows["p_holm"] < ALPHA).sum())
     return {"measure": rows["measure"].iloc[0], "n": differing, "total": len(rows)}
 
 
-def _worth_findings(finished: Mapping[str, Job]) -> list[Finding]:
+def _least_risk(finished: Mapping[str, Job]) -> list[Finding]:
     areas = {
         name: job.metrics["calibration.aurc"] for name, job in finished.items() if "calibration.aurc" in job.metrics
     }
@@ -273,25 +214,22 @@ def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
     lines: dict[str, Any] = {}
     for name in best:
         items = finished[name].items
-        reviewed, curve = caught(items)
-        lines[name] = {"x": reviewed.tolist(), "y": curve.tolist()}
+        # The curve itself is exact; one resample because the band is not used.
+        curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
+        lines[name] = {"x": (curve.budget / len(items)).tolist(), "y": curve.guided.tolist()}
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": len(finished[best[0]].items)}
     return [FigureData("review", "curve", data)]
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequence[Pair]) -> list[Finding]:
-    findings = []
+def _findings(sweep: Sweep, choices: Sequence[str]) -> list[Finding]:
+    finished, findings = sweep.jobs, []
     if len(finished) > MOST_AGREED:
         findings.append(Finding("sweep.many", {"n": len(finished), "most": MOST_AGREED}))
     blind = [label for label, job in finished.items() if not job.facts.get("uses_prompt", True)]
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
         readouts = ", ".join(dict.fromkeys(finished[label].readout for label in blind))
         findings.append(Finding("sweep.prompt_unused", {"names": named(blind), "readouts": readouts}))
-    same = [pair for pair in found if pair.identical]
+    same = [pair for pair in sweep.pairs if pair.identical]
     if same:
         listed = named([f"{pair.left} = {pair.right}" for pair in same])
         findings.append(Finding("sweep.identical", {"n": len(same), "names": listed}))
@@ -299,9 +237,9 @@ def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequen
     if len(criteria) > 1:
         findings.append(Finding("sweep.other_criteria", {"names": ", ".join(criteria)}))
     possible = sum(n * (n - 1) // 2 for n in criteria.values())
-    if len(found) < possible:
-        findings.append(Finding("sweep.other_items", {"n": possible - len(found), "total": possible}))
-    overall = overall_alpha(finished)
+    if len(sweep.pairs) < possible:
+        findings.append(Finding("sweep.other_items", {"n": possible - len(sweep.pairs), "total": possible}))
+    overall = tables.overall_alpha(finished)
     if overall is not None:
         alpha, n_jobs, items = overall
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
@@ -314,10 +252,8 @@ def _findings(finished: Mapping[str, Job], choices: Sequence[str], found: Sequen
     return findings
 
 
-def _figures(
-    table: pd.DataFrame, headline: str | None, found: Sequence[Pair], agreement: pd.DataFrame
-) -> list[FigureData]:
-    figures = []
+def _figures(table: pd.DataFrame, sweep: Sweep, agreement: pd.DataFrame) -> list[FigureData]:
+    figures, headline = [], sweep.headline
     ranked = table[table["headline"].notna()]
     if headline is not None and len(ranked) > 1:
         labels = ranked["name"].tolist()
@@ -330,13 +266,13 @@ def _figures(
             best = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
             cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
             cloud["groups"] = ["front" if each else "behind" for each in best]
-            marks = ranked[["number", *(c for c in PARTS if c in ranked)]].astype(str)
+            marks = ranked[["number", *(part for part in tables.PARTS if part in ranked)]].astype(str)
             cloud["labels"] = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
             figures.append(FigureData("cost", "scatter", cloud | {"x_label": cost, "y_label": headline}))
     if len(agreement) >= FEWEST_FOR_HEATMAP:
         figures.append(FigureData("agreement", "heatmap", _matrix(agreement)))
-    if len(found) == 1 and not found[0].identical:
-        a, b = found[0].a, found[0].b
+    if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
+        _, _, a, b = sweep.pairs[0]
         limits = agreement.iloc[0]
         data = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "x_label": "mean_of_two"}
         data |= {key: float(limits[key]) for key in ("bias", "lower", "upper")} | {"y_label": "difference"}

@@ -1,27 +1,28 @@
-"""The family of a sweep: all that is tested between its jobs, corrected once, and what that shows."""
+"""Tests every two jobs of a sweep by every measure that both have, and corrects once for all of these tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from undogmatic.analyses.margins import Margin
-from undogmatic.stats import paired
-from undogmatic.stats.claims import Outcome, claim
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.pairs import contrast
+from undogmatic.analyses.worth import FEWEST_CONFIDENCES
+from undogmatic.runs.progress import doing
+from undogmatic.stats import calibration_error, compare, jackknife, means, resampling, review, selective
+from undogmatic.stats.coefficients import PEARSON
+from undogmatic.stats.compare import NOISE, Apart, Array, Comparison, Differences, Family, twins
+from undogmatic.stats.ranking import RANK_CORRELATION
+from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
-NOISE = 9
-"""Decimals; scores are kept with six, so what differs beyond is rounding."""
-COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "shown", "needed"]
-
 BETTER = {
     "review_gain": 1,
     "aurc": -1,
@@ -37,129 +38,376 @@ BETTER = {
 neither is. Coverage, width and seconds are described and not tested: more or less of them is no merit by itself."""
 WITH_MARGIN = ("absolute_error", "pair_difference", "score")
 """In score units, so that there is a difference too small to matter."""
+MERITS = ("review_gain", "aurc", "ece", "interval_score")
+"""How well a judge knows its errors: good by themselves. A narrow interval is not, nor one that holds more than it
+claims."""
+FOLLOWING = ("spearman", "pearson")
+"""How scores follow human labels."""
+LABELLED = "labelled.spearman"
+"""The headline of the jobs that are compared by FOLLOWING."""
 
-Shown = Literal["better", "worse", "higher", "lower", "equal", "open", "identical"]
+FEWEST, FEWEST_OF_ALL = 3, 10
+"""Texts in common: for a comparison text by text, and for one by a number of all of them."""
+DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
+"""For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
+BINS = 10
 
 
-class Limits(NamedTuple):
-    """The interval of a difference, and what it shows against the margin; `needed` units would settle it."""
-
-    low: float
-    high: float
-    outcome: Outcome
-    needed: int | None
-
-
-class Comparison(NamedTuple):
-    """Two jobs by one measure: left minus right over `n` independent units.
-
-    `p` is that of no difference, None where both have the same values, so that there is nothing to test. `limits`
-    gives the interval for the share of errors that is allowed to it, which is known once all comparisons are.
-    """
+class Pair(NamedTuple):
+    """Two jobs on the same items: the scores of both in the same order, failures of either left out."""
 
     left: str
     right: str
-    measure: str
-    difference: float
-    n: int
-    p: float | None
-    limits: Callable[[float], Limits]
+    a: Array
+    b: Array
+
+    @property
+    def identical(self) -> bool:
+        """Whether both gave every item the same score."""
+        return bool((self.a == self.b).all())
 
 
-UNKNOWN = Limits(np.nan, np.nan, "open", None)
+class Sweep:
+    """The finished jobs of a sweep by name, and what is shown between them.
+
+    Args:
+        jobs: By name.
+        headline: The metric that ranks them, None where there is none.
+    """
+
+    def __init__(self, jobs: Mapping[str, Job], headline: str | None = None) -> None:
+        self.jobs, self.headline = jobs, headline
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every two jobs that judged the same items for the same criterion and have FEWEST scored ones in common."""
+        pairs = []
+        for (left, one), (right, other) in combinations(self.jobs.items(), 2):
+            if same_items(one, other):
+                a = one.scores["score"].to_numpy(dtype=np.float64)
+                b = other.scores["score"].reindex(one.scores.index).to_numpy(dtype=np.float64)
+                both = ~np.isnan(a) & ~np.isnan(b)
+                if both.sum() >= FEWEST:
+                    pairs.append(Pair(left, right, a[both], b[both]))
+        return pairs
+
+    @cached_property
+    def margins(self) -> dict[str, Margin]:
+        """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
+        criteria = dict.fromkeys(job.criterion for job in self.jobs.values())
+        return {
+            criterion: margin_of_jobs([job for job in self.jobs.values() if job.criterion == criterion])
+            for criterion in criteria
+        }
+
+    @cached_property
+    def family(self) -> Family:
+        """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
+        values = values_of(self.jobs)
+        of_all = _of_all(self.jobs)
+        same = {measure: twins(of_job) for measure, of_job in values.items()}
+        same |= {
+            measure: twins({name: own[list(_COLUMNS[measure])] for name, own in judged.items()})
+            for judged, _, measures in of_all
+            for measure in measures
+        }
+        comparisons = [*self._by_text(values), *self._by_all(of_all)]
+        table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
+        places = table["measure"].map({measure: n for n, measure in enumerate(BETTER)})
+        order = pd.DataFrame({"place": places, "p": table["p_holm"].astype(float)})
+        order = order.sort_values(["place", "p"], kind="stable")
+        return Family(table.loc[order.index].reset_index(drop=True), size, alpha)
+
+    def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
+        """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
+        for measure, of_job in values.items():
+            units = {name: units_of(job, measure) for name, job in self.jobs.items()}
+            with doing(f"testing {measure} of every two jobs"):
+                for left, right, *_ in self.pairs:
+                    a, b = of_job[left], of_job[right]
+                    if a is None or b is None:
+                        continue
+                    difference = a.to_numpy(dtype=np.float64) - b.reindex(a.index).to_numpy(dtype=np.float64)
+                    there = ~np.isnan(difference)
+                    if there.any():
+                        margin = self.margins[self.jobs[left].criterion]
+                        reach = margin.span * (2 if measure == "pair_difference" else 1)
+                        own = units[left].reindex(a.index).to_numpy()[there]
+                        yield of_means(left, right, measure, difference[there], own, margin, reach)
+
+    def _by_all(self, of_all: Sequence[_OfAll]) -> Iterator[Comparison]:
+        """Every two jobs by the numbers of all texts that both judged, and by the interval score of these, a mean.
+
+        A measure that one of the two lacks is left out. The p-value of review_gain, aurc and ece comes from exchanging
+        the two jobs' answers, group by group, which is exact where it makes no difference whose they are.
+        """
+        n_pairs = len(self.jobs) * (len(self.jobs) - 1) // 2
+        wholes = Wholes(min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))))
+        with doing("testing the uncertainty of every two jobs"):
+            for judged, truth, measures in of_all:
+                for both in judged_both(judged, self.jobs, truth):
+                    # A sweep may hold jobs of several scales; that of the first says nothing of the others.
+                    span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
+                    for measure in measures:
+                        compared = wholes.compare(both, measure, span)
+                        if compared is not None:
+                            yield compared
 
 
-class Family(NamedTuple):
-    """`table` has COLUMNS, a row per comparison; `size` hypotheses were corrected for; `alpha` is left to each
-    interval, so that all of them together hold with probability 1 - ALPHA."""
+def same_items(one: Job, other: Job) -> bool:
+    """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
+    same = one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and one.criterion == other.criterion
+    ends = [(job.rubric.minimum, job.rubric.maximum) for job in (one, other)]
+    return same and ends[0] == ends[1] and set(one.scores.index) == set(other.scores.index)
 
-    table: pd.DataFrame
-    size: int
-    alpha: float
+
+def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
+    """What matters between jobs: the margin that all of them set for their paired experiment, else the rubric's."""
+    margins = {_paired_settings(job).get("margin") for job in jobs}
+    value = margins.pop() if len(margins) == 1 else None
+    return margin_of(jobs[0].rubric, float(value) if isinstance(value, int | float) else None)
 
 
 def of_means(
-    left: str, right: str, measure: str, values: Array, groups: Index, margin: Margin, reach: float | None = None
+    left: str,
+    right: str,
+    measure: str,
+    values: Array,
+    units: Sequence[object],
+    margin: Margin,
+    reach: float | None,
 ) -> Comparison:
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
     Args:
         left, right, measure: What is compared.
         values: Left minus right, shape (n,).
-        groups: The independent unit of each value, any whole numbers; test and interval take groups as units.
+        units: The independent unit of each value; test and interval are over them.
         margin: What matters, in the units of the values.
         reach: Largest difference possible, None if there is none or it is not known.
     """
-    codes = np.unique(groups, return_inverse=True)[1]
-    n = int(codes.max()) + 1
-    if not values.round(NOISE).any():
-        return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN)
-    p = paired.wilcoxon((np.bincount(codes, values) / np.bincount(codes)).round(NOISE)).p_value
+    differences = Differences(values, units)
+    if differences.none:
+        return compare.identical(left, right, measure, differences.n_units)
 
-    def limits(alpha: float) -> Limits:
-        if n < 2:
-            return UNKNOWN
-        bounds = None if reach is None or np.abs(values).max() > reach else (-reach, reach)
-        found = claim(values, margin.value, alpha=alpha, groups=codes, bounds=bounds)
-        allowed = margin.equivalence if found.outcome == "within" else margin.superiority
-        return Limits(found.low, found.high, found.outcome if allowed else "open", found.n_needed if allowed else None)
+    def limits(alpha: float) -> Apart:
+        held = differences.claim(margin.value, alpha, reach)
+        if held is None:
+            return compare.UNKNOWN
+        allowed = margin.allows(held.outcome)
+        return Apart((held.low, held.high), held.outcome if allowed else "open", held.n_needed if allowed else None)
 
-    return Comparison(left, right, measure, float(values.mean()), n, p, limits)
+    return Comparison(left, right, measure, differences.mean, differences.n_units, differences.p, limits)
 
 
-def corrected(comparisons: Sequence[Comparison], twins: Mapping[str, Mapping[str, str]]) -> Family:
-    """All comparisons of a sweep with one correction, Holm's, over the hypotheses of all measures and pairs of jobs.
+def values_of(jobs: Mapping[str, Job]) -> dict[str, dict[str, pd.Series | None]]:
+    """The measures of WITH_MARGIN by job, per item or pair of texts: the distance to human labels; by how much the
+    score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference but not
+    who is right. None where its items do not have it."""
+    return {measure: {name: _values(job, measure) for name, job in jobs.items()} for measure in WITH_MARGIN}
 
-    A difference in a measure with a margin is shown by its interval alone, which must lie beyond the margin; in any
-    other, by its corrected p-value below ALPHA and an interval without 0.
+
+def _values(job: Job, measure: str) -> pd.Series | None:
+    scores = job.scores
+    if measure == "score":
+        return scores["score"]
+    if measure == "absolute_error":
+        labelled = scores[scores["label"].notna()]
+        return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
+    settings = _paired_settings(job)
+    treatment, baseline = settings.get("treatment"), settings.get("baseline")
+    if not (treatment and baseline and all(isinstance(names, str | list) for names in (treatment, baseline))):
+        return None
+    sides = contrast(treatment, baseline, scores)
+    by_pair = scores[scores["condition"].isin(sides)].pivot_table(
+        index="pair_id", columns="condition", values="score", sort=False
+    )
+    if not set(sides) <= set(by_pair.columns):
+        return None
+    sign = 1 if job.rubric.direction == "higher_is_worse" else -1
+    return (sign * (by_pair[sides[0]] - by_pair[sides[1]])).dropna()
+
+
+def units_of(job: Job, measure: str = "score") -> pd.Series:
+    """The number of the independent unit of each item, or of each pair of texts."""
+    codes = pd.Series(pd.factorize(job.scores["group"])[0], job.scores.index)
+    if measure != "pair_difference":
+        return codes
+    pair = job.scores["pair_id"]
+    return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
+
+
+def _paired_settings(job: Job) -> Mapping[str, Any]:
+    """The settings of its paired experiment: of several analyses, and of the suite, one level down."""
+    analysis = job.config.get("analysis", {})
+    for outer in ("suite", "ab"):
+        analysis = analysis.get(outer, analysis) if isinstance(analysis, dict) else {}
+    return analysis if isinstance(analysis, dict) else {}
+
+
+class Both(NamedTuple):
+    """What two jobs say of the same texts, in one order, `unit` as a number; `texts` is None where these are all that
+    both judged."""
+
+    left: str
+    right: str
+    a: pd.DataFrame
+    b: pd.DataFrame
+    texts: tuple[str, ...] | None = None
+
+
+def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Both]:
+    """Every two jobs on the texts that both judged and whose true score both take for the same.
 
     Args:
-        comparisons: Of every two jobs by every measure.
-        twins: Per measure the first job with the same values as each job. Comparisons of the same values are one
-            hypothesis: it counts once, with the largest p-value, and every row of it shows the corrected one.
-    References:
-        Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
+        judged: Per job a row per text (index), with the column `unit`, its independent unit.
+        jobs: The jobs.
+        truth: The column with the true score.
     """
-    hypotheses: dict[tuple[str, frozenset[str]], float] = {}
-    keys = []
-    for each in comparisons:
-        first = twins.get(each.measure, {})
-        key = each.measure, frozenset(first.get(job, job) for job in (each.left, each.right))
-        keys.append(key)
-        if each.p is not None:
-            hypotheses[key] = max(each.p, hypotheses.get(key, 0.0))
-    size = len(hypotheses)
-    adjusted = dict(zip(hypotheses, paired.holm(list(hypotheses.values())), strict=True)) if size else {}
-    alpha = ALPHA / max(1, size)
-    rows = []
-    for each, key in zip(comparisons, keys, strict=True):
-        p_holm = None if each.p is None else float(adjusted[key])
-        limits = UNKNOWN if each.p is None else each.limits(alpha)
-        row = {"left": each.left, "right": each.right, "measure": each.measure, "difference": each.difference}
-        row |= {"low": limits.low, "high": limits.high, "n": each.n, "p": each.p, "p_holm": p_holm}
-        rows.append(row | {"shown": _shown(each.measure, limits.outcome, p_holm), "needed": limits.needed})
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    places = table["measure"].map({measure: n for n, measure in enumerate(BETTER)})
-    order = pd.DataFrame({"place": places, "p": table["p_holm"].astype(float)})
-    table = table.loc[order.sort_values(["place", "p"], kind="stable").index].reset_index(drop=True)
-    return Family(table, size, alpha)
+    units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
+    judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
+    for (left, one), (right, other) in combinations(judged.items(), 2):
+        if jobs[left].criterion != jobs[right].criterion:
+            continue
+        a, b, texts = one, other, None
+        if not one.index.equals(other.index):
+            both = one.index.intersection(other.index)
+            a, b, texts = one.loc[both], other.loc[both], tuple(both)
+        if len(a) >= FEWEST_OF_ALL and np.allclose(a[truth], b[truth]):
+            yield Both(left, right, a, b, texts)
 
 
-def _shown(measure: str, outcome: Outcome, p_holm: float | None) -> Shown:
-    """What is shown of the left job against the right one."""
-    if p_holm is None:
-        return "identical"
-    if outcome == "within":
-        return "equal"
-    if outcome == "open" or (measure not in WITH_MARGIN and p_holm >= ALPHA):
-        return "open"
-    up = outcome == "beyond"
-    if not BETTER[measure]:
-        return "higher" if up else "lower"
-    return "better" if up == (BETTER[measure] > 0) else "worse"
+_OfAll = tuple[dict[str, pd.DataFrame], str, tuple[str, ...]]
+"""Texts that jobs judged, with what is compared of them (see `judged_both`), and the measures of these."""
 
 
-def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
-    """Each job's first twin: the first job with the same values of the same items, itself where there is none."""
-    known = {name: own.round(NOISE) for name, own in values.items() if own is not None}
-    return {name: next(other for other in known if own.equals(known[other])) for name, own in known.items()}
+def _of_all(jobs: Mapping[str, Job]) -> list[_OfAll]:
+    labelled = {}
+    for name, job in jobs.items():
+        if job.facts.get("headline") == LABELLED:
+            own = job.scores.dropna(subset=["score", "label"])
+            labelled[name] = pd.DataFrame({"score": own["score"], "label": own["label"], "unit": own["group"]})
+    return [(uncertain(jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
+
+
+def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
+    """What `analysis=calibration` says of each text, and the seconds that it took, by job."""
+    return {name: job.items.join(job.scores["seconds"]) for name, job in jobs.items() if not job.items.empty}
+
+
+class Whole(NamedTuple):
+    """A measure of all texts: the columns it reads, the statistic, its interval, and the fewest independent units it is
+    tested on.
+
+    `apart` gives the limits of left minus right at a level, from what is left out of each and the width of the scale.
+    The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
+    """
+
+    columns: tuple[str, ...]
+    statistic: resampling.Prepared
+    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
+    fewest: int = 2
+    exchanged: bool = True
+
+
+class Wholes:
+    """Compares jobs by measures of all texts; what such a measure is without each unit is made once per job.
+
+    Args:
+        draws: Exchanges for a p-value.
+    """
+
+    def __init__(self, draws: int) -> None:
+        self.draws = draws
+        self._left_outs: dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None] = {}
+
+    def compare(self, both: Both, measure: str, span: float) -> Comparison | None:
+        """Left minus right; None where it does not exist. `span` is the width of the two jobs' scale."""
+        left, right, a, b, texts = both
+        n, columns = a["unit"].nunique(), list(_COLUMNS[measure])
+        one, other = (side[columns].to_numpy(dtype=np.float64) for side in (a, b))
+        if np.isnan(one).any() or np.isnan(other).any():
+            return None
+        if measure not in WHOLES:
+            return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
+        whole = WHOLES[measure]
+        one, other = one.round(NOISE), other.round(NOISE)
+        if n < whole.fewest:
+            return None
+        if np.array_equal(one, other):
+            return compare.identical(left, right, measure, n)
+        first, second = (self._left_out(job, measure, texts, side) for job, side in ((left, a), (right, b)))
+        if first is None or second is None:
+            return None
+
+        def ends(alpha: float) -> means.Bounds:
+            return whole.apart(first, second, 1 - alpha, span)
+
+        def limits(alpha: float) -> Apart:
+            low, high = ends(alpha)
+            return Apart((low, high), "beyond" if low > 0 else "against" if high < 0 else "open")
+
+        estimate = first.estimate - second.estimate
+        p: float | None
+        if whole.exchanged:
+            codes = np.unique(a["unit"].to_numpy(), return_inverse=True)[1]
+            p = compare.exchange_p(whole.statistic, one, other, codes, estimate, self.draws)
+        else:
+            p = compare.p_of_interval(ends)
+        return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
+
+    def _left_out(
+        self, job: str, measure: str, texts: tuple[str, ...] | None, items: pd.DataFrame
+    ) -> jackknife.LeftOut | None:
+        """Of a job on these texts; None where it does not exist."""
+        key = (job, measure, texts)
+        if key not in self._left_outs:
+            whole = WHOLES[measure]
+            rows = items[list(whole.columns)].to_numpy(dtype=np.float64).round(NOISE)
+            rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
+            try:
+                self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, items["unit"].tolist())
+            except jackknife.Undefined:  # a constant has no correlation, equal errors no order
+                self._left_outs[key] = None
+        return self._left_outs[key]
+
+
+def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    return _of_means(one, other, level, 2.0)
+
+
+def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference_of_means(one, other, level, (-span, span))
+    return apart.low, apart.high
+
+
+def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
+
+
+@functools.lru_cache(maxsize=64)
+def _noise(left_out: jackknife.LeftOut) -> calibration_error.Noise:
+    """Drawn once for all comparisons of a job."""
+    return calibration_error.Noise(left_out, np.random.default_rng(0), BINS)
+
+
+def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference(one, other, level)
+    return apart.low, apart.high
+
+
+def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2))
+    return apart.low, apart.high
+
+
+WHOLES = {
+    "review_gain": Whole(("uncertainty", "error"), review.GAIN, _gains),
+    "aurc": Whole(("uncertainty", "error"), selective.AURC, _of_means),
+    "ece": Whole(("confidence", "right"), calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
+    "spearman": Whole(("score", "label"), RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False),
+    "pearson": Whole(("score", "label"), PEARSON, _pearson, jackknife.FEWEST, exchanged=False),
+}
+_COLUMNS = {name: whole.columns for name, whole in WHOLES.items()} | {"interval_score": ("interval_score",)}
+_ANY = Margin(0.0, "rubric", np.inf)
+"""Of measures in which no difference is known to be too small to matter."""

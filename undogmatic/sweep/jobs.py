@@ -18,8 +18,9 @@ from pydantic import ValidationError
 from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.records.records import OVERALL, Rubric, Verdict
+from undogmatic.records.records import OVERALL, Verdict
 from undogmatic.records.results import part_names
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text

@@ -13,8 +13,8 @@ import pandas as pd
 from undogmatic.records.results import Finding
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.selection import apart, flattery
+from undogmatic.sweep.family import values_of
 from undogmatic.sweep.jobs import STANDINGS, Job
-from undogmatic.sweep.pairwise import measured
 from undogmatic.sweep.trials import FINAL, Search, Trial, outcome, read_search
 from undogmatic.sweep.verdicts import QUALITY
 
@@ -98,7 +98,7 @@ def _flattered(finished: Mapping[str, Job], n: int) -> list[Finding]:
     jobs = {name: job for name, job in finished.items() if job.scores["score"].notna().any()}
     if len(jobs) < 2:
         return []
-    of_jobs = measured(jobs)
+    of_jobs = values_of(jobs)
     for measure in QUALITY:
         columns = of_jobs[measure]
         if any(own is None for own in columns.values()):

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin
 from undogmatic.records.results import Finding
-from undogmatic.sweep.family import WITH_MARGIN, Family
-from undogmatic.sweep.following import FOLLOWING
+from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Pair, Sweep
 from undogmatic.sweep.jobs import Job
-from undogmatic.sweep.pairwise import Pair
-from undogmatic.sweep.worth import MERITS
 
 QUALITY = ("absolute_error", "pair_difference")
 """Measures that say which of two jobs is the better judge, the first that was tested decides; where the headline itself
@@ -35,17 +31,6 @@ Against = tuple[str, Mapping[Hashable, Any]]
 
 def _names(names: Sequence[str]) -> dict[str, Any]:
     return {"names": named(names), "names_n": len(names)}
-
-
-class Sweep(NamedTuple):
-    """What a verdict is reached from: the finished jobs by name, the metric that ranks them, what was tested between
-    them, the pairs of jobs on the same items, and what matters between them, by criterion."""
-
-    jobs: Mapping[str, Job]
-    headline: str | None
-    family: Family
-    found: Sequence[Pair]
-    margins: Mapping[str, Margin]
 
 
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
@@ -81,8 +66,8 @@ def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
         return [Finding("sweep.verdict_none", {"jobs": len(table)})]
     if sweep.headline is None or ranked.empty:
         return [Finding("sweep.verdict_no_headline", {"jobs": len(finished)})]
-    best, distinct = ranked.iloc[0], _distinct(ranked, sweep.found)
-    twins = _twins(str(best["name"]), ranked, sweep.found)
+    best, distinct = ranked.iloc[0], _distinct(ranked, sweep.pairs)
+    twins = _twins(str(best["name"]), ranked, sweep.pairs)
     # Jobs with the same scores are one candidate with several names.
     values = {"best": " = ".join([str(best["name"]), *twins]), "metric": sweep.headline, "n": len(distinct)}
     values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}

@@ -7,8 +7,7 @@ from typing import Any
 
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 
 
 class WordsJudge(Judge):
@@ -16,8 +15,8 @@ class WordsJudge(Judge):
 
     name = "words"
 
-    async def judge(self, item: Item) -> Reading:
-        return Reading(score=float(min(100, len(item.inputs["summary"].split()))))
+    async def judge(self, item: Item) -> Verdict:
+        return Verdict(score=float(min(100, len(item.inputs["summary"].split()))))
 
     def readouts(self) -> Sequence[Any]:
         return ()

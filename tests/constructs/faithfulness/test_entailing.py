@@ -13,8 +13,7 @@ import pytest
 
 from undogmatic.constructs.faithfulness.compared import Sides
 from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings
-from undogmatic.constructs.faithfulness.entailing import LABELS, OBVIOUS, Entailing, order_of
-from undogmatic.constructs.faithfulness.nli_deberta import DebertaEntailment
+from undogmatic.constructs.faithfulness.entailing import LABELS, OBVIOUS, DebertaEntailment, Entailing, order_of
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.prompts import Prompt
 from undogmatic.records.records import Item

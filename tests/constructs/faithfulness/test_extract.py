@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.constructs.faithfulness.documents.printed import Printed, body, locked
+from tests.constructs.faithfulness.printed import Printed, body, locked
 from undogmatic.cli import main
-from undogmatic.constructs.faithfulness.extract import ExtractStep
+from undogmatic.constructs.faithfulness.document import ExtractStep
 from undogmatic.errors import DataError
 from undogmatic.records.records import Failure, Item, Items
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import reference
-from undogmatic.constructs.faithfulness.faithfulness import coverage, uncontradicted
+from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
 
 
 def test_the_stored_labels_give_the_stored_scores_on_every_row() -> None:

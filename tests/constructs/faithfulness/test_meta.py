@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import configured
-from tests.analyses.test_composite import noise, run
+from tests.constructs.faithfulness.test_composite import noise, run
 from undogmatic.analyses.association import associate, partial
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.errors import ConfigError

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import reference
-from undogmatic.constructs.faithfulness.embeddings import HubEmbeddings, MiniLMEmbeddings
-from undogmatic.constructs.faithfulness.faithfulness import coverage
-from undogmatic.constructs.faithfulness.minilm import LONGEST, WIDTH, load
+from undogmatic.constructs.faithfulness.compared import coverage
+from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings, load
 from undogmatic.errors import ConfigError
 
 

@@ -16,9 +16,15 @@ from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import plain
-from undogmatic.constructs.faithfulness.extractive import CentroidModel, LeadModel
-from undogmatic.constructs.faithfulness.summarise import system_names
-from undogmatic.constructs.faithfulness.summarizer import Limits, Summarizer, Wording, divided
+from undogmatic.constructs.faithfulness.summarise import (
+    CentroidModel,
+    LeadModel,
+    Summarizer,
+    SummaryLimits,
+    SummaryWording,
+    divided,
+    system_names,
+)
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
@@ -168,8 +174,8 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
 
 
 def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a_failure(tmp_path: Path) -> None:
-    limits = Limits(words=20, max_tokens=100, context=1_000)
-    wording = Wording(**plain("step", "summarise", "step")["wordings"]["en"])
+    limits = SummaryLimits(words=20, max_tokens=100, context=1_000)
+    wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
 
     class Echo(GoesOn):
         """Repeats all but a share of what it read."""
@@ -191,7 +197,10 @@ def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a
 
 
 def test_a_base_model_goes_on_and_its_whole_sentences_are_kept() -> None:
-    limits, wording = Limits(20, 100, 8_000), Wording(**plain("step", "summarise", "step")["wordings"]["en"])
+    limits, wording = (
+        SummaryLimits(20, 100, 8_000),
+        SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"]),
+    )
     found = asyncio.run(Summarizer(GoesOn(), wording, language("en"), limits).acall(text=" ".join(["word"] * 3_000)))
     assert found.parts == 4
     assert found.summary == "In summary, in this decision the court upheld the order. It gave reasons."

@@ -14,9 +14,9 @@ import pytest
 from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import Judged, Unsuited, analyse, tabulate
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Rubric, Verdict, Wording
+from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult
-from undogmatic.records.scale import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric, Wording
 
 RUBRIC = Rubric(
     name="toy",

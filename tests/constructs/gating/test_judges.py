@@ -19,8 +19,8 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.uncertainty import UncertaintyJudge
+from undogmatic.constructs.gating.hierarchy import parse
+from undogmatic.constructs.gating.judges import UncertaintyJudge
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
@@ -29,10 +29,10 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.questions import numbers
 from undogmatic.judges.selective import DisagreesWithF1, HighScore, Rules, SelectiveJudge
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Rubric, Verdict
+from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import read_records
 from undogmatic.safety.paths import conf_folder
 
@@ -187,7 +187,7 @@ def test_an_answer_off_its_scale_fails_all_criteria(
 
 
 def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench) -> None:
-    start = Reading(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
+    start = Verdict(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
     judge = UncertaintyJudge(FixedJudge(start), asker(own, "uncertainty", DOUBTS))
     whole = verdict(judged(own, judge)[OVERALL])
     assert (whole.score, whole.interval, whole.confidence) == (3, (pytest.approx(3), pytest.approx(7)), 60)
@@ -213,7 +213,7 @@ def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_inv
 
 def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:
     cheap = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
-    strict = UncertaintyJudge(FixedJudge(Reading(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS))
+    strict = UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS))
     cheap.asker = strict.asker
     rules = Rules(disagrees_with_f1=DisagreesWithF1(), high_score=HighScore())
     judge = SelectiveJudge(cheap, strict, own.rubric, rules)
@@ -232,7 +232,7 @@ def _in_turn(bench: Bench, *answers: dict[str, Any]) -> Any:
 def test_styles_together_are_one_panel(own: Bench) -> None:
     members = [
         gating.DefaultJudge(asker(own, "default", ANSWERS["default"])),
-        UncertaintyJudge(FixedJudge(Reading(score=6.0)), asker(own, "uncertainty", DOUBTS)),
+        UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", DOUBTS)),
     ]
     own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
     whole = verdict(judged(own, PanelJudge(members, own.rubric))[OVERALL])
@@ -256,7 +256,7 @@ def test_in_levels_every_number_is_a_question(own: Bench, style: str) -> None:
 def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -> None:
     made = own.levels(lambda _: {4: 3.0, 3: 1.0})
     made.wordings = wordings("uncertainty")
-    whole = verdict(judged(own, UncertaintyJudge(FixedJudge(Reading(score=2.0)), made))[OVERALL])
+    whole = verdict(judged(own, UncertaintyJudge(FixedJudge(Verdict(score=2.0)), made))[OVERALL])
     assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(93.75)
     assert len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high", "the score moved by seven"
 
@@ -270,7 +270,7 @@ def test_a_prediction_that_is_no_hierarchy_fails_with_its_reason_and_nobody_is_a
     bench: Bench, rubric: Rubric, style: str, text: str, defect: str
 ) -> None:
     made = asker(bench, style, DOUBTS)
-    start = FixedJudge(Reading(score=5.0))
+    start = FixedJudge(Verdict(score=5.0))
     judge = UncertaintyJudge(start, made) if style == "uncertainty" else CLASSES[style](made)
     inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {"unparsed": text or "(empty)"}
     wanted = defect if text else "not_a_hierarchy"

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import reference
-from undogmatic.constructs.gating.cells import cells
+from undogmatic.constructs.gating.hierarchy import Gate, parse
 from undogmatic.constructs.gating.metrics import (
+    cells,
     critical_recall,
     depth_accuracy,
     hallucination,
@@ -19,8 +20,6 @@ from undogmatic.constructs.gating.metrics import (
     overlap,
     structure_accuracy,
 )
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.tree import Gate
 
 TRUTH = parse("All Events\n  Singlets\n    Live cells\n      T cells\n        CD4+ T cells\n      B cells")
 PANEL = ["CD3", "CD4", "CD19"]

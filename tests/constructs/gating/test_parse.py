@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import reference
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.tree import MOST_GATES, MOST_LEVELS, Gate, Malformed, depth, names, outline
+from undogmatic.constructs.gating.hierarchy import (
+    MOST_GATES,
+    MOST_LEVELS,
+    Gate,
+    Malformed,
+    depth,
+    names,
+    outline,
+    parse,
+)
 
 TREE = Gate("All Events", (Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)), Gate("Time")))
 

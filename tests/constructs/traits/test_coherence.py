@@ -14,15 +14,15 @@ from tests.judges.conftest import WORDINGS
 from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
 from undogmatic.config.build import build
-from undogmatic.constructs.traits.coherence import CoherenceJudge, whole_part
+from undogmatic.constructs.traits.judges import CoherenceJudge, whole_part
 from undogmatic.errors import OffScaleAnswer
 from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import Reading
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
 PLAIN = Prompt(id="plain", language="en")
@@ -41,7 +41,7 @@ def judged(
     idle: float = 0.5,
     base: bool = False,
     **options: Any,
-) -> Reading:
+) -> Verdict:
     """By a model that gives these odds; to the question that says nothing it answers "off topic" with `idle`."""
 
     def reply(asked: str) -> tuple[str, dict[str, float]]:

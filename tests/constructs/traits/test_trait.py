@@ -15,12 +15,13 @@ from tests.rubrics import TEN
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.traits.trait import TraitJudge, check_guide
+from undogmatic.constructs.traits.judges import TraitJudge, check_guide
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Rubric
+from undogmatic.records.records import Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
 RUBRICS = sorted((conf_folder() / "rubric" / "trait").glob("*.yaml"))

@@ -8,8 +8,7 @@ from typing import Any
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.records.records import Item, Verdict
 
 
 class BertScoreJudge(Judge):
@@ -43,7 +42,7 @@ class BertScoreJudge(Judge):
         self.encoder, self.language, self.layers, self.rescale = encoder, language, layers, rescale
         self.text, self.reference = text, reference
 
-    async def judge(self, item: Item) -> dict[str, Reading]:  # type: ignore[override]
+    async def judge(self, item: Item) -> dict[str, Verdict]:  # type: ignore[override]
         """One score. Raises UnparseableAnswer for an item that lacks an input."""
         lacking = [name for name in (self.text, self.reference) if name not in item.inputs]
         if lacking:
@@ -53,7 +52,7 @@ class BertScoreJudge(Judge):
         precision, recall, score = (float(each[0]) for each in found)
         beside: dict[str, float | str] = {"precision": precision, "recall": recall}
         share = min(1.0, max(0.0, score))  # rescaled, it may lie a little outside
-        return {"bertscore": Reading(score=self.rubric.units(share), raw_score=score, details=beside)}
+        return {"bertscore": Verdict(score=self.rubric.units(share), raw_score=score, details=beside)}
 
     def readouts(self) -> Sequence[Source]:
         """None: nothing is asked."""

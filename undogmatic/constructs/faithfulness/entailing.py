@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from undogmatic.constructs.faithfulness.compared import Means, Sides
+from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.judges.base import Source
 from undogmatic.models.base import Model
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -172,3 +180,57 @@ def _from_onnx(folder: Path) -> tuple[Any, Mapping[Any, str]]:
         return made
 
     return logits, names
+
+
+CONTRADICTION = LABELS.index("contradiction")
+
+
+class DebertaEntailment(Entailment):
+    """Every sentence of the reference as premise, every one of the summary as hypothesis; the likeliest label counts.
+
+    Args:
+        embeddings: What says which sentences are nearest, where `nearest` is set.
+        prompt: The run's; it reaches nobody here.
+        path: Hub id or local folder.
+        nearest: Ask only about so many of the summary's sentences, the most similar ones; None: about all.
+    """
+
+    name = "deberta"
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        prompt: Prompt,
+        path: str,
+        nearest: Annotated[int, Field(ge=1, le=10_000)] | None = None,
+    ) -> None:
+        super().__init__()
+        self.embeddings, self.prompt, self.nearest = embeddings, prompt, nearest
+        self.model = Entailing(path)
+
+    async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
+        """The label of the sentence that most probably contradicts each one of the reference."""
+        places = [list(range(len(sides.summary)))] * len(sides.reference)
+        if self.nearest is not None and self.nearest < len(sides.summary):
+            similarity = await self.embeddings.similarities(*sides)
+            places = [[int(k) for k in np.argsort(-row, kind="stable")[: self.nearest]] for row in similarity]
+        pairs = [(sides.reference[n], sides.summary[k]) for n, own in enumerate(places) for k in own]
+        found = await asyncio.to_thread(self.model.probabilities, pairs)
+        findings, start = [], 0
+        for own in places:
+            rows = found[start : start + len(own)]
+            start += len(own)
+            against = rows.argmax(axis=1) == CONTRADICTION
+            k = int(np.where(against, rows[:, CONTRADICTION], rows[:, CONTRADICTION] - 1).argmax())
+            numbers = {label: float(p) for label, p in zip(LABELS, rows[k], strict=True)}
+            contradicted = bool(against[k])
+            why = f"contradiction with probability {numbers['contradiction']:.2f}" if contradicted else ""
+            findings.append(SentenceFinding(contradicted, own[k], why, numbers=numbers))
+        return findings
+
+    def sources(self) -> Sequence[Source]:
+        return (Means("entailment", self.model, self.prompt),)
+
+    def settings(self) -> dict[str, Any]:
+        own = {"path": self.model.path, "nearest": self.nearest}
+        return super().settings() | own | ({} if self.nearest is None else {"embeddings": self.embeddings.name})

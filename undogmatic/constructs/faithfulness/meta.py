@@ -9,12 +9,9 @@ import numpy as np
 
 from undogmatic.analyses.base import Analysis, Judged
 from undogmatic.analyses.suite import divided, run_each
-from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis
-from undogmatic.constructs.faithfulness.baselines import BaselinesAnalysis
+from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis, ConsistencyAnalysis
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.consistency import ConsistencyAnalysis
-from undogmatic.constructs.faithfulness.correlations import CorrelationsAnalysis
-from undogmatic.constructs.faithfulness.length_bias import LengthBiasAnalysis
+from undogmatic.constructs.faithfulness.correlations import BaselinesAnalysis, CorrelationsAnalysis, LengthBiasAnalysis
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.records.results import AnalysisResult, Finding
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import Sides, sides, table
-from undogmatic.constructs.faithfulness.entailment import Entailment, Finding
-from undogmatic.constructs.faithfulness.faithfulness import uncontradicted
+from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
+from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
+from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, measured
+from undogmatic.errors import ConfigError, UnparseableAnswer
+from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import Item
+from undogmatic.judges.questions import Answer, as_json
+from undogmatic.readouts.base import Unit
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.records import Item, Record, Verdict, digest
 
 
 class NliJudge(Judge):
@@ -34,7 +39,7 @@ class NliJudge(Judge):
         super().__init__()
         self.nli, self.least = nli, least
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share uncontradicted, and what was found of every sentence."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
@@ -47,7 +52,7 @@ class NliJudge(Judge):
             "sentences": table(rows(own, found)),
         }
         issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Reading(score=self.rubric.units(score), issues=issues, details=details)}
+        return {"nli": Verdict(score=self.rubric.units(score), issues=issues, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return self.nli.sources()
@@ -56,7 +61,7 @@ class NliJudge(Judge):
         return super().settings() | {"least": self.least}
 
 
-def rows(own: Sides, found: Sequence[Finding]) -> list[dict[str, Any]]:
+def rows(own: Sides, found: Sequence[SentenceFinding]) -> list[dict[str, Any]]:
     """The sentence table: what was found of every sentence of the reference."""
     return [
         {
@@ -69,3 +74,163 @@ def rows(own: Sides, found: Sequence[Finding]) -> list[dict[str, Any]]:
         }
         for sentence, each in zip(own.reference, found, strict=True)
     ]
+
+
+class SentenceFinding(NamedTuple):
+    """What was found of one sentence of the reference.
+
+    Attributes:
+        contradicted: Whether any sentence of the summary surely contradicts it.
+        match: The place of the sentence that does, else of the one that comes nearest; None where there is none.
+        why: The rule and what it found, or the words of whoever judged.
+        kind: Of what kind the contradiction is (date, vote, outcome, ...), where that is known; with a kind but not
+            `contradicted` it is a doubt.
+        numbers: Similarity or probabilities, by name.
+    """
+
+    contradicted: bool
+    match: int | None = None
+    why: str = ""
+    kind: str = ""
+    numbers: Mapping[str, float] = {}
+
+    @property
+    def doubted(self) -> bool:
+        """Whether a contradiction is suspected by means that err too often to say so."""
+        return bool(self.kind) and not self.contradicted
+
+
+class Entailment(Unit):
+    """Base of the means. A class of one's own has `compare`, and a file in conf/nli/.
+
+    Attributes:
+        name: Its name in `nli=`.
+    """
+
+    name = "entailment"
+
+    async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
+        """A finding for every sentence of the reference, in order. Raises ModelError."""
+        raise NotImplementedError
+
+    def sources(self) -> Sequence[Source]:
+        """What it asks or uses, for reports."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        return {"nli": self.name}
+
+
+class Named(Record):
+    """One contradiction: the numbers of the two sentences, and why both cannot be true."""
+
+    reference: int
+    summary: int
+    kind: Literal["outcome", "holding", "vote", "date", "number", "party", "fact"]
+    why: str
+
+
+class Contradicted(Answer):
+    """All contradictions between the two lists of sentences; often none."""
+
+    room: ClassVar[int] = 2500
+
+    contradictions: tuple[Named, ...] = ()
+
+
+class LlmEntailment(Entailment):
+    """The model sees both texts by numbered sentences and lists the contradictions. A number that is on neither list is
+    an unreadable answer.
+
+    Args:
+        asker: How it is asked; it needs words.
+    """
+
+    name = "llm"
+
+    def __init__(self, asker: Asker) -> None:
+        super().__init__()
+        if not asker.in_words:
+            raise ConfigError(
+                f"nli=llm wants a list of contradictions, and {asker.model.name} answers with numbers only here. Use a "
+                "model that chats (model=gpt, model=ollama, ...), or without one: nli=rules."
+            )
+        self.asker = asker
+        self.ask = asker.question("nli", Contradicted)
+
+    async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
+        """What the model says of every sentence of the reference."""
+        numbered = {REFERENCE: _numbered(sides.reference), SUMMARY: _numbered(sides.summary)}
+        shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
+        answer: Contradicted = (await self.ask.acall(item=shown)).answer
+        found: dict[int, SentenceFinding] = {}
+        for each in answer.contradictions:
+            for name, number, own in (
+                ("reference", each.reference, sides.reference),
+                ("summary", each.summary, sides.summary),
+            ):
+                if not 1 <= number <= len(own):
+                    said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
+                    raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
+            found.setdefault(
+                each.reference - 1, SentenceFinding(True, each.summary - 1, f"{each.kind}: {each.why}", each.kind)
+            )
+        return [found.get(n, SentenceFinding(False)) for n in range(len(sides.reference))]
+
+    def sources(self) -> Sequence[Source]:
+        return (self.asker,)
+
+
+def _numbered(sentences: Sequence[str]) -> str:
+    return "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(sentences, 1))
+
+
+class RulesEntailment(Entailment):
+    """Sentences are aligned by embedding; then dates, votes, numbers, outcomes, parties and negations are compared.
+
+    What the rules do not know they do not find: it is a baseline that says what it found, and no reader.
+
+    Args:
+        embeddings: What says which sentences are about the same.
+        prompt: The run's; it reaches nobody here.
+        aligned: Cosine similarity from which two sentences are about the same.
+        sure: A kind of contradiction counts if its precision on development (facts/precision.yaml) is above this
+            share; others are named as doubts.
+    """
+
+    name = "rules"
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        prompt: Prompt,
+        aligned: Annotated[float, Field(ge=-1, le=1)] = 0.45,
+        sure: Annotated[float, Field(ge=0, le=1)] = 0.9,
+    ) -> None:
+        super().__init__()
+        self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
+
+    async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
+        """What the rules find of every sentence of the reference."""
+        similarity = await self.embeddings.similarities(*sides)
+        found = contradictions(sides.reference, sides.summary, similarity, self.aligned)
+        best = similarity.argmax(axis=1)
+        return [
+            SentenceFinding(False, int(best[n]), numbers={"similarity": float(similarity[n, best[n]])})
+            if one is None
+            else SentenceFinding(
+                is_sure(CONTRADICTED, one.kind, self.sure),
+                one.place,
+                f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}",
+                one.kind,
+                {"similarity": float(similarity[n, one.place])},
+            )
+            for n, one in enumerate(found)
+        ]
+
+    def sources(self) -> Sequence[Source]:
+        return (Means("rules", self.embeddings, self.prompt),)
+
+    def settings(self) -> dict[str, Any]:
+        own = {"embeddings": self.embeddings.name, "aligned": self.aligned, "sure": self.sure}
+        return super().settings() | own | {"words": digest(lexicon()), "precision": digest(measured())}

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Item
-from undogmatic.records.scale import Record
+from undogmatic.records.records import OVERALL, Item, Record
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted

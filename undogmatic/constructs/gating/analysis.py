@@ -10,8 +10,7 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.association import Association, partial
-from undogmatic.analyses.base import Judged, check_groups, check_level
-from undogmatic.analyses.classes import family_level
+from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
 from undogmatic.analyses.following import FEWEST_GROUPS
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from undogmatic.constructs.gating.hierarchy import Gate, Malformed, from_value, gate_name, names, outline, parse
 from undogmatic.constructs.gating.metrics import Metrics, metrics
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.shapes import from_value, gate_name
-from undogmatic.constructs.gating.tree import Gate, Malformed, names, outline
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines, listed
 from undogmatic.errors import ConfigError, DataError

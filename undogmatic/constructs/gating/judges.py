@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from undogmatic.constructs.gating.parse import parse
-from undogmatic.constructs.gating.tree import Malformed
+from undogmatic.constructs.gating.hierarchy import Malformed, parse
 from undogmatic.errors import UnfitInput
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge, Source, written
 from undogmatic.judges.questions import Answer, Number, numbers
-from undogmatic.readouts.base import Reading
-from undogmatic.records.records import OVERALL, Item, Rubric, ScoreDistribution
-from undogmatic.records.scale import NumericScale, OrderedScale
+from undogmatic.records.records import OVERALL, Item, Record, ScoreDistribution, Verdict
+from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
+from undogmatic.stats.uncertainty import critique_uncertainty
 
 PREDICTION, UNPARSED = "prediction", "unparsed"
 SHARE = NumericScale(minimum=0, maximum=1)
@@ -138,19 +138,19 @@ class GatingJudge(Judge):
         self.asker, self.rubric = asker, asker.rubric
         self.ask = asker.question(self.name, self.asked)
 
-    async def judge(self, item: Item) -> Mapping[str, Reading]:
-        """A reading per criterion."""
+    async def judge(self, item: Item) -> Mapping[str, Verdict]:
+        """A verdict per criterion."""
         hierarchy(item)
         prediction = await self.ask.acall(item=item)
         answer: Judged = prediction.answer
-        readings: dict[str, Reading] = {}
+        verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            readings[name] = reading(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
+            verdicts[name] = verdict_of(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
             if name != OVERALL:
                 shares[name] = share(getattr(answer, name), number, self.rubric)
-        whole = readings[OVERALL]._replace(details=shares, issues=answer.found(), rationale=answer.said())
-        return readings | {OVERALL: whole}
+        whole = verdicts[OVERALL].replace(details=shares, issues=answer.found(), rationale=answer.said())
+        return verdicts | {OVERALL: whole}
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
@@ -207,11 +207,109 @@ def share(value: float, number: Number, rubric: Rubric) -> float:
     return (value - scale.minimum) / (scale.maximum - scale.minimum)
 
 
-def reading(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Reading:
+def verdict_of(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Verdict:
     """A number as a score of the rubric; read by log-probabilities, with its distribution and that one's confidence."""
     score = rubric.units(share(value, number, rubric))
     if asked is None:
-        return Reading(score=score)
+        return Verdict(score=score)
     values = tuple(rubric.units(share(level, number, rubric)) for level in asked.values)
     spread = asked.model_copy(update={"values": values})
-    return Reading(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
+    return Verdict(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
+
+
+class BiologicalIssue(Record):
+    """Something that is wrong as biology."""
+
+    severity: Literal["minor", "moderate", "major"]
+    text: str
+
+
+class Doubts(Answer):
+    """The case against a judgment of a hierarchy."""
+
+    room: ClassVar[int] = 2000
+
+    biological_issues: tuple[BiologicalIssue, ...] = ()
+    missing_critical_gates: tuple[str, ...] = ()
+    invented_gates: tuple[str, ...] = ()
+    marker_concerns: tuple[str, ...] = ()
+    hallucination_risk: Annotated[float, Number("strength")]
+    revised_overall: Scored
+    confidence: Annotated[float, Number("percent")]
+    expert_review: Asserted
+
+
+class UncertaintyJudge(Judge):
+    """The revised score, with the formulas of the devil's advocate: 1 - confidence is the strength of the case, and the
+    range runs from the initial to the revised score. The case is made against every score of the initial judge.
+
+    Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is
+    in the details. A person is asked for where the level is high or the judge wants one.
+
+    Args:
+        initial: Any judge with an overall score; it is argued against.
+        asker: How the case is asked for.
+    """
+
+    name = "gating_uncertainty"
+    needs_order = True
+
+    def __init__(self, initial: Judge, asker: Asker) -> None:
+        super().__init__()
+        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
+        self.critique = asker.question("gating_uncertainty", Doubts)
+
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict`; `initial` is one of the initial judge that was already had."""
+        hierarchy(item)
+        if initial is None:
+            initial = (await self.initial.acall(item=item)).verdict
+        rubric, first = self.rubric, float(initial.score or 0)
+        context = {"initial": self._quoted(initial)}
+        doubts: Doubts = (await self.critique.acall(item=item, context=context)).answer
+        ends = sorted((first, doubts.revised_overall))
+        counts = Counter(issue.severity for issue in doubts.biological_issues)
+        strength = 1 - doubts.confidence / 100
+        shares = (10 * rubric.share(ends[0]), 10 * rubric.share(ends[1]))
+        found = critique_uncertainty(10 * rubric.share(first), strength, shares, counts["major"])
+        details: dict[str, float | str] = {
+            "initial_score": first,
+            "hallucination_risk": doubts.hallucination_risk / 10,
+            "stated_confidence": doubts.confidence,
+            "expert_review": doubts.expert_review,
+            "level_from": found.level_from,
+        }
+        if self.asker.in_words:
+            details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
+            details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
+            details["invented_gates"] = ", ".join(doubts.invented_gates)
+        return initial.replace(
+            score=doubts.revised_overall,
+            distribution=None,
+            interval=rubric.interval(found.confidence_interval),
+            confidence=doubts.confidence,
+            confidence_source="procedure",
+            issues=(
+                *initial.issues,
+                *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues),
+                *(f"missing critical gate: {gate}" for gate in doubts.missing_critical_gates),
+                *(f"may be invented: {gate}" for gate in doubts.invented_gates),
+                *(f"marker: {concern}" for concern in doubts.marker_concerns),
+            ),
+            uncertainty=found.level,
+            doubt=strength,
+            review=found.recommend_human_review or doubts.expert_review > 0.5,
+            details=initial.details | details,
+        )
+
+    def _quoted(self, initial: Verdict) -> str:
+        """All scores of the initial judge: the overall one, and those of its other criteria that its details keep."""
+        others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
+        units = {name: self.rubric.units(share) for name, share in others.items() if isinstance(share, float | int)}
+        if not units:
+            return written(initial, self.rubric)
+        said = [f"{name} {self.rubric.scale.write(score)}" for name, score in units.items()]
+        return ", ".join([*said, f"{OVERALL} {written(initial, self.rubric)}"])
+
+    def readouts(self) -> Sequence[Source]:
+        return (*self.initial.readouts(), self.asker)

@@ -6,13 +6,16 @@ see.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from undogmatic.constructs.gating.cells import Cells, cells
-from undogmatic.constructs.gating.tree import Gate, depth, names, places
+from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places
+from undogmatic.records.records import Record
+from undogmatic.safety.outside import read_yaml
 
 _REPLACED = (
     ("positive", "+"),
@@ -219,3 +222,39 @@ def _impossible(name: str, markers: frozenset[str], known: Cells) -> bool:
         if any(f" {word} " in plain for word in population.words):
             return not spellings(population.markers) & markers
     return False
+
+
+class Lineage(Record):
+    """A lineage: the name of its gate, the markers that bring it into a panel, and the names it goes by."""
+
+    gate: str
+    markers: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+class Population(Record):
+    """Words that name a population, and markers of which one must be in the panel."""
+
+    words: tuple[str, ...]
+    markers: tuple[str, ...]
+
+
+class Cells(Record):
+    """What is known of gates and cells; all names are normalised."""
+
+    synonyms: tuple[tuple[str, ...], ...]
+    technical: tuple[str, ...]
+    always_critical: tuple[str, ...]
+    lineages: tuple[Lineage, ...]
+    populations: tuple[Population, ...]
+
+    def same(self, name: str) -> frozenset[str]:
+        """The names of the gate that is called `name`, itself among them."""
+        return frozenset({name}).union(*(line for line in self.synonyms if name in line))
+
+
+@functools.cache
+def cells() -> Cells:
+    """The shipped tables."""
+    read: Any = read_yaml(Path(__file__).with_name("cells.yaml"))
+    return Cells.model_validate(read)

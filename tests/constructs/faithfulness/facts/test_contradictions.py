@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from undogmatic.constructs.faithfulness.embeddings import load
 from undogmatic.constructs.faithfulness.facts.contradictions import Contradiction, contradictions
-from undogmatic.constructs.faithfulness.minilm import load
 from undogmatic.constructs.faithfulness.sentences import sentences
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))

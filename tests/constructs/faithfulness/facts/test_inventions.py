@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from undogmatic.constructs.faithfulness.facts.hedges import hedges, phrases
+from undogmatic.constructs.faithfulness.facts.contradictions import hedges, phrases
 from undogmatic.constructs.faithfulness.facts.inventions import inventions
 from undogmatic.constructs.faithfulness.sentences import sentences
 

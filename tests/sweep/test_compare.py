@@ -1,0 +1,459 @@
+"""Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+import undogmatic
+from tests.sweep.builders import PAIRS, RUBRIC, doubting, keys, metrics, result_of, said, scored, write_job
+from undogmatic.errors import ConfigError
+from undogmatic.runs.manifest import output_folder
+from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
+from undogmatic.sweep import SweepCallback, read_manifest
+from undogmatic.sweep.jobs import read_jobs
+
+CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
+
+
+class TestLeaderboard:
+    def test_jobs_are_ranked_by_their_headline_and_keep_its_interval(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(60, 50), metrics=metrics(0.7))
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
+        write_job(tmp_path / "2", ["model=gone"], None, error="model=gone needs GONE_API_KEY")
+        result = result_of(tmp_path)
+        assert result.jobs["name"].tolist() == ["strong", "weak", "gone"]
+        assert result.jobs["status"].tolist() == ["finished", "finished", "failed"]
+        assert result.jobs.loc[1, ["headline", "low", "high"]].tolist() == pytest.approx([0.7, 0.6, 0.8])
+        assert np.isnan(result.jobs.loc[2, "headline"])
+        assert (result.headline, result.choices) == ("ab.share", ("model",))
+        assert result.failed == [("gone", "model=gone needs GONE_API_KEY")]
+
+    def test_each_rubric_of_a_sweep_is_held_against_its_own_margin_and_scale(self, tmp_path: Path) -> None:
+        """The first rubric's scale ends at 1 and its margin is .1: two jobs of the other differ by 5 of 100 points."""
+        unit: dict[str, Any] = {"scale": {"maximum": 1, "levels": [0, 0.25, 0.5, 0.75, 1], "margin": 0.1}}
+        small = scored(0.9, 0.1).assign(score=lambda own: own["score"].clip(0, 1))
+        write_job(tmp_path / "0", ["rubric=unit"], small, metrics=metrics(0.7), rubric="unit", **unit)
+        for n, extra in ((1, 0.0), (2, 5.0)):
+            frame = scored(60, 40).assign(
+                score=lambda own, extra=extra: own["score"] + extra * np.linspace(-0.2, 2.2, 24)
+            )
+            gain = {"calibration.review_gain": 0.5, "calibration.judged": 24.0}
+            write_job(tmp_path / str(n), [f"rubric=mine{n}"], frame, metrics=metrics(1.0) | gain, rubric="mine")
+            doubting(n, informed=n == 1).to_csv(tmp_path / str(n) / "items_calibration.csv", index=False)
+        result = result_of(tmp_path)
+        tests = result.comparisons.set_index("measure")
+        assert tests.loc["score", "shown"] == "equal"  # beyond .1, and within the 10 points that matter
+        named = {finding.values["margin"] for finding in result.findings if "margin" in finding.values}
+        assert named == {10}  # by the sentences too
+        assert "sweep.tests_margin_of" in keys(result)
+        assert result.rubric is None  # no unit and no axis in common
+        area = tests.loc["aurc"]
+        assert area["low"] < area["difference"] < -1  # not cut at the end of the other scale
+
+    def test_judges_of_different_rubrics_are_not_ranked_against_one_another(self, tmp_path: Path) -> None:
+        own = {"standing": {"ab": "supported"}}
+        write_job(tmp_path / "0", ["rubric=mine"], scored(60, 50), metrics=metrics(0.7), **own)
+        write_job(tmp_path / "1", ["rubric=other"], scored(90, 10, seed=1), metrics=metrics(1.0), rubric="other", **own)
+        result = result_of(tmp_path)
+        assert keys(result)[:2] == ["sweep.verdict_alone_supported"] * 2
+        assert "sweep.other_criteria" in keys(result)
+        assert not {"sweep.winner", "sweep.family"} & set(keys(result))
+        assert result.comparisons.empty
+        assert result.jobs["criterion"].tolist() == ["mine", "other"]
+
+    def test_only_what_varies_names_a_job(self, tmp_path: Path) -> None:
+        for n, prompt in enumerate(("a", "b", "b")):
+            write_job(tmp_path / str(n), ["model=m", f"prompt={prompt}", "run.resume=x"], scored(60, 50, seed=n))
+        result = result_of(tmp_path)
+        assert result.choices == ("prompt",)
+        assert sorted(result.jobs["name"]) == ["a", "b", "b (job 2)"]
+
+    def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], None, error="no server")
+        write_job(tmp_path / "1", ["model=b"], None)
+        result = result_of(tmp_path)
+        assert keys(result) == ["sweep.verdict_none"]
+        assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
+        assert (len(result.comparisons), len(result.figures)) == (0, 0)
+
+    def test_other_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
+        more = {"ab.auc": 0.9, "ab.auc_low": 0.8, "ab.auc_high": 0.95, "length.x": 1.0, "length.x_low": 0.0}
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
+        jobs = result_of(tmp_path).jobs
+        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95)
+        assert "length.x" not in jobs
+
+
+class TestVerdict:
+    def test_the_settings_of_a_suite_are_found(self, tmp_path: Path) -> None:
+        for n, frame in enumerate((scored(55, 50), scored(90, 10, seed=1))):
+            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.7 + 0.3 * n))
+            path = tmp_path / str(n) / ".hydra" / "config.yaml"
+            config = yaml.safe_load(path.read_text())
+            path.write_text(yaml.safe_dump(config | {"analysis": {"ab": config["analysis"]}}))
+        assert result_of(tmp_path).findings[0].values["measure"] == "pair_difference"
+
+    def test_identical_jobs_do_not_speak_for_one_that_failed(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(80, 60), metrics=metrics(0.9))
+        write_job(tmp_path / "2", ["model=gone"], None, error="no key")
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_identical"
+        assert "2 of 3 jobs" in said(result)
+
+    @pytest.mark.parametrize(("seen", "verdict"), [((0, 12), "seen"), ((12, 0), "clear_margin")])
+    def test_a_lead_on_texts_that_the_leader_was_fitted_to_is_none(
+        self, tmp_path: Path, seen: tuple[int, int], verdict: str
+    ) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7), seen=seen[0])
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0), seen=seen[1])
+        result = result_of(tmp_path)
+        assert keys(result)[0] == f"sweep.verdict_{verdict}"
+        assert said(result)
+
+    def test_a_lead_that_the_paired_test_bears_out(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
+        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
+        result = result_of(tmp_path)
+        assert keys(result)[0].startswith("sweep.verdict_clear")
+        assert result.findings[0].values["measure"] == "pair_difference"
+        assert "strong leads" in said(result)
+
+    def test_a_lead_that_does_not_matter(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 50, seed=1), metrics=metrics(0.92))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_equal"
+        assert "shown to be as good: less than 10 " in said(result)
+
+    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
+        write_job(tmp_path / "1", ["model=b"], scored(67, 48, seed=1), metrics=metrics(0.92))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_open_needed"
+        values = result.findings[0].values
+        assert values["needed"] > values["units_n"] == PAIRS
+        # A difference is there, and it is not known to be large enough.
+        row = result.comparisons.set_index("measure").loc["pair_difference"]
+        assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
+
+    def test_without_a_margin_of_the_rubric_nothing_is_called_equal(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(60, 50, seed=n), metrics=metrics(0.9 + 0.02 * n))
+            path = tmp_path / str(n) / ".hydra" / "config.yaml"
+            config = yaml.safe_load(path.read_text())
+            path.write_text(yaml.safe_dump(config | {"rubric": {k: v for k, v in RUBRIC.items() if k != "margin"}}))
+        assert keys(result_of(tmp_path))[0] == "sweep.verdict_open_margin"
+
+    def test_a_lead_that_the_errors_contradict(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(95, 5, labels=True), metrics=metrics(0.8))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True), metrics=metrics(0.9))
+        result = result_of(tmp_path)
+        assert keys(result)[0] == "sweep.verdict_mixed"
+        assert result.findings[0].values["measure"] == "absolute_error"
+
+    def test_equal_headlines_are_a_tie(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), metrics=metrics(1.0))
+        assert keys(result_of(tmp_path))[0] == "sweep.verdict_tied"
+
+    def test_without_headline_nobody_wins(self, tmp_path: Path) -> None:
+        for n in range(2):
+            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), headline=None)
+        result = result_of(tmp_path)
+        assert result.headline is None
+        assert keys(result)[0] == "sweep.verdict_no_headline"
+
+
+class TestComparisons:
+    def test_a_leader_with_a_twin_is_one_candidate_with_two_names(self, tmp_path: Path) -> None:
+        """Two prompts that do not reach the model gave the same scores: neither is better than "every other"."""
+        for n, prompt in enumerate(("strict", "kind")):
+            write_job(tmp_path / str(n), [f"prompt={prompt}", "model=good"], scored(90, 10), metrics=metrics(1.0))
+        write_job(tmp_path / "2", ["prompt=kind", "model=weak"], scored(55, 50, seed=1), metrics=metrics(0.6))
+        result = result_of(tmp_path)
+        lead = result.findings[0]
+        assert lead.key == "sweep.verdict_clear_margin", keys(result)
+        assert lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
+        assert "sweep.twins" in keys(result)[: result.verdicts]
+        assert "strict, good = kind, good leads the 2 judges" in said(result)
+
+    def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
+        for n, prompt in enumerate(("a", "b")):
+            facts = {"uses_prompt": False, "choices": {"readout": "probe"}}
+            write_job(tmp_path / str(n), [f"prompt={prompt}"], scored(90, 10), metrics=metrics(1.0), **facts)
+        write_job(tmp_path / "2", ["prompt=c"], scored(60, 40, seed=1), metrics=metrics(0.8))
+        result = result_of(tmp_path)
+        same = result.comparisons[(result.comparisons["left"] == "a") & (result.comparisons["right"] == "b")]
+        assert set(same["shown"]) == {"identical"}
+        assert same["p"].isna().all()
+        assert {"sweep.prompt_unused", "sweep.identical"} <= set(keys(result))
+        assert "a = b" in said(result)
+        others = result.comparisons[result.comparisons["shown"] != "identical"]
+        # a and b against c are one hypothesis per measure, so the smaller p-value counts twice and no more.
+        assert len(others) == 4
+        smallest = others["p"].astype(float).min()
+        assert others["p_holm"].astype(float).min() == pytest.approx(2 * smallest)
+        (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
+        assert family.values["n"] == 2
+
+    def test_a_copy_of_a_job_changes_no_other_p_value(self, tmp_path: Path) -> None:
+        frames = {"a": scored(64, 50), "b": scored(60, 48, seed=1), "c": scored(55, 20, seed=2)}
+        for sweep, names in (("plain", "abc"), ("copied", "aabc")):
+            for n, name in enumerate(names):
+                write_job(tmp_path / sweep / str(n), [f"model={name}", f"seed={n}"], frames[name])
+        plain, copied = (result_of(tmp_path / sweep).comparisons for sweep in ("plain", "copied"))
+        among = [{"a, seed=0", "b, seed=1"}, {"a, seed=0", "c, seed=2"}, {"b, seed=1", "c, seed=2"}]
+        renamed = {"b, seed=2": "b, seed=1", "c, seed=3": "c, seed=2"}
+        copied = copied.replace({"left": renamed, "right": renamed})
+        for measure in ("score", "pair_difference"):
+            by_sweep = []
+            for table in (plain, copied):
+                rows = table[(table["measure"] == measure)].itertuples()
+                found = {frozenset((row.left, row.right)): row.p_holm for row in rows}
+                by_sweep.append([found[frozenset(pair)] for pair in among])
+            assert by_sweep[0] == by_sweep[1]
+            assert min(by_sweep[0]) < 0.05
+
+    def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50))
+        rows = result_of(tmp_path).comparisons.set_index("measure")
+        assert rows.loc["score", "difference"] == pytest.approx(10)
+        assert rows.loc["pair_difference", "shown"] == "identical"
+        assert (rows["left"] == "a").all()
+
+    def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10, labels=True))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True))
+        rows = result_of(tmp_path).comparisons.set_index("measure")
+        row = rows.loc["absolute_error"]
+        assert row["low"] < row["difference"] < row["high"] < 0
+        assert row["p_holm"] < 0.01
+
+    def test_jobs_on_other_items_are_not_compared(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["dataset=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["dataset=b"], scored(70, 50, seed=1), dataset_digest="other")
+        result = result_of(tmp_path)
+        assert result.comparisons.empty
+        assert "sweep.other_items" in keys(result)
+
+    def test_items_that_either_job_failed_on_are_left_out(self, tmp_path: Path) -> None:
+        holes = scored(80, 60)
+        holes.loc[[0, 3], "score"] = np.nan
+        write_job(tmp_path / "0", ["model=a"], holes)
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
+        result = result_of(tmp_path)
+        counts = result.comparisons.set_index("measure")["n"]
+        assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
+        assert counts["pair_difference"] == PAIRS - 2
+
+    def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10))
+        write_job(tmp_path / "1", ["model=b"], scored(90, 10))
+        write_job(tmp_path / "2", ["model=flat"], scored(50, 50).assign(score=50.0))
+        result = result_of(tmp_path)
+        rows = result.agreement.set_index(["left", "right"])
+        assert rows.loc[("a", "b"), ["pearson_between", "kappa", "alpha"]].tolist() == pytest.approx([1, 1, 1])
+        assert rows.loc[("a", "b"), "bias"] == 0
+        assert pd.isna(rows.loc[("a", "flat"), "pearson_between"])
+        (heat,) = [f for f in result.figures if f.kind == "heatmap"]
+        assert np.isnan(heat.data["matrix"][0][2])
+
+    def test_the_same_seed_gives_the_same_intervals(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
+        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
+        first, again = (result_of(tmp_path).comparisons for _ in range(2))
+        pd.testing.assert_frame_equal(first, again)
+
+
+class TestJobs:
+    def test_a_stopped_job_can_be_told_from_a_failed_one(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["a=1"], scored(1, 0), status="stopped", error="budget")
+        write_job(tmp_path / "1", ["a=2"], scored(1, 0), status="running", error="no such column")
+        write_job(tmp_path / "2", ["a=3"], scored(1, 0), status="running")
+        assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
+
+
+def multirun(folder: Path, *overrides: str) -> Any:
+    """What Hydra hands to the callbacks, as far as they look at it."""
+    return OmegaConf.create(
+        {
+            "tracking": {"_target_": "undogmatic.tracking.NoTracker"},
+            "report": {"language": "en"},
+            "seed": 0,
+            "hydra": {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}},
+        }
+    )
+
+
+class TestCallback:
+    def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        callback, config = SweepCallback(), multirun(tmp_path, "model=a,b")
+        callback.on_multirun_start(config)
+        assert os.environ[SWEEP_FOLDER] == str(tmp_path)
+        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(1.0))
+        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1), metrics=metrics(0.8))
+        callback.on_multirun_end(config)
+        assert SWEEP_FOLDER not in os.environ
+        assert SWEEP_RUN not in os.environ
+        manifest = read_manifest(tmp_path)
+        assert manifest is not None
+        assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
+        assert (tmp_path / "report.html").is_file()
+        assert "a leads" in capsys.readouterr().out
+
+    def test_a_sweep_is_continued_only_by_its_own_command(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
+        callback = SweepCallback()
+        callback.on_multirun_start(multirun(tmp_path, "model=a,b"))
+        callback.on_multirun_start(multirun(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
+        with pytest.raises(SystemExit) as ended:
+            callback.on_multirun_start(multirun(tmp_path, "model=a,c"))
+        assert ended.value.code == 2
+        assert "holds another sweep: model=a,b" in capsys.readouterr().err
+
+    def test_a_single_run_is_not_continued_as_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "run.json").write_text("{}")
+        with pytest.raises(SystemExit):
+            SweepCallback().on_multirun_start(multirun(tmp_path, "model=a,b"))
+        assert "Continue it without -m" in capsys.readouterr().err
+
+    def test_what_cannot_be_resolved_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            SweepCallback().on_multirun_start(multirun(tmp_path, "run.name=${nowhere}"))
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == "error: Interpolation key 'nowhere' not found\n"
+
+    def test_the_last_unfinished_sweep_is_found_apart_from_runs(self) -> None:
+        fresh = "outputs/2026-01-03/00-00-00-sweep"
+        with pytest.raises(ConfigError, match="no unfinished sweep"):
+            output_folder("last", fresh)
+        for folder, name in (("2026-01-01/10-00-00-sweep", "sweep.json"), ("2026-01-02/10-00-00", "run.json")):
+            (Path("outputs") / folder).mkdir(parents=True)
+            (Path("outputs") / folder / name).write_text('{"status": "running"}')
+        assert output_folder("last", fresh) == "outputs/2026-01-01/10-00-00-sweep"
+        assert output_folder("last", "outputs/2026-01-03/00-00-00") == "outputs/2026-01-02/10-00-00"
+
+
+def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
+    (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
+    settings = [
+        "model=patterns",
+        "dataset=texts",
+        "dataset.path=good.jsonl,bad.jsonl",
+        "analysis=none",
+        "tracking=none",
+    ]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "undogmatic.run", "-m", *settings, "hydra.sweep.dir=swept", *more]
+        return subprocess.run(command, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True, check=False)
+
+    first = run()
+    assert first.returncode == 2, first.stderr
+    assert "Traceback" not in first.stderr
+    assert "bad.jsonl:1: not JSON" in first.stdout
+    assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
+    assert first.stderr.rstrip().endswith("run.resume=swept")
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
+    (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
+    again = run()
+    assert again.returncode == 0, again.stderr
+    assert "0 judged" in again.stderr  # the first job is answered from its journal
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]
+    assert exit_status() == 0  # of this process, which ran no job
+
+
+def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(tmp_path: Path) -> None:
+    for number, (arm, informed) in enumerate({"knowing": True, "guessing": False}.items()):
+        gain = {"calibration.review_gain": 1.0 if informed else 0.0, "calibration.judged": 24.0}
+        counts = {"judged": 24, "failed": 0, "calls": 72, "calls_cached": 0, "input_tokens": 240, "output_tokens": 24}
+        folder, facts = tmp_path / str(number), {"headline": "calibration.review_gain"}
+        write_job(folder, [f"arm={arm}"], scored(80, 20), metrics=gain | counts, **facts)
+        doubting(1, informed).to_csv(folder / "items_calibration.csv", index=False)
+    result = result_of(tmp_path)
+    assert keys(result)[0].startswith("sweep.verdict_clear")
+    tests = result.comparisons.set_index("measure")
+    assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
+    assert tests.loc["aurc", "difference"] < 0
+    assert tests.loc["review_gain", "shown"] == "better"
+    # The same for every text: nothing to describe, and what is described has no p-value.
+    assert set(result.tables["described"]["measure"]) == {"width"}
+    assert "p" not in result.tables["described"]
+    assert "ece" not in tests.index  # 24 independent texts; a run of its own gives no ECE below 30 either
+    tested = [finding.values["measure"] for finding in result.findings if finding.key == "sweep.tests"]
+    assert sorted(tested) == ["aurc", "interval_score", "review_gain"]
+    order = result.tables["worth_order"].set_index("name")
+    assert order["review_gain_group"].to_dict() == {"knowing": "a", "guessing": "b"}
+    costs = result.tables["costs"].set_index("name")
+    assert costs.loc["knowing", "calls_per_item"] == 3 and costs.loc["knowing", "tokens_per_item"] == 11
+    curve = next(f for f in result.figures if f.name == "review")
+    assert curve.data["n"] == 24 and list(curve.data["lines"]) == ["knowing", "guessing"]
+    assert said(result)
+
+
+def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
+    for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 48, 1.0)]):
+        counts = {"judged": 24, "failed": 0, "calls": calls, "calls_cached": 0}
+        counts |= {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
+        trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
+        frame = scored(80, 20).assign(seconds=seconds)
+        write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
+    costs = result_of(tmp_path).tables["costs"].set_index("name")
+    assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 2.0}
+    assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
+    assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
+    assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
+
+
+def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
+    spent = {"judged": 24, "failed": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0.0}
+    asked = spent | {"calls": 24, "calls_cached": 0, "input_tokens": 2400, "output_tokens": 240}
+    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=metrics(1.0) | asked)
+    answered = scored(70, 20, seed=1).assign(seconds=0.001)
+    write_job(
+        tmp_path / "1", ["judge=cached"], answered, metrics=metrics(1.0) | spent | {"calls": 0, "calls_cached": 72}
+    )
+    result = result_of(tmp_path)
+    costs = result.tables["costs"].set_index("name")
+    assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}
+    for quantity in ("tokens", "seconds", "usd"):
+        assert costs[f"{quantity}_per_item"].isna().to_dict() == {"asked": False, "cached": True}
+    assert result.jobs.set_index("name")["seconds"].isna().to_dict() == {"asked": False, "cached": True}
+    assert "cached" in said(result) and "unknown where there are none" in said(result)
+
+
+def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
+    doubts = {"first": 1, "copy": 1, "other": 2}
+    for number, (arm, seed) in enumerate(doubts.items()):
+        facts = {
+            "headline": "calibration.review_gain",
+            "metrics": {"calibration.review_gain": 0.0, "calibration.judged": 24},
+        }
+        write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
+        doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
+    result = result_of(tmp_path)
+    tests = result.comparisons.set_index(["measure", "left", "right"]).sort_index()
+    for measure in ("review_gain", "aurc", "interval_score"):
+        assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
+        assert tests.loc[(measure, "first", "other"), "p_holm"] == tests.loc[(measure, "copy", "other"), "p_holm"]
+    (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
+    assert family.values["n"] == 3

@@ -1,0 +1,199 @@
+"""Searches: the space, what is tried, what is not tried twice, and what is said of the winner."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+
+import undogmatic
+from tests.sweep.builders import metrics, result_of, scored, write_job
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.readouts.prompts import Prompt
+from undogmatic.records.rubric import Rubric
+from undogmatic.safety.paths import conf_folder
+from undogmatic.stats.selection import apart, flattery, front
+from undogmatic.sweep.space import Space, read_space
+from undogmatic.sweep.trials import Search, Trial, read_search, write_search
+
+pytest.importorskip("optuna")
+CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
+
+
+def space(*words: str) -> Space:
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        return read_space(words, GlobalHydra.instance().config_loader())
+
+
+class TestSpace:
+    def test_each_kind_of_range(self) -> None:
+        found = space("seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
+        assert found.fixed == ["seed=3"]
+        assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
+        limits = found.keys["readout.n"]
+        assert (limits.low, limits.high, limits.step) == (4, 10, 3)  # type: ignore[attr-defined]
+        assert found.keys["readout.x"].log  # type: ignore[attr-defined]
+        assert found.size == float("inf")
+        assert space("prompt=a,b", "readout.n=range(4,11,3)").size == 6
+
+    def test_the_last_word_counts(self) -> None:
+        assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
+
+    def test_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
+        found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
+        assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
+
+    @pytest.mark.parametrize(("words", "said"), [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")])
+    def test_what_cannot_be_searched(self, words: list[str], said: str) -> None:
+        with pytest.raises(ConfigError, match=said):
+            space(*words)
+
+
+class TestDemonstrations:
+    def demo(self, n: int) -> dict[str, Any]:
+        return {"text": f"t{n}", "score": n, "rationale": "r"}
+
+    def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(self, rubric: Rubric) -> None:
+        whole = Prompt(id="p", language="en", demonstrations=[self.demo(n) for n in range(5)])
+        assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
+        shuffled = whole.model_copy(update={"demo_order": 3})
+        assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
+        assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
+        with pytest.raises(ConfigError, match="demo_count` is 9"):
+            whole.model_copy(update={"demo_count": 9}).check(rubric)
+
+
+class TestSelection:
+    def test_the_best_of_equals_is_flattered_and_a_clear_winner_is_not(self) -> None:
+        rng = np.random.default_rng(1)
+        noise = rng.normal(size=(20, 60))
+        equal = noise - noise.mean(axis=1, keepdims=True)
+        groups = np.arange(60)
+        # The expected largest of 20 independent means of 60 is 1.87 standard errors.
+        assert flattery(equal, groups, rng) == pytest.approx(1.87 / np.sqrt(60), rel=0.1)
+        clear = equal + np.array([5, *np.zeros(19)])[:, None]
+        assert abs(flattery(clear, groups, rng)) < 0.02
+
+    def test_copies_do_not_flatter(self) -> None:
+        one = np.random.default_rng(2).normal(size=40)
+        assert abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0))) < 0.02
+
+    def test_apart_mirrors(self) -> None:
+        one, other = (0.9, 0.8, 0.95), (0.6, 0.5, 0.75)
+        there, back = apart(one, other), apart(other, one)
+        assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+        assert there.low < 0.3 < there.high
+
+    def test_the_front_holds_what_nothing_beats(self) -> None:
+        found = front(np.array([0.9, 0.8, 0.8, 0.9, 0.5]), np.array([3.0, 1.0, 2.0, 3.0, 1.0]))
+        assert found.tolist() == [True, True, False, True, False]
+
+
+def searched(trials: list[Trial], **more: Any) -> Search:
+    given = {"space": {}, "objectives": ["quality"], "search": [], "final": [], "seed": 0}
+    return Search(**(given | more), trials=trials)
+
+
+class TestTrials:
+    def test_of_equals_the_cheaper_is_first_and_the_front_is_kept(self, tmp_path: Path) -> None:
+        values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
+        trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
+        search = searched(trials, objectives=["quality", "tokens"])
+        assert search.ranked()[0].number == 1
+        assert [trial.number for trial in search.front()] == [1, 2]
+        write_search(tmp_path, search)
+        assert read_search(tmp_path) == search
+
+    def test_a_damaged_search_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "search.json").write_text('{"space": 3}')
+        with pytest.raises(DataError, match=r"search\.json is damaged"):
+            read_search(tmp_path)
+
+
+DEFAULTS = ["analysis=labelled", "tracking=none", "model=patterns", "dataset=labelled", "run.limit=30"]
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "undogmatic.run", "-m", "hydra/sweeper=optuna", *DEFAULTS, *words]
+    return subprocess.run(command, cwd=folder, env=CHECKOUT, capture_output=True, text=True, timeout=120)
+
+
+def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_path: Path) -> None:
+    """`seed` changes nothing in these scores: both points are tried, the space is then searched through."""
+    words = ["seed=choice(1,2)", "hydra.sweeper.n_trials=5", "hydra.sweep.dir=s"]
+    first = run(tmp_path, *words)
+    assert first.returncode == 0, first.stderr
+    kept = json.loads((tmp_path / "s" / "search.json").read_text())
+    assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
+    assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
+    report = (tmp_path / "s" / "report.md").read_text()
+    assert "on texts that no trial of this search has seen" in report
+    assert "Selection effect" in report
+    assert "searched through" in report
+    assert kept["looks"] == 1
+    assert "look number" not in report
+    times = {n: (tmp_path / "s" / n / "run.json").stat().st_mtime_ns for n in ("0", "1", "final")}
+    # Killed before the second had ended: only that one is run again.
+    kept["trials"][1] |= {"state": "waiting", "values": []}
+    (tmp_path / "s" / "search.json").write_text(json.dumps(kept))
+    again = run(tmp_path, *words, "run.resume=s")
+    assert again.returncode == 0, again.stderr
+    changed = {n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t}
+    assert changed == {"1"}
+    assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1  # the same winner on the same texts
+    other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
+    assert other.returncode == 0, other.stderr
+    assert "look number 2 at its test texts" in (tmp_path / "t" / "report.md").read_text()
+
+
+def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:
+    same = "Nega-se provimento ao recurso, porque o prazo de quinze dias já tinha corrido quando foi protocolado"
+    files = {
+        "dev": ["Outro texto, sobre outra coisa.", f"{same}."],
+        "test": [f"{same}!", "Mais um texto alheio a tudo."],
+    }
+    for name, texts in files.items():  # without ids: both files number alike
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    for words, said in (
+        (["seed=1,2", "dataset.split=test"], "a search takes development texts"),
+        (
+            ["seed=1,2", "hydra.sweeper.rungs=[20]", "hydra.sweeper.objectives=[quality,calls]"],
+            "gives trials up by one",
+        ),
+        (["seed=1,2", "hydra.sweeper.search={dataset.split:test}"], "on both sides of the split"),
+        (["dataset.conditions=[explanation],[imitation]"], "`dataset.conditions` cannot be searched"),
+        (["seed=1,2", "analysis=ab,labelled"], "`analysis` cannot be searched"),
+        (["rubric.margin=interval(1,20)"], "`rubric.margin` cannot be searched"),
+        (["rubric.direction=higher_is_worse,higher_is_better"], "`rubric.direction` cannot be searched"),
+        (
+            [
+                "seed=1,2",
+                "dataset=texts",
+                "hydra.sweeper.search={dataset.path:dev.jsonl}",
+                "hydra.sweeper.final={dataset.path:test.jsonl}",
+            ],
+            "test text '1' and development text '2' (copies)",
+        ),
+    ):
+        ended = run(tmp_path, *words)
+        assert ended.returncode == 2
+        assert said in ended.stderr
+        assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.rglob("judgments.jsonl"))
+
+
+def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> None:
+    for n, (share, seconds) in enumerate(((0.9, 2.0), (0.7, 1.0), (0.6, 3.0))):
+        frame = scored(80, 40, seed=n).assign(seconds=seconds)
+        write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(share))
+    (figure,) = [each for each in result_of(tmp_path).figures if each.name == "cost"]
+    shown = dict(zip(figure.data["labels"], figure.data["groups"], strict=True))
+    assert shown == {"0": "front", "1": "front", "2": "behind"}

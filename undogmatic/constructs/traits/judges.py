@@ -1,0 +1,175 @@
+"""`trait`: how far a response shows one trait, by a scoring guide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import Asker
+from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.levels import LevelsAsker
+from undogmatic.judges.questions import Answer, Number
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.integers import IntegersReadout
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale
+
+NEEDED = ("HIGH", "LOW")
+
+
+class TraitJudge(ScoreJudge):
+    """Ask once, for a rubric that says what a high and what a low score mean.
+
+    A response may stand alone, after a question, or in a scenario: what the rubric lets an item lack is left out.
+
+    Args:
+        readout: How the score comes out of the model.
+    """
+
+    name = "trait"
+
+    def judge_by(self, rubric: Rubric) -> None:
+        """Take the rubric. Raises ConfigError where it is no scoring guide."""
+        super().judge_by(rubric)
+        check_guide(rubric)
+
+
+def check_guide(rubric: Rubric) -> None:
+    """Raise ConfigError unless the rubric is a scoring guide: named bands of a numeric scale, a HIGH and a LOW one with
+    their meanings in every language."""
+    said = f"judge=trait scores by a guide of bands, and rubric={rubric.name}"
+    form = "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name: HIGH, ...}]}`"
+    if not isinstance(rubric.scale, NumericScale) or not isinstance(rubric.guide, Bands):
+        what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
+        raise ConfigError(f"{said} {what}. Write {form} and its meanings, or use judge=score.")
+    names = [band.name.upper() for band in rubric.guide.bands]
+    lacking = [name for name in NEEDED if name not in names]
+    if lacking:
+        raise ConfigError(
+            f"{said} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
+            f"score means. Write {form}, with a meaning for each."
+        )
+    for language, wording in rubric.wordings.items():
+        empty = [name for name, meaning in zip(names, wording.meanings, strict=True) if not meaning.strip()]
+        if empty:
+            raise ConfigError(f"{said} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it there.")
+
+
+QUESTION, RESPONSE = "question", "response"
+RELEVANCE = UnorderedScale(categories=("ENGAGES", "OFF_TOPIC"))
+LONGEST_REST = 40
+CONTENT_FREE = "N/A"
+ROUNDING = 1e-9  # a corrected probability of .6 is .5999999999999999 in floating point
+_ENDED = re.compile(r"[.!?…][\"'”’»)\]*_]*(?=\s|$)")
+
+
+class Relevance(Answer):
+    """Whether the response is about what was asked; a probability where the model gives one."""
+
+    off_topic: Annotated[float, Number(own=RELEVANCE)]
+
+
+class CoherenceJudge(Judge):
+    """First the structure of the response, seen alone; then whether it engages with the question. A response that is
+    off the topic gets no more than the cap, however well it is written.
+
+    A response that breaks off is judged by its whole sentences. Without a question nothing can be off the topic.
+
+    Where log-probabilities tell the relevance, the same is asked of the same response with a question that says nothing
+    (CONTENT_FREE), and the odds are divided by those (after Zhao et al. 2021): many models favour one of the two
+    answers whatever they are asked.
+
+    Args:
+        readout: How the score of the structure comes out of the model.
+        asker: How the question of relevance is put.
+        minimum_mass: Least probability on the numbers of the scale, and on the two answers about relevance.
+        cap: Highest score of a response that is off the topic, as a share of the scale.
+        sure: Least probability of being off the topic at which the score is capped; nearer to even it is left alone.
+    """
+
+    name = "coherence"
+
+    def __init__(
+        self,
+        readout: Readout,
+        asker: Asker,
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.1,
+        cap: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        sure: Annotated[float, Field(ge=0.5, le=1)] = 0.6,
+    ) -> None:
+        super().__init__()
+        self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
+        self.readout = readout.tolerating(minimum_mass) if isinstance(readout, IntegersReadout) else readout
+        if isinstance(asker, LevelsAsker):
+            asker.minimum_mass = minimum_mass
+        self.asker = asker
+        self.relevance = asker.question("relevance", Relevance)
+
+    async def judge(self, item: Item) -> Verdict:
+        """The structure, capped where the response is off the topic."""
+        text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
+        alone = item.model_copy(update={"inputs": {RESPONSE: text}})
+        verdict: Verdict = (await self.readout.acall(item=alone)).verdict
+        assert verdict.score is not None
+        details: dict[str, float | str] = {
+            **verdict.details,
+            "structure": verdict.score,
+            "cut_off": float(broken_off),
+        }
+        if QUESTION not in item.inputs:
+            return verdict.replace(details=details)
+        off_topic = details["off_topic_asked"] = await self._off_topic(item)
+        if not self.asker.in_words:
+            idle = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
+            off_topic = _corrected(off_topic, await self._off_topic(idle))
+        details["off_topic"] = off_topic
+        cap = self.rubric.units(self.cap)
+        known = off_topic >= self.sure - ROUNDING
+        if not known or verdict.score <= cap:
+            issues = verdict.issues
+            if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
+                issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
+            return verdict.replace(details=details, issues=issues)
+        # The distribution is that of the structure, and its expectation no longer the score.
+        return verdict.replace(score=cap, distribution=None, interval=None, details=details)
+
+    async def _off_topic(self, item: Item) -> float:
+        answer: Relevance = (await self.relevance.acall(item=item)).answer
+        return answer.off_topic
+
+    def readouts(self) -> Sequence[Source]:
+        return (self.readout, self.asker)
+
+    def settings(self) -> dict[str, object]:
+        own = {"minimum_mass": self.minimum_mass, "cap": self.cap, "sure": self.sure, "rest": LONGEST_REST}
+        return super().settings() | own | ({} if self.asker.in_words else {"content_free": CONTENT_FREE})
+
+
+def _corrected(asked: float, idle: float) -> float:
+    """A probability whose odds are divided by those of the question that says nothing."""
+    low, high = 1e-4, 1 - 1e-4
+    asked, idle = min(max(asked, low), high), min(max(idle, low), high)
+    odds = asked / (1 - asked) * (1 - idle) / idle
+    return odds / (1 + odds)
+
+
+def whole_part(text: str) -> tuple[str, bool]:
+    """A text up to its last whole sentence, and whether something was left out after it.
+
+    What is left out is never more than what stays, nor than LONGEST_REST words: a text that never ends a sentence is
+    not cut off, and stays as it is.
+    """
+    ends = [match.end() for match in _ENDED.finditer(text)]
+    if not ends:
+        return text, False
+    kept, rest = text[: ends[-1]], text[ends[-1] :].split()
+    if not rest or not any(word[:1].isalnum() for word in rest):
+        return text, False
+    if len(rest) > min(LONGEST_REST, len(kept.split())):
+        return text, False
+    return kept, True
