@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import grouped_run, paired_run
-from undogmatic.analyses.interim import so_far
-from undogmatic.analyses.none import NoAnalysis
+from undogmatic.analyses.plan import so_far
+from undogmatic.analyses.suite import NoAnalysis
 from undogmatic.records.results import AnalysisResult, Finding
 
 Said = Callable[[AnalysisResult], dict[str, Finding]]

@@ -22,7 +22,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.selection import apart, flattery, front
 from undogmatic.sweep.space import Space, read_space
-from undogmatic.sweep.trials import Search, Trial, read_search, write_search
+from undogmatic.sweep.trials import SearchState, Trial, read_search, write_search
 
 pytest.importorskip("optuna")
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
@@ -97,9 +97,9 @@ class TestSelection:
         assert found.tolist() == [True, True, False, True, False]
 
 
-def searched(trials: list[Trial], **more: Any) -> Search:
+def searched(trials: list[Trial], **more: Any) -> SearchState:
     given = {"space": {}, "objectives": ["quality"], "search": [], "final": [], "seed": 0}
-    return Search(**(given | more), trials=trials)
+    return SearchState(**(given | more), trials=trials)
 
 
 class TestTrials:

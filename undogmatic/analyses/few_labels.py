@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
+from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
@@ -31,6 +32,20 @@ MAPS: tuple[Calibration, ...] = get_args(Calibration)
 COLUMNS = (
     "of calibration n_items n_labels estimate low high degrees labels_only labels_only_low labels_only_high"
 ).split()
+
+
+class LabelsEvidence(NamedTuple):
+    """What the verdict looks at: judged texts, labels, as how many independent labels they count, and the estimate."""
+
+    n: int
+    labels: int
+    map: Calibration
+    level: float
+    effective: float = 0.0
+    mean: few_labels.FewLabelsEstimate | None = None
+    fewest: int = FEWEST_LABELS
+    fewest_effective: float = FEWEST_EFFECTIVE
+    fewest_for_map: float = FEWEST_ISOTONIC
 
 
 @dataclass(frozen=True)
@@ -93,18 +108,14 @@ class FewLabelsAnalysis:
         rows = judged.scored().reset_index(drop=True)
         labelled = np.flatnonzero(rows["label"].notna())
         metrics: dict[str, float] = {"few_labels.judged": len(rows), "few_labels.labels": len(labelled)}
+        evidence = LabelsEvidence(len(rows), len(labelled), self.calibration, self.level)
         if len(labelled) < FEWEST_LABELS:
-            verdict = Finding("few_labels.verdict_too_few", {"n": len(labelled), "needed": FEWEST_LABELS})
-            return [AnalysisResult(self.name, metrics, verdict=verdict)]
+            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
         inclusion = _inclusion(rows, labelled)
         effective = few_labels.effective_labels(inclusion, rows["group"].to_numpy()[labelled])
-        if effective < FEWEST_EFFECTIVE:
-            few: dict[str, Any] = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
-            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", few))]
-        maps = _maps_for(effective)
-        if self.calibration not in maps:
-            few = {"n": len(labelled), "effective": effective, "needed": FEWEST_ISOTONIC, "map": self.calibration}
-            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_for_map", few))]
+        evidence = evidence._replace(effective=effective)
+        if effective < FEWEST_EFFECTIVE or self.calibration not in _maps_for(effective):
+            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
         bottom, top = judged.rubric.minimum, judged.rubric.maximum
         of_all = {
@@ -112,7 +123,7 @@ class FewLabelsAnalysis:
                 scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
                 level=self.level, bounds=(bottom, top),
             )
-            for calibration in maps
+            for calibration in _maps_for(effective)
         }  # fmt: skip
         mean = of_all[self.calibration]
         metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
@@ -138,19 +149,6 @@ class FewLabelsAnalysis:
         if inclusion is None:
             findings += self._budget(judged, scores, labelled, labels, rows["group"].tolist(), metrics)
             findings += _whenever(rows, labelled, labels, judged.rubric, self.level)
-        verdict = Finding(
-            "few_labels.verdict_estimate",
-            {
-                "n": len(rows),
-                "labels": len(labelled),
-                "estimate": mean.estimate,
-                "interval": (mean.low, mean.high),
-                "level": self.level,
-                "judge": mean.judge_mean,
-                "only": mean.labels_only,
-                "only_interval": (mean.labels_only_low, mean.labels_only_high),
-            },
-        )
         shown = [(name if name != "none" else "corrected", each) for name, each in of_all.items()]
         data = {
             "labels": [*(name for name, _ in shown), "only_labels"],
@@ -162,7 +160,8 @@ class FewLabelsAnalysis:
         }
         figures = [FigureData("estimates", "forest", data)]
         tables = {"estimates": pd.DataFrame(table, columns=COLUMNS)}
-        return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict)]
+        ruling = verdict(FEW_LABELS, evidence._replace(mean=mean))
+        return [AnalysisResult(self.name, metrics, tables, findings, figures, ruling.finding)]
 
     def _pairs(
         self, rows: pd.DataFrame, treatment: str, baseline: str, span: float

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from undogmatic.analyses.margins import Margin
-from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
+from undogmatic.analyses.truth import Margin
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.stats import checks, jackknife, power, quality
 from undogmatic.stats.compare import Differences
 
@@ -23,11 +25,6 @@ BEFORE, AFTER = "baseline", "optimised"
 EXCHANGES = 2000
 """At least; more where the level is so low that so many could not reach it."""
 Array = NDArray[np.float64]
-Key = Literal["identical", "better", "worse", "within", "open", "blind", "too_few", "missing"]
-STANDING: Mapping[Key, Standing] = {
-    "better": "supported", "worse": "refuted", "within": "refuted",
-    "identical": "undecided", "open": "undecided", "blind": "undecided", "too_few": "undecided", "missing": "undecided",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,11 +98,13 @@ def improvement(
     """
     own = level_of(alpha, looks)
     complete = found.values.dropna(subset=[BEFORE, AFTER])
-    key, gain = _decide(found, complete, rng, own, target)
-    if key in ("better", "worse") and len(complete) < len(found.values):
-        worst = _filled(found, against="after" if key == "better" else "before")
-        if _decide(found, worst, rng, own, target)[0] != key:
-            key = "missing"
+    ruling = _ruling(found, complete, rng, own, target)
+    if ruling.key in ("better", "worse") and len(complete) < len(found.values):
+        worst = _filled(found, against="after" if ruling.key == "better" else "before")
+        if _ruling(found, worst, rng, own, target).key != ruling.key:
+            ruling.evidence.turned = True
+            ruling = verdict(IMPROVEMENT, ruling.evidence)
+    gain = ruling.evidence.gain
     values: dict[str, Any] = {
         "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
         "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
@@ -119,8 +118,8 @@ def improvement(
         _tables(found, gain),
         _findings(found, gain, values),
         (),
-        Finding(f"improvement.verdict_{key}", values),
-        STANDING[key],
+        Finding(f"improvement.verdict_{ruling.key}", values),
+        ruling.standing,
         "improvement.gain" if gain is not None else None,
         relative=True,
         texts=(Path(__file__).with_name("improvement.texts.yaml"),),
@@ -137,20 +136,13 @@ def level_of(alpha: float, looks: int) -> float:
     return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
 
-def _decide(
-    found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
-) -> tuple[Key, Gain | None]:
-    n_groups = complete["group"].nunique()
-    if n_groups < power.fewest_pairs(alpha):
-        return "too_few", None
-    gain = (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
-    if bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy())):
-        return "identical", gain
-    if gain.outcome in ("beyond", "against") and gain.p < alpha:
-        return ("better" if gain.outcome == "beyond" else "worse"), gain
-    if gain.outcome == "within" and found.margin.equivalence:
-        return "within", gain
-    return "open" if gain.detectable is not None else "blind", gain
+def _ruling(found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
+    few = complete["group"].nunique() < power.fewest_pairs(alpha)
+    gain = None if few else (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
+    identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
+    return verdict(
+        IMPROVEMENT, SimpleNamespace(gain=gain, identical=identical, margin=found.margin, alpha=alpha, turned=False)
+    )
 
 
 def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:

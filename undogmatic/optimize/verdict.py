@@ -11,7 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
 from undogmatic.analyses.independence import groups_of
-from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.optimize.looks import looked
 from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes

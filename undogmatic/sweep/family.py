@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.runs.progress import doing
 from undogmatic.stats import calibration_error, compare, jackknife, means, resampling, review, selective

@@ -11,8 +11,8 @@ import pytest
 
 from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
-from undogmatic.analyses.margins import margin_of
 from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.truth import margin_of
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems

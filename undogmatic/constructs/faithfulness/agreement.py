@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.association import associate
 from undogmatic.analyses.base import Judged, Unsuited
-from undogmatic.analyses.margins import margin_of
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.truth import margin_of
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
 from undogmatic.constructs.faithfulness.pillars import finding, heatmap, square
 from undogmatic.errors import ConfigError

@@ -15,9 +15,8 @@ from pydantic import Field
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, check_groups, check_level
-from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
-from undogmatic.analyses.truth import check_order
+from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.constructs.faithfulness.pillars import (
     SYSTEM,
     Missing,
