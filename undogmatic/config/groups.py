@@ -225,7 +225,7 @@ def options(group: str, users: Sequence[str] | None = None) -> list[str]:
 
 
 def groups(inside: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Every group that has options, with these: judge, judge/gating; Hydra's own are left out."""
+    """Every group that has options, with these: GROUP, GROUP/FOLDER; Hydra's own are left out."""
     inner = {name for source in _sources(_latest) for name in source.list(inside, ObjectType.GROUP)}
     for name in sorted(inner):
         group = f"{inside}/{name}" if inside else name
