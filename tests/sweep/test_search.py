@@ -17,7 +17,7 @@ from hydra.core.global_hydra import GlobalHydra
 import undogmatic
 from tests.sweep.builders import metrics, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.selection import apart, flattery, front

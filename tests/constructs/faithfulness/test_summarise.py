@@ -28,7 +28,7 @@ from undogmatic.constructs.faithfulness.summarise import (
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
-from undogmatic.readouts.prompts import language
+from undogmatic.readouts.prompt import language
 
 CHOICES = {"model": "patterns", "prompt": "anchored_en", "judge": "score", "dataset": "texts", "analysis": "none"}
 CASES = {

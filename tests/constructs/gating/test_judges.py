@@ -30,7 +30,7 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.questions import numbers
 from undogmatic.judges.selective import DisagreesWithF1, HighScore, Rules, SelectiveJudge
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import read_records

@@ -19,7 +19,7 @@ from undogmatic.constructs.traits.judges import TraitJudge, check_guide
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
