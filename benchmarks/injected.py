@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.shame.curated_copies import families
 from undogmatic.datasets.labels import development_items

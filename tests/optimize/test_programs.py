@@ -13,8 +13,8 @@ from mlflow import MlflowClient
 from tests.judges.conftest import WORDINGS
 from tests.optimize.scripted import MAGIC
 from tests.rubrics import FIVE, TEN, FormFiller
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.composition import asker_for
 from undogmatic.errors import ConfigError

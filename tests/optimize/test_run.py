@@ -13,8 +13,8 @@ import yaml
 from tests.optimize.conftest import CHOICES, composed, texts
 from tests.optimize.scripted import MAGIC, REQUESTS
 from tests.optimize.test_writers import SMALL
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped

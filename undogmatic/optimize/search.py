@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config.build import Settings, build
-from undogmatic.config.searchpath import named
+from undogmatic.config.groups import named
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.ledger import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
