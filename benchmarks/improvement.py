@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 
 RESULTS = Path(__file__).parent / "results"
 SPAN = 100.0

@@ -1,4 +1,4 @@
-"""Generic code does not know the one rubric and the data that ship with it: neither their subject nor their unit."""
+"""Generic code does not know what is measured (`constructs/`): neither its subject nor its unit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ import pytest
 import undogmatic
 
 PACKAGE = Path(undogmatic.__file__).parent
-OWNERS = ("constructs/shame/", "datasets/labels", "models/fake", "analyses/rivals", "cli/pairs")
-"""The shipped data and the baselines made for them."""
-FORBIDDEN = re.compile(r"\b(shame|court|tribunal|explained|naked|0[-–]100|points|pontos)\b", re.IGNORECASE)
+OWNERS = ("constructs/",)
+"""What is measured, each with its data, judges and baselines."""
+STILL_KNOWING = (
+    *("analyses/rivals.py", "config/build.py", "datasets/labels.py", "engine/composition.py", "judges/selective.py"),
+    "stats/uncertainty.py",
+)
+"""What still has words of a construct; the list only gets shorter."""
+FORBIDDEN = re.compile(
+    r"\b(shame|courts?|tribunal|explained|naked|theses|faithfulness|hallucinat\w+|hallucination_rate|dissents?|traits?"
+    r"|coherence|gating|cytometr\w+|hierarch(?:y|ies)|0[-–]100|points|pontos)\b",
+    re.IGNORECASE,
+)
 PROCEDURE = {"judges/distributional.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
 """Where points are what a judge spreads over levels, not a unit of the score: a whole module, or definitions in it."""
 MATPLOTLIB = '"offset points"'
@@ -53,8 +62,13 @@ def test_the_files_are_found() -> None:
     assert "curated.texts.yaml" not in names
 
 
+def knowing(path: Path) -> list[str]:
+    """The words of a construct in a file, with their lines."""
+    lines = without_procedure(path).splitlines()
+    return [f"line {n}: {match[0]!r}" for n, line in enumerate(lines, 1) for match in FORBIDDEN.finditer(line)]
+
+
 @pytest.mark.parametrize("path", generic_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_generic_code_names_neither_subject_nor_unit(path: Path) -> None:
-    lines = without_procedure(path).splitlines()
-    said = [f"line {n}: {match[0]!r}" for n, line in enumerate(lines, 1) for match in FORBIDDEN.finditer(line)]
-    assert not said, f"{path.relative_to(PACKAGE)}: {'; '.join(said)}"
+    key, words = path.relative_to(PACKAGE).as_posix(), knowing(path)
+    assert bool(words) == (key in STILL_KNOWING), f"{key}: {'; '.join(words) or 'is clean, so it leaves the list'}"

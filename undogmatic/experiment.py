@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Analysis, Judged, analyse, read_by, tabulate
-from undogmatic.analyses.interim import so_far
-from undogmatic.analyses.plan import LEVEL, check_plan, of_plan
+from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
+from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.runs import settings as run_settings
-from undogmatic.analyses.units import Failed, too_many_failed, units, withheld
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
@@ -26,8 +25,9 @@ from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
-from undogmatic.optimize.search import OPTIMISED, Search
-from undogmatic.optimize.verdict import verdict
+from undogmatic.judges.base import ways
+from undogmatic.optimize.search import OPTIMISED, Found, Search
+from undogmatic.optimize.verdict import results_of
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
@@ -36,7 +36,7 @@ from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import Asked, FinishedRun, keep_scores, metrics
+from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
@@ -54,90 +54,128 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started, chosen, recipe = time.time(), settings(config), Recipe(config)
-    dataset, analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
-    engine, tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
-    optimizer = build(chosen.optimizer, "optimizer")
-    items: list[Item] = dataset.load()[: chosen.run.limit]
-    repeats = chosen.run.repeats
-    if isinstance(dataset, datasets.Judged):
-        recipe, engine = _elsewhere(dataset, chosen, items)
-        repeats = engine.repeats(repeats)
-    parts = recipe.build()
-    items = on_scale(items, parts.rubric)
-    said = _said(choices, parts)
-    named = "model prompt judge dataset" if "prompt" in said else "judge dataset" if parts.asks else "model dataset"
-    search = Search(optimizer, config, chosen, parts, items) if optimizer.optimizes else None
-    identity = parts.identity
-    if search is not None:
-        items, identity, named = search.data.splits.test, search.identity, f"{named} optimizer"
-    redact = _redacts(chosen, parts, analysis, search)
-    name = chosen.run.name or "-".join(said[group] for group in named.split())
-    _check(analysis, items, parts, repeats)
-    plan, locked = chosen.plan, None if chosen.plan is None else digest(chosen.plan.model_dump(mode="json"))
-    if plan is not None:
-        table = tabulate(items, [], repeats, parts.expected())
-        inputs = {item.id: item.inputs for item in items}
-        check_plan(plan, analysis, Judged(table, parts.rubric, digest=items_digest(items), inputs=inputs), chosen.seed)
+    started, experiment = time.time(), Experiment(config, choices)
+    experiment.tracker.check()
+    with held(folder), experiment.opened(folder) as manifest:
+        experiment.lock_plan(folder)
+        found = experiment.search.run(experiment.engine, folder) if experiment.search is not None else None
+        judged = _judge(experiment, experiment.recipe if found is None else Recipe(config, found.parts), manifest)
+        results = _results(experiment, judged, found, manifest)
+        finished = _finished(experiment, judged, found, results, manifest, started)
+        _report(finished, experiment.tracker)
+        return _close(finished, manifest, judged.failed, experiment.max_failures)
 
-    tracker.check()
-    with held(folder), Manifest.open(folder, identity, items_digest(items), name, config, locked, redact) as manifest:
-        if plan is not None:
-            tracker.lock(folder, name, plan.model_dump(mode="json"), str(locked))
-        found = search.run(engine, folder) if search is not None else None
-        if found is not None:
-            parts = found.parts
-            recipe = Recipe(config, parts)
-        judged = _judge(engine, recipe, items, repeats, manifest, redact)
-        table = Judged(
-            judged.frame,
-            parts.rubric,
-            name,
-            digest=manifest.dataset_digest,
-            settings=run_settings(said, config if parts.asks else {}),
-            inputs={item.id: item.inputs for item in judged.items},
-            said={item.id: item.labels for item in judged.items},
-        )
-        results = [units(judged.items)]
-        if search is not None and found is not None:
-            table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
-            results[:0] = verdict(search, found, judged.judgments, folder, np.random.default_rng(chosen.seed))
-        results[-1:-1] = analyse(analysis, table, np.random.default_rng(chosen.seed))
-        if plan is not None:
-            results.insert(0, of_plan(plan, results, float(chosen.analysis.get("level") or LEVEL), str(locked)))
-        fitted = parts.fitted(judged.items)
-        failed, allowed = Failed.of(judged.frame["error"]), chosen.engine.get("max_failures", MAX_FAILURES)
-        results = too_many_failed(withheld(results, fitted, len(judged.items)), failed, allowed)
-        with doing("comparing with earlier runs"):
-            finished = _finished(config, said, parts, manifest, judged, results, fitted, started)
-        programs = () if found is None else (found.before, found.after)
-        _report(replace(finished, programs=programs, **_words(dataset, analysis, parts, results)), tracker)
-        return _close(finished, manifest, failed, allowed)
+
+class Experiment:
+    """A run that is built from its config and checked, before anything is asked.
+
+    Args:
+        config: The resolved config as plain data.
+        choices: The option chosen per group.
+    Attributes:
+        recipe, parts: How the items are judged, and what that builds.
+        items: What is judged; of an optimisation its test split.
+        search: The optimisation that comes first, if any.
+        choices: The option per group as the report and the tracker name it.
+        identity: Hash of all that determines the scores.
+        redact: Whether the run's folder may hold no judged text.
+    Raises:
+        UndogmaticError: Where something cannot be built, or the items lack what the analysis or the plan reads.
+    """
+
+    def __init__(self, config: Mapping[str, Any], choices: Mapping[str, str]) -> None:
+        self.config, self.chosen = config, settings(config)
+        chosen = self.chosen
+        self.dataset, self.analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
+        self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
+        optimizer = build(chosen.optimizer, "optimizer")
+        items: list[Item] = self.dataset.load()[: chosen.run.limit]
+        self.recipe, self.repeats = Recipe(config), chosen.run.repeats
+        if isinstance(self.dataset, datasets.Judged):
+            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
+            self.repeats = self.engine.repeats(self.repeats)
+        parts = self.parts = self.recipe.build()
+        self.items, self.identity = on_scale(items, parts.rubric), parts.identity
+        self.choices = _described(choices, parts)
+        groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
+        named = [*groups.split(), "dataset"]
+        self.search = Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
+        if self.search is not None:
+            self.items, self.identity = self.search.data.splits.test, self.search.identity
+            named.append("optimizer")
+        self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
+        self.redact = _redacts(chosen, parts, self.analysis, self.search)
+        self.plan, self.max_failures = chosen.plan, float(chosen.engine.get("max_failures", MAX_FAILURES))
+        self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
+        self._check()
+
+    def rng(self) -> np.random.Generator:
+        """A fresh source of randomness from the run's seed, for each thing that uses one."""
+        return np.random.default_rng(self.chosen.seed)
+
+    def opened(self, folder: Path) -> Manifest:
+        """The manifest of the run's folder. Raises ConfigError where another run's is there."""
+        items = items_digest(self.items)
+        return Manifest.open(folder, self.identity, items, self.name, self.config, self.locked, self.redact)
+
+    def lock_plan(self, folder: Path) -> None:
+        """Have the tracker note the plan before anything is asked."""
+        if self.plan is not None:
+            self.tracker.lock(folder, self.name, self.plan.model_dump(mode="json"), str(self.locked))
+
+    def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> Judged:
+        """The long table over these items, with what people said of them."""
+        inputs, people = {item.id: item.inputs for item in items}, {item.id: item.labels for item in items}
+        return Judged(frame, self.parts.rubric, self.name, inputs=inputs, said=people, **known)
+
+    def _check(self) -> None:
+        """Hold the items against the analysis and the plan.
+
+        Steps may yet give them what the analysis reads, and where nothing is asked it is seen soon enough.
+        """
+        empty = tabulate(self.items, [], self.repeats, self.parts.expected())
+        table = self.table(self.items, empty, digest=items_digest(self.items))
+        if not self.parts.steps and self.parts.asks:
+            for part in read_by(self.analysis, table).values():
+                self.analysis.check(part)
+        if self.plan is not None:
+            check_plan(self.plan, self.analysis, table, self.chosen.seed)
 
 
 class _Judgments(NamedTuple):
-    """What judging yielded: the items that were judged, in the end, and all about them."""
+    """What judging yielded: who judged, the items that were judged in the end, and all about them."""
 
+    parts: Parts
     items: list[Item]
     judgments: list[Judgment]
     frame: pd.DataFrame
     costs: list[Cost]
     progress: Progress
 
+    @property
+    def failed(self) -> Failed:
+        """How many judgments failed, of how many."""
+        return Failed.of(self.frame["error"])
 
-def _said(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    @property
+    def fitted(self) -> int:
+        """How many of the items something in a judge was fitted on."""
+        return self.parts.fitted(self.items)
+
+
+def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     """The choices per group, with the readout that `auto` stands for and with all judges."""
-    said = {k: v for k, v in choices.items() if "/" not in k and v is not None}
-    said["readout"] = parts.readout_name
-    if not parts.uses_own:
-        said["model"] = parts.model.name
-    if not (parts.uses_own or parts.prompted):
-        del said["prompt"]
-    if not parts.asks:  # what the config says of them was not used
-        said = {k: v for k, v in said.items() if k not in ("prompt", "readout")} | {"model": parts.model.name}
+    described = {k: v for k, v in choices.items() if "/" not in k and v is not None}
+    described["readout"] = parts.readout_name
+    if not (parts.uses_own and parts.asks):
+        described["model"] = parts.model.name
+    if not (parts.uses_own or parts.prompted) or not parts.asks:  # what the config says of it was not used
+        described.pop("prompt", None)
+    if not parts.asks:
+        del described["readout"]
     if len(parts.judges) > 1:
-        said["judge"] = "+".join(judge.name for judge in parts.judges)
-    return said
+        described["judge"] = "+".join(judge.name for judge in parts.judges)
+    return described
 
 
 def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> tuple[Recipe, NotingEngine]:
@@ -171,60 +209,35 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
     return True
 
 
-def _check(analysis: Analysis, items: Sequence[Item], parts: Parts, repeats: int) -> None:
-    """Before anything is asked and paid for: have the items what the analysis reads? Steps may yet give it to them, and
-    where nothing is asked it is seen soon enough."""
-    if not parts.steps and parts.asks:
-        frame, people = tabulate(items, [], repeats, parts.expected()), {item.id: item.labels for item in items}
-        table = Judged(frame, parts.rubric, digest=items_digest(items), said=people)
-        for part in read_by(analysis, table).values():
-            analysis.check(part)
-
-
-def _words(dataset: Any, analysis: Any, parts: Parts, results: Sequence[AnalysisResult]) -> dict[str, Any]:
-    """Where the words of dataset and analyses lie, and what models and dataset say of their licences."""
-    texts = [*texts_beside(dataset), *texts_beside(analysis), *(path for result in results for path in result.texts)]
-    models = [source.model for step in parts.judges for source in step.judge.readouts()]
-    models += [model for step in parts.steps for model in step.models]
-    said = {str(model.licence): model.licence for model in models}
-    return {
-        "texts": list(dict.fromkeys(texts)),
-        "model_licences": list(said.values()),
-        "data_licence": dataset.licence if isinstance(dataset, Licensed) else None,
-    }
-
-
-def _judge(
-    engine: Any, recipe: Recipe, items: Sequence[Item], repeats: int, manifest: Manifest, redact: bool
-) -> _Judgments:
+def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
-    parts, folder = recipe.build(), manifest.folder
+    parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
-    journals = Journals(folder, parts.steps, redact)
+    journals = Journals(folder, parts.steps, experiment.redact)
     _check_kept(journals, parts.rubric, folder)
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
-        found, judgments = journals.results(items, parts.judges, repeats)
-        return found, judgments, tabulate(found, judgments, repeats, parts.expected(), gaps=parts.asks)
+        made, judgments = journals.results(items, parts.judges, repeats)
+        return made, judgments, tabulate(made, judgments, repeats, parts.expected(), gaps=parts.asks)
 
     kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
     asked = [items[k] for k in turns([item.id for item in items], [item.pair for item in items])]
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
-            asyncio.run(engine.arun(recipe, asked, journals, repeats, progress.step))
+            asyncio.run(experiment.engine.arun(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
-        found, _, frame = reached()
+        made, _, frame = reached()
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
-            keep_scores(folder, found, frame)
+            keep_scores(folder, made, frame)
         if isinstance(error, RunStopped):
-            said = f"{error}\n{progress.reached}. {_so_far(frame, parts)}Continue: run.resume={folder}"
-            raise type(error)(said) from None
+            message = f"{error}\n{progress.reached}. {_so_far(frame, parts)}Continue: run.resume={folder}"
+            raise type(error)(message) from None
         raise
-    found, judgments, frame = reached()
-    keep_scores(folder, found, frame)
+    made, judgments, frame = reached()
+    keep_scores(folder, made, frame)
     _some_verdict(judgments)
-    return _Judgments(found, judgments, frame, journals.costs(judgments), progress)
+    return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress)
 
 
 def _check_kept(journals: Journals, rubric: Rubric, folder: Path) -> None:
@@ -242,9 +255,10 @@ def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
     mean = so_far(frame, parts.rubric)
     if mean is None:
         return ""
+    known = mean.estimate
     return (
-        f"By the {mean.n} judged texts of whole groups, the mean of all {mean.n_total} would be {mean.estimate:.1f} "
-        f"[{mean.low:.1f}, {mean.high:.1f}] ({mean.level:.0%}, whenever one stops). "
+        f"By the {known.n} judged texts of whole groups, the mean of all {mean.n_total} would be {known.value:.1f} "
+        f"[{known.low:.1f}, {known.high:.1f}] ({known.level:.0%}, whenever one stops). "
     )
 
 
@@ -265,23 +279,42 @@ def _some_verdict(judgments: Sequence[Judgment]) -> None:
     )
 
 
+def _results(
+    experiment: Experiment, judged: _Judgments, found: Found | None, manifest: Manifest
+) -> list[AnalysisResult]:
+    """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the analysis, the groups."""
+    settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
+    table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
+    gains: Sequence[AnalysisResult] = ()
+    if experiment.search is not None and found is not None:
+        gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
+        optimised = table.frame["judge"] == OPTIMISED
+        table = replace(table, frame=table.frame[optimised].reset_index(drop=True))
+    results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
+    if experiment.plan is not None:
+        level = float(experiment.chosen.analysis.get("level") or LEVEL)
+        results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]
+    supported = withheld(results, judged.fitted, len(judged.items))
+    return too_many_failed(supported, judged.failed, experiment.max_failures)
+
+
 def _finished(
-    config: Mapping[str, Any],
-    choices: Mapping[str, str],
-    parts: Parts,
-    manifest: Manifest,
+    experiment: Experiment,
     judged: _Judgments,
+    found: Found | None,
     results: Sequence[AnalysisResult],
-    fitted: int,
+    manifest: Manifest,
     started: float,
 ) -> FinishedRun:
-    progress = judged.progress
+    parts, progress = judged.parts, judged.progress
+    with doing("comparing with earlier runs"):
+        repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
     return FinishedRun(
         name=manifest.name,
         folder=manifest.folder,
-        language=config["report"]["language"],
-        config=config,
-        choices=choices,
+        language=experiment.chosen.report.language,
+        config=experiment.config,
+        choices=experiment.choices,
         identity=manifest.identity,
         rubric=parts.rubric,
         items=judged.items,
@@ -291,21 +324,36 @@ def _finished(
         metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        asked=[
-            way
-            for judge in parts.judges
-            for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
-            for way in Asked.by(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
-        ],
-        fitted=fitted,
+        fitted=judged.fitted,
         model_name=parts.model.name,
         dataset_digest=manifest.dataset_digest,
         versions=versions(),
         started=started,
         seconds=time.time() - started,
         elsewhere=not parts.asks,
-        repeatability=manifest.compare(judged.frame, judged.judgments, parts.deterministic()),
+        repeatability=repeatability,
+        programs=() if found is None else (found.before.whole(), found.after.whole()),
+        **_sources(experiment, judged, results),
     )
+
+
+def _sources(experiment: Experiment, judged: _Judgments, results: Sequence[AnalysisResult]) -> dict[str, Any]:
+    """How models were asked, where the words of dataset and analyses lie, and what is said of licences."""
+    parts, dataset = judged.parts, experiment.dataset
+    texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
+    models = [source.model for step in parts.judges for source in step.judge.readouts()]
+    models += [model for step in parts.steps for model in step.models]
+    return {
+        "asked": [
+            way
+            for judge in parts.judges
+            for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
+            for way in ways(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
+        ],
+        "texts": list(dict.fromkeys(texts)),
+        "model_licences": list({str(model.licence): model.licence for model in models}.values()),
+        "data_licence": dataset.licence if isinstance(dataset, Licensed) else None,
+    }
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.improvement import announced, earned
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement, level_of
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 

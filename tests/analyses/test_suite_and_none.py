@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.builders import configured, grouped_run, made_up, paired_run, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
-from undogmatic.analyses.none import NoAnalysis
+from undogmatic.analyses.suite import NoAnalysis
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Finding

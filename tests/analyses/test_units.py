@@ -9,8 +9,7 @@ import pytest
 
 from tests.stats.test_copies import LONG, edited, words
 from undogmatic.analyses import independence
-from undogmatic.analyses.independence import groups_of
-from undogmatic.analyses.units import units
+from undogmatic.analyses.independence import groups_of, units
 from undogmatic.records.records import Item
 from undogmatic.report.words import Words
 

@@ -40,7 +40,7 @@ def wordings() -> set[str]:
 
 def ruled() -> set[str]:
     """The keys of the rules of all verdicts."""
-    tables = [table for table in vars(ruling).values() if isinstance(table, ruling.Rules)]
+    tables = [table for table in vars(ruling).values() if isinstance(table, ruling.Rules) and table.prefix]
     return {f"{table.prefix}{rule.key}" for table in tables for rule in table.rules}
 
 

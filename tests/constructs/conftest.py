@@ -1,4 +1,7 @@
-"""What the tests of analyses and judges use, for those of the constructs."""
+"""Verdict a result with every wording checked, as the tests of the generic analyses do."""
 
-from tests.analyses.conftest import rng, said  # noqa: F401  (fixtures)
-from tests.judges.conftest import bench  # noqa: F401  (a fixture)
+from __future__ import annotations
+
+from tests.analyses.conftest import rng, said
+
+__all__ = ["rng", "said"]

@@ -18,7 +18,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric

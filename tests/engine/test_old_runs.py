@@ -1,4 +1,4 @@
-"""Runs that version 0.1.0 began (tests/golden/old_runs, half of their items judged) go on, or are told apart."""
+"""Runs of format 2 (tests/golden/old_runs, killed when half of their items were judged) go on, or are told apart."""
 
 from __future__ import annotations
 
@@ -6,52 +6,57 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
-from undogmatic.runs.folder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL, MOVED, read_records
+from undogmatic.safety.outside import read_yaml
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
-TEXTS = ["dataset=texts", "dataset.path=texts.jsonl", "tracking=none"]
+ADDRESS = "http://127.0.0.1:1"
 CHOICES = {"prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "suite"}
+MODELS = {
+    "patterns": ["model=patterns"],
+    "hosted": ["model=openai_compatible", f"model.api_base={ADDRESS}/v1", "model.name=stub"],
+}
 
 
 @pytest.fixture
-def stub() -> Iterator[StubServer]:
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubServer]:
+    """The stub server at ADDRESS, which is part of the identity of the golden run."""
+    request = aiohttp.ClientSession._request
     with StubServer() as server:
+
+        async def moved(self: aiohttp.ClientSession, method: str, url: Any, **more: Any) -> Any:
+            return await request(self, method, str(url).replace(ADDRESS, server.url), **more)
+
+        monkeypatch.setattr(aiohttp.ClientSession, "_request", moved)
         yield server
 
 
 @pytest.fixture
-def old_run(tmp_path: Path, stub: StubServer) -> Callable[[str], Path]:
-    """A copy of a golden run beside its texts, moved to the address of the stub server."""
+def old_run(tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a golden run beside its texts."""
 
     def copy(name: str) -> Path:
         shutil.copy(GOLDEN / "texts.jsonl", tmp_path)
-        folder = tmp_path / name
-        shutil.copytree(GOLDEN / name, folder)
-        for file in (f for f in folder.rglob("*") if f.is_file()):
-            file.write_text(file.read_text(encoding="utf-8").replace("http://127.0.0.1:8000", stub.url), "utf-8")
-        return folder
+        return Path(shutil.copytree(GOLDEN / name, tmp_path / name))
 
     return copy
 
 
-def overrides(name: str, stub: StubServer) -> list[str]:
-    if name == "patterns":
-        return ["model=patterns", *TEXTS]
-    return ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub", *TEXTS]
-
-
-def resume(folder: Path, given: list[str]) -> None:
-    run_experiment(compose_config(given), CHOICES | {"model": folder.name}, folder)
+def resume(folder: Path, *changed: str) -> None:
+    words = [*MODELS[folder.name], "dataset=texts", "dataset.path=texts.jsonl", "tracking=none", *changed]
+    run_experiment(compose_config(words), CHOICES | {"model": folder.name}, folder)
 
 
 @pytest.mark.parametrize("name", ["patterns", "hosted"])
@@ -61,9 +66,8 @@ def test_an_old_run_goes_on_reports_and_is_reviewed(
     folder = old_run(name)
     assert "flagged" in export(str(folder)).lower()
     before = (folder / JOURNAL).read_text(encoding="utf-8")
-    resume(folder, overrides(name, stub))
-    after = (folder / JOURNAL).read_text(encoding="utf-8")
-    assert after.startswith(before)
+    resume(folder)
+    assert (folder / JOURNAL).read_text(encoding="utf-8").startswith(before)
     assert sorted(j.item_id for j in read_records(folder / JOURNAL, Judgment)) == list("abcdef")
     assert len(stub.requests) == (0 if name == "patterns" else 3)
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -71,17 +75,17 @@ def test_an_old_run_goes_on_reports_and_is_reviewed(
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["judged"] == 6
     assert "Súmula 7" in (folder / "report.md").read_text(encoding="utf-8")
     export(str(folder))
-    resume(folder, overrides(name, stub))  # from now on it is a run like any other
+    resume(folder)  # from now on it is a run like any other
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (["prompt=minimal_pt"], "`prompt` differ"),
+        (["prompt=minimal_pt"], "the model, prompt, judge or seed differ"),
+        (["judge=debate"], "the model, prompt, judge or seed differ"),
+        (["seed=1"], "the model, prompt, judge or seed differ"),
+        (["judges=[score,debate]"], "the model, prompt, judge or seed differ"),
         (["run.limit=5"], "the items differ"),
-        (["judges=[score,debate]"], "`judges` differ"),
-        (["judge=debate", "seed=3"], "`judge`, `seed` differ"),
-        (["readout=structured"], "`readout` differ"),
     ],
 )
 def test_another_run_is_told_apart(
@@ -90,6 +94,13 @@ def test_another_run_is_told_apart(
     folder = old_run("hosted")
     before = (folder / "run.json").read_bytes()
     with pytest.raises(ConfigError, match=f"holds another run .*{said}"):
-        resume(folder, [*overrides("hosted", stub), *changed])
+        resume(folder, *changed)
     assert (folder / "run.json").read_bytes() == before
     assert stub.requests == []
+
+
+def test_the_classes_of_old_runs_are_where_they_are_said_to_have_moved_to() -> None:
+    from undogmatic.config.build import resolve
+
+    for path in read_yaml(MOVED).values():
+        resolve(path, "rubric" if path.endswith("Rubric") else "dataset")

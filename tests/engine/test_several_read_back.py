@@ -12,7 +12,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import TraitsJudge
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words
@@ -152,7 +152,7 @@ def test_mlflow_gets_each_judges_own_reason_and_no_wordings(tmp_path: Path, monk
     logged: list[Any] = []
     monkeypatch.setattr("undogmatic.tracking.NoTracker.log", lambda _, finished: logged.append(finished))
     run(tmp_path / "both", ["score", TFIDF], "judge=debate", "prompt=anchored_pt")
-    rows = table(logged[0], hide=False)
+    rows = table(logged[0])
     reasons = {(j.item_id, j.judge): getattr(j.outcome, "rationale", None) for j in logged[0].judgments}
     assert rows["judge"].tolist() == ["score", "score-2"] * N
     keys = zip(rows["item_id"], rows["judge"], strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
@@ -12,9 +12,9 @@ from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.constructs.gating.hierarchy import (
-    DEFECTS,
     MOST_GATES,
     MOST_LEVELS,
+    Defect,
     Malformed,
     depth,
     names,
@@ -73,7 +73,7 @@ def enter(case: Any) -> None:
         try:
             found = parse(case)
         except Malformed as error:
-            assert error.defect in DEFECTS and str(error).startswith(error.defect) and len(str(error)) < 1000
+            assert error.defect in get_args(Defect) and str(error).startswith(error.defect) and len(str(error)) < 1000
         else:
             assert depth(found) <= MOST_LEVELS and len(names(found)) <= MOST_GATES
             measured = metrics(found, TRUTH, PANEL)

@@ -12,7 +12,7 @@ from tests.conftest import FakeChat
 from undogmatic.judges.asker import WordsAsker, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.rubric import Rubric
 

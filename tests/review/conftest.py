@@ -119,7 +119,7 @@ def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     """A run of a flagged item judged twice, a failed and a sure one, logged, but only the failed one traced."""
     from undogmatic.tracking.store import default_uri, opened
-    from undogmatic.tracking.traces import log_traces
+    from undogmatic.tracking.traces import log_traces, mark_of
 
     flagged = sure(30, review=True, confidence=20, rationale="só cita", issues=("no reason",))
     failed = Failure(reason="refusal", message="no")
@@ -129,7 +129,8 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     with opened(None, "undogmatic", "") as store:
         run_id = store.client.create_run(store.experiment_id).info.run_id
         items = [Item(id="i1", text="text 1", condition="c")]
-        log_traces(store, run_id, items, [judgment("i1", failed)], started=1_800_000_000, hide=False)
+        made = judgment("i1", failed)
+        log_traces(store, run_id, items, {mark_of(store.experiment_id, made): made}, 1_800_000_000)
     note = {"uri": default_uri(), "experiment": "undogmatic", "run_id": run_id}
     (run / "mlflow.json").write_text(json.dumps(note))
     return str(run)

@@ -104,10 +104,10 @@ class TestMlflow:
 
 
 def test_a_trace_keeps_its_id_when_a_record_gains_a_field_with_a_default() -> None:
-    from undogmatic.tracking.traces import trace_id
+    from undogmatic.tracking.traces import mark_of
 
     bare = judgment("a", Verdict(score=1))
     spelled_out = judgment("a", Verdict(score=1, review=False, issues=(), details={}))
-    assert trace_id("1", bare) == trace_id("1", spelled_out)
-    assert trace_id("1", bare) != trace_id("2", bare) != trace_id("2", judgment("a", Verdict(score=2)))
-    assert trace_id("1", bare) == trace_id("1", Judgment.model_validate_json(bare.model_dump_json()))
+    assert mark_of("1", bare) == mark_of("1", spelled_out)
+    assert mark_of("1", bare) != mark_of("2", bare) != mark_of("2", judgment("a", Verdict(score=2)))
+    assert mark_of("1", bare) == mark_of("1", Judgment.model_validate_json(bare.model_dump_json()))

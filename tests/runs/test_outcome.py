@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.conftest import FakeChat, good_answer
+from undogmatic.judges.base import ways
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.outcome import Asked
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])
@@ -26,12 +26,12 @@ def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, 
         prompt.model_copy(update={"id": name, "instructions": words, "demonstrations": shown})
         for name, words in (("strict", "Be severe with every citation."), ("kind", "Be kind to who cites."))
     )
-    ways = []
+    asked = []
     for each in (strict, kind):
         readout: Any = LogprobsReadout() if base else StructuredReadout()
         readout.bind(model, each, rubric)
-        ways += Asked.by([readout])
-    assert [way.without for way in ways] == [(), ()]
-    assert "Be severe" in ways[0].text and "Be kind" in ways[1].text
+        asked += ways([readout])
+    assert [way.without for way in asked] == [(), ()]
+    assert "Be severe" in asked[0].text and "Be kind" in asked[1].text
     readout.predict.signature = readout.predict.signature.with_instructions("Another question.")
-    assert Asked.by([readout])[0].without == ("instructions",)
+    assert ways([readout])[0].without == ("instructions",)

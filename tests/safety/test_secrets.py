@@ -24,16 +24,16 @@ from omegaconf import OmegaConf
 
 import undogmatic
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import score_text
 from undogmatic.cli import main
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import checked_base
 from undogmatic.models.keys import setting
 from undogmatic.safety.guard import check_config, check_words, guarded
 from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
-from undogmatic.tracking.hide import without_secrets
-from undogmatic.tracking.store import check_uri
+from undogmatic.tracking.store import check_uri, without_secrets
 
 KEY = "sk-proj/Canary+3f9Za81-x7"
 
@@ -380,11 +380,6 @@ class TestSinks:
         assert list(received[3]["text"]) == ["<MY_KEY>", "x"]
         assert received[3]["n"].dtype == "float64"
         assert table["text"][0] == KEY
-
-    def test_a_launchers_worker_writes_hydras_files_clean(self) -> None:
-        code = "import undogmatic.sweep, hydra.core.utils as u; print(u._save_config.__module__)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-        assert done.stdout.strip() == "undogmatic.runs.hydrafiles"
 
 
 def environment(**variables: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ import yaml
 
 from tests.analyses.builders import verdict
 from undogmatic.records.records import Cost
+from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
@@ -30,10 +31,17 @@ RUBRIC = {
 }
 
 
+class OwnRubric(Rubric):
+    """As a user may write one."""
+
+    author: str
+
+
 def texts(labels: bool = False) -> pd.DataFrame:
     """24 items in 12 pairs, one naked (label 100) and one explained (label 0) each."""
     rows = [(f"{n}-{side}", str(n), side) for n in range(PAIRS) for side in ("naked", "explained")]
     frame = pd.DataFrame(rows, columns=["item_id", "pair_id", "condition"])
+    frame["group"] = "pair " + frame["pair_id"]
     frame["label"] = np.where(frame["condition"] == "naked", 100.0, 0.0) if labels else np.nan
     return frame
 

@@ -285,6 +285,25 @@ class TestJobs:
         write_job(tmp_path / "2", ["a=3"], scored(1, 0), status="running")
         assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
 
+    def test_a_rubric_may_refer_to_the_config_and_be_of_a_class_of_ones_own(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
+        own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.levels[1]}"}
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale=own)
+        (job,) = read_jobs(tmp_path)
+        assert (job.status, job.rubric.margin, type(job.rubric).__name__) == ("finished", 25, "OwnRubric")
+
+    def test_the_rubric_of_a_run_from_before_it_moved_is_read(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale={"_target_": "undogmatic.records.Rubric"})
+        assert read_jobs(tmp_path)[0].rubric.name == "mine"
+
+    def test_a_config_without_a_rubric_is_named(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=a"], scored(60, 50))
+        (tmp_path / "0/.hydra/config.yaml").write_text("rubric: null")
+        (job,) = read_jobs(tmp_path)
+        assert job.status == "failed" and "config.yaml cannot be read (it has no section `rubric`)" in str(job.message)
+
 
 def multirun(folder: Path, *overrides: str) -> Any:
     """What Hydra hands to the callbacks, as far as they look at it."""

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.sweep.builders import keys, metrics, result_of, said, scored, write_job
-from undogmatic.analyses.margins import Margin
+from undogmatic.analyses.truth import Margin
 from undogmatic.records.wordings import read
 from undogmatic.stats import compare, paired
 from undogmatic.stats.compare import UNKNOWN, Comparison, Family, identical
@@ -143,7 +143,7 @@ class TestStanding:
         write(tmp_path, [{"ab": "refuted"}, {"ab": "undecided"}])
         assert "The own verdict of none of the 2 judges supports it." in said(result_of(tmp_path))
 
-    def test_runs_of_earlier_versions_noted_none(self, tmp_path: Path) -> None:
+    def test_analyses_without_a_claim_note_none(self, tmp_path: Path) -> None:
         write(tmp_path, [None, None])
         result = result_of(tmp_path)
         assert result.verdicts == 1 and "standing" not in result.jobs
@@ -155,21 +155,24 @@ class TestStanding:
 
 
 class TestGroups:
-    def test_groups_of_the_run_are_used_and_pairs_where_there_are_none(self, tmp_path: Path) -> None:
-        for kept in (True, False):
-            for n in range(2):
-                frame = scored(60, 50, seed=n)
-                frame = frame.assign(group="pair " + (frame["pair_id"].astype(int) // 3).astype(str)) if kept else frame
-                write_job(tmp_path / str(kept) / str(n), [f"model={n}"], frame, metrics=metrics(0.9))
-        counts = {kept: set(result_of(tmp_path / str(kept)).comparisons["n"]) for kept in (True, False)}
-        assert counts == {True: {4}, False: {12}}
-
-    def test_texts_without_pair_and_group_stand_for_themselves(self, tmp_path: Path) -> None:
+    def test_groups_of_the_run_are_the_units(self, tmp_path: Path) -> None:
         for n in range(2):
-            frame = scored(60, 50, seed=n).drop(columns="pair_id")
+            frame = scored(60, 50, seed=n)
+            frame = frame.assign(group="pair " + (frame["pair_id"].astype(int) // 3).astype(str))
+            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.9))
+        assert set(result_of(tmp_path).comparisons["n"]) == {4}
+
+    def test_texts_without_pair_stand_for_themselves(self, tmp_path: Path) -> None:
+        for n in range(2):
+            frame = scored(60, 50, seed=n).drop(columns="pair_id").assign(group=lambda own: own["item_id"])
             write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.9))
         rows = result_of(tmp_path).comparisons
         assert rows["measure"].tolist() == ["score"] and rows["n"].tolist() == [24]
+
+    def test_scores_without_groups_are_named(self, tmp_path: Path) -> None:
+        write_job(tmp_path / "0", ["model=0"], scored(60, 50).drop(columns="group"), metrics=metrics(0.9))
+        ((_, message),) = result_of(tmp_path).failed
+        assert "scores.csv cannot be read (an item without `group`)" in message
 
 
 def test_conditions_may_be_named_as_lists(tmp_path: Path) -> None:

@@ -271,6 +271,15 @@ class TestPrompts:
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
         assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
 
+    def test_a_deleted_version_hides_none_of_those_after_it(
+        self, finished: Callable[..., FinishedRun], client: Any
+    ) -> None:
+        for folder, text in (("a", "Judge."), ("b", "Judge otherwise.")):
+            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
+        client.delete_prompt_version("toy-toy", "1")
+        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
+        assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
+
     def test_a_prompt_that_no_model_saw_is_not_registered(
         self, finished: Callable[..., FinishedRun], client: Any
     ) -> None:

@@ -10,15 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import answers, comparison, length, plots, rivals
+from undogmatic.analyses import comparison, length, plots, rivals
 from undogmatic.analyses.base import Judged, check_level, failed_finding
-from undogmatic.analyses.comparison import Settings, compare
-from undogmatic.analyses.evidence import Examined, Sides, examine
-from undogmatic.analyses.margins import margin_of
+from undogmatic.analyses.comparison import PairEvidence, PairSettings, Sides, compare, examine, withheld
 from undogmatic.analyses.pairs import Pairs, chosen, contrast, listed, match
-from undogmatic.analyses.sentence import directions, verdict
-from undogmatic.analyses.truth import check_order
-from undogmatic.analyses.verdict import Evidence, Ruling, decide, withheld
+from undogmatic.analyses.ruling import AB, Ruling, verdict
+from undogmatic.analyses.truth import check_order, margin_of
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import paired, power
@@ -103,22 +100,21 @@ class AbAnalysis:
             }
 
         settings = self._settings(judged)
-        examined = examine(pairs, sides, settings, rng)
-        evidence = examined.evidence
-        findings = self._setting(evidence, sides, settings, metrics)
+        evidence = examine(pairs, sides, settings, rng)
+        findings = _setting(evidence, metrics)
         findings += failed_finding(counts)
         if total > len(ids):
             findings.append(Finding("ab.left_out", {"n": total - len(ids), "total": total}))
-        ruling = decide(evidence, self.alpha)
-        if pairs.failed(*sides.names) and len(ids):
-            ruling, numbers, said = self._failures(judged, pairs, sides, settings, ruling, rng)
+        ruling = verdict(AB, evidence)
+        if evidence.failed and len(ids):
+            ruling, numbers, said = self._failures(judged, pairs, ruling, rng)
             metrics |= numbers
             findings += said
-        if examined.main is not None:
-            numbers, said = self._describe(examined, sides, settings)
+        if evidence.main is not None:
+            numbers, said = self._describe(evidence)
             metrics |= numbers
             findings += said
-            compared = [one for one in (examined.main, examined.over, examined.under) if one is not None]
+            compared = [one for one in (evidence.main, evidence.over, evidence.under) if one is not None]
             tables["comparisons"] = comparison.table(compared, judged.sign)
             tables["length"] = length.table(pairs, sides.names, scored)
             tables |= self._breakdowns(pairs, sides, ids)
@@ -131,7 +127,7 @@ class AbAnalysis:
                 tables=tables,
                 findings=findings + missing,
                 figures=figures,
-                verdict=verdict(ruling, examined, sides, settings, pairs.failed(*sides.names)),
+                verdict=ruling.finding,
                 standing=ruling.standing,
                 headline="ab.share_expected" if len(ids) else None,
             )
@@ -152,15 +148,15 @@ class AbAnalysis:
         return match(judged, (sides.treatment, sides.baseline), () if sides.hybrid is None else (sides.hybrid,))
 
     def _failures(
-        self, judged: Judged, pairs: Pairs, sides: Sides, settings: Settings, ruling: Ruling, rng: np.random.Generator
+        self, judged: Judged, pairs: Pairs, ruling: Ruling, rng: np.random.Generator
     ) -> tuple[Ruling, dict[str, float], list[Finding]]:
         """The verdict after what failed judgments could do to it, and what is known of them."""
-        least, most = self._filled(judged, pairs, sides)
-        ends = [compare(filled, sides.treatment, sides.baseline, settings) for filled in (least, most)]
+        sides, settings = ruling.evidence.sides, ruling.evidence.settings
+        filled = self._filled(judged, pairs, sides)
+        ends = [compare(one, sides.treatment, sides.baseline, settings) for one in filled]
         worst, best = (None if one is None else one.claim for one in ends)
-        numbers, said = answers.describe(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
-        ruling = self._withheld(ruling, least, most, sides, settings, rng)
-        return ruling, numbers, said
+        numbers, said = comparison.describe_failures(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
+        return self._withheld(ruling, *filled, rng), numbers, said
 
     def matched(self, judged: Judged) -> tuple[Sides, Pairs]:
         """The contrast that counts, and its pairs."""
@@ -170,74 +166,59 @@ class AbAnalysis:
     def ruling(self, judged: Judged, sides: Sides, pairs: Pairs, rng: np.random.Generator) -> Ruling:
         """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
         settings = self._settings(judged)
-        found = decide(examine(pairs, sides, settings, rng, for_report=False).evidence, self.alpha)
-        if pairs.failed(*sides.names) and len(pairs.complete(sides.treatment, sides.baseline)):
-            return self._withheld(found, *self._filled(judged, pairs, sides), sides, settings, rng)
-        return found
+        ruling = verdict(AB, examine(pairs, sides, settings, rng, for_report=False))
+        if ruling.evidence.failed and ruling.evidence.n_pairs:
+            return self._withheld(ruling, *self._filled(judged, pairs, sides), rng)
+        return ruling
 
-    def _settings(self, judged: Judged) -> Settings:
+    def _settings(self, judged: Judged) -> PairSettings:
         margin = margin_of(judged.rubric, self.margin)
-        return Settings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method)
+        return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method)
 
     def _filled(self, judged: Judged, pairs: Pairs, sides: Sides) -> tuple[Pairs, Pairs]:
         """The pairs with every failed judgment at the end of the scale that speaks against the claim, and for it."""
         scale = (judged.rubric.minimum, judged.rubric.maximum)
         least, most = (
-            pairs.filled(answers.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
+            pairs.filled(comparison.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
             for against in (True, False)
         )
         return least, most
 
-    def _withheld(
-        self, ruling: Ruling, least: Pairs, most: Pairs, sides: Sides, settings: Settings, rng: np.random.Generator
-    ) -> Ruling:
+    def _withheld(self, ruling: Ruling, least: Pairs, most: Pairs, rng: np.random.Generator) -> Ruling:
         """What is left of a verdict with failed judgments at their worst for it."""
         if ruling.standing == "undecided":
             return ruling
-        filled = least if ruling.standing == "supported" else most
-        return withheld(ruling, decide(examine(filled, sides, settings, rng, for_report=False).evidence, self.alpha))
+        filled, e = least if ruling.standing == "supported" else most, ruling.evidence
+        return withheld(ruling, verdict(AB, examine(filled, e.sides, e.settings, rng, for_report=False)))
 
-    def _setting(
-        self, evidence: Evidence, sides: Sides, settings: Settings, metrics: dict[str, float]
-    ) -> list[Finding]:
-        """What is expected, of how many pairs, and from where on a difference matters."""
-        margin = settings.margin
-        metrics |= {"ab.margin": margin.value, "ab.groups": evidence.n_groups}
-        values: dict[str, Any] = {"treatment": sides.treatment, "baseline": sides.baseline}
-        findings = [Finding("ab.expected", values | {"expected": directions(settings.sign)[0]})]
-        findings.append(Finding("ab.pairs", {"n": evidence.n_pairs, "groups": evidence.n_groups} | values))
-        findings.append(Finding("ab.margin", {"margin": margin.value, "source": f"margin_{margin.source}"}))
-        if margin.value == 0:
-            findings.append(Finding("ab.margin_zero"))
-        return findings
-
-    def _describe(self, examined: Examined, sides: Sides, settings: Settings) -> tuple[dict[str, float], list[Finding]]:
+    def _describe(self, e: PairEvidence) -> tuple[dict[str, float], list[Finding]]:
         """Metrics and sentences of all that was examined, in the order in which the rules look at it."""
-        assert examined.main is not None
-        metrics, findings = comparison.describe(examined.main, settings)
+        assert e.main is not None
+        settings, sign, margin = e.settings, e.settings.sign, e.margin.value
+        metrics, findings = comparison.describe(e.main, settings)
         parts = []
-        if examined.rival is not None:
-            parts.append(rivals.say(examined.rival, settings.sign, settings.margin.value))
-        if sides.hybrid is not None:
-            parts.append(comparison.describe_hybrid(examined.over, examined.under, sides.hybrid, settings))
-            parts.append(({}, _surface_of_hybrid(examined, sides)))
+        if e.rival is not None:
+            parts.append(rivals.say(e.rival, sign, margin))
+        if e.sides.hybrid is not None:
+            parts.append(comparison.describe_hybrid(e.over, e.under, e.sides.hybrid, settings))
+            parts.append(({}, _surface_of_hybrid(e)))
         elif self.hybrid is not None:
             parts.append(({}, [Finding("ab.no_hybrid", {"hybrid": listed(self.hybrid)})]))
-        if examined.lengths is not None:
-            parts += [length.say(check, settings.sign, settings.margin.value) for check in examined.lengths.checks]
-            parts.append(length.say_matched(examined.lengths.matched, settings.sign, settings.margin.value))
-        parts.append(comparison.describe_further(examined.main, settings))
-        parts.append(self._power(comparison.of_groups(examined.main.differences, examined.main.groups), settings))
+        if e.lengths is not None:
+            parts += [length.say(check, sign, margin) for check in e.lengths.checks]
+            parts.append(length.say_matched(e.lengths.matched, sign, margin))
+        parts.append(comparison.describe_further(e.main, settings))
+        parts.append(self._power(comparison.of_groups(e.main.differences, e.main.groups), margin))
         for numbers, said in parts:
             metrics |= numbers
             findings += said
         return metrics, findings
 
-    def _power(self, d: NDArray[np.float64], settings: Settings) -> tuple[dict[str, float], list[Finding]]:
+    def _power(self, d: NDArray[np.float64], margin: float) -> tuple[dict[str, float], list[Finding]]:
         """The smallest true difference that so many groups of this spread would show to be beyond the margin."""
         if d.size < power.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
             return {}, []
-        margin, spread = settings.margin.value, float(np.std(d, ddof=1))
+        spread = float(np.std(d, ddof=1))
         excess = power.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
         assert excess is not None, "the spread is known"
         metrics = {"ab.minimum_detectable": margin + excess}
@@ -258,14 +239,27 @@ class AbAnalysis:
         return tables
 
 
-def _surface_of_hybrid(examined: Examined, sides: Sides) -> list[Finding]:
+def _setting(evidence: PairEvidence, metrics: dict[str, float]) -> list[Finding]:
+    """What is expected, of how many pairs, and from where on a difference matters; adds its metrics."""
+    margin, sides = evidence.margin, evidence.sides
+    metrics |= {"ab.margin": margin.value, "ab.groups": evidence.n_groups}
+    values: dict[str, Any] = {"treatment": sides.treatment, "baseline": sides.baseline}
+    findings = [
+        Finding("ab.expected", values | {"expected": evidence.expected}),
+        Finding("ab.pairs", {"n": evidence.n_pairs, "groups": evidence.n_groups} | values),
+        Finding("ab.margin", {"margin": margin.value, "source": evidence.source}),
+    ]
+    return [*findings, Finding("ab.margin_zero")] if margin.value == 0 else findings
+
+
+def _surface_of_hybrid(e: PairEvidence) -> list[Finding]:
     """What of treatment minus hybrid remains between texts of equal surface, where that was looked at."""
-    rival = examined.rival_of_hybrid
+    rival = e.rival_of_hybrid
     if rival is None or rival.at_equal is None:
         return []
     rest = rival.at_equal.difference
-    values: dict[str, Any] = {"treatment": sides.treatment, "hybrid": sides.hybrid, "share": rival.share}
-    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high), "level": rest.level}
+    values: dict[str, Any] = {"treatment": e.sides.treatment, "hybrid": e.sides.hybrid, "share": rival.share}
+    values |= {**rest.estimate.values("difference"), "level": rest.estimate.level}
     return [Finding("ab.hybrid_equal", values)]
 
 

@@ -9,15 +9,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import following, labelled_rival, plots
+from undogmatic.analyses import labelled_rival, plots, rivals
 from undogmatic.analyses.base import Judged, check_level, failed_finding
-from undogmatic.analyses.following import FEWEST_GROUPS, Evidence, Settings
-from undogmatic.analyses.margins import Margin, margin_of
-from undogmatic.analyses.truth import check_bound, check_order, check_scale, units
+from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
+from undogmatic.analyses.truth import Margin, check_bound, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
-from undogmatic.stats import agreement, coefficients, limits, ranking
+from undogmatic.stats import agreement, checks, coefficients, limits, ranking
+from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 
 _TENTHS = 10
+FEWEST_GROUPS = 10
+"""Fewest independent groups of labelled texts for a verdict and for intervals."""
+_FOLDS = 50
+Array = NDArray[np.float64]
 
 
 class Accuracy(NamedTuple):
@@ -35,6 +40,83 @@ class Accuracy(NamedTuple):
     mae_high: float | None
     rmse: float
     bias: float
+
+
+class Bounded(NamedTuple):
+    """A mean against a margin over judged texts (`judged`), and over all texts with failed judgments at whichever end
+    is against it (`worst`) and for it (`best`); the three are one where none failed."""
+
+    judged: Claim
+    worst: Claim
+    best: Claim
+
+    @property
+    def sure(self) -> bool:
+        """Whether failed judgments cannot turn the outcome."""
+        return self.judged.outcome == self.worst.outcome == self.best.outcome
+
+
+class LabelledEvidence(NamedTuple):
+    """What the verdict looks at and what its sentence names.
+
+    `order` is the rank correlation from which scores follow labels, `margin` what a bias must stay within.
+    `same_score`, `same_label`: the one value that all judged texts have, or None. `follows` is None without an interval
+    of the rank correlation; `gain`, the error of the constant answer minus the judge's, and `bias`, score minus label,
+    with fewer than FEWEST_GROUPS groups; `rival` unless the order is shown.
+    """
+
+    order: float
+    margin: Margin
+    level: float
+    n: int
+    failed: int
+    n_groups: int
+    same_score: float | None
+    same_label: float | None
+    follows: Estimate | None = None
+    gain: Bounded | None = None
+    bias: Bounded | None = None
+    rival: labelled_rival.LabelledRival | None = None
+    few: int = FEWEST_GROUPS
+    small: float = labelled_rival.SMALL_CORRELATION
+    counts: int = len(rivals.COLUMNS)
+
+    @property
+    def same(self) -> bool:
+        """Whether the judge says the same of texts with different labels."""
+        return self.n_groups >= FEWEST_GROUPS and self.same_label is None and self.same_score is not None
+
+    @property
+    def enough_same(self) -> bool:
+        """Whether so many texts with one score show that it does not follow the labels."""
+        return limits.most_order(self.n_groups, self.level) < self.order
+
+    @property
+    def fewest_same(self) -> int:
+        """How many texts with one score would show it."""
+        return limits.fewest_same(self.order, self.level)
+
+    @property
+    def held(self) -> limits.Held:
+        """The rank correlation against what it must exceed."""
+        assert self.follows is not None, "there is an interval"
+        return limits.hold(self.follows, self.order)
+
+    @property
+    def surface(self) -> rivals.Outcome | None:
+        """What the surface judge came to."""
+        return None if self.rival is None else self.rival.outcome
+
+    @property
+    def error(self) -> str:
+        """The word for the error beside that of a constant answer."""
+        outcome = "open" if self.gain is None else self.gain.judged.outcome
+        return {"beyond": "error_smaller", "against": "error_larger"}.get(outcome, "error_open")
+
+    @property
+    def size(self) -> str:
+        """Whether the score follows the labels in size, too, and if not, why: the gravest reason."""
+        return verdict(SIZE, self).key
 
 
 @dataclass(frozen=True)
@@ -82,20 +164,20 @@ class LabelledAnalysis:
             findings.append(Finding("labelled.only", {"prefix": self.prefix, "n": others}))
         metrics: dict[str, float] = {"labelled.judged": len(rows), "labelled.failed": len(first) - len(rows)}
         margin = margin_of(judged.rubric, self.margin)
-        asked = Settings(self.order, margin, self.level)
-        evidence = following.examine(judged, first, asked, rng)
-        verdict, standing = following.verdict(evidence, asked)
+        evidence = examine(judged, first, self.order, margin, self.level, rng)
+        ruling = verdict(LABELLED, evidence)
+        sentence = ruling.finding
         if rows.empty:
-            return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict, standing=standing)]
+            return [AnalysisResult(self.name, metrics, findings=findings, verdict=sentence, standing=ruling.standing)]
 
         accuracy = self._accuracy(rows, "score", rng)
         metrics |= {f"labelled.{k}": v for k, v in accuracy._asdict().items() if v is not None and k != "n"}
         findings += _say(accuracy)
         label = rows["label"].to_numpy(dtype=np.float64)
-        constant = float(np.mean(following.constant_errors(label, units(rows))))
+        constant = float(np.mean(constant_errors(label, units(rows))))
         metrics["labelled.mae_of_constant"] = constant
         findings.append(Finding("labelled.constant", {"mae": constant, "median": float(np.median(label))}))
-        numbers, said = _evidence(evidence, margin)
+        numbers, said = _evidence(evidence)
         metrics |= numbers
         findings += said
 
@@ -107,7 +189,7 @@ class LabelledAnalysis:
         metrics |= numbers
         findings += said
         if broken:
-            verdict = Finding("labelled.verdict_promise", {"verdict": verdict} | dict(said[0].values))
+            sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(said[0].values))
         figures, missing = _figures(judged, rows)
         numbers, said, tables_of, drawn = self._calibration(judged, rows, rng)
         return [
@@ -117,8 +199,8 @@ class LabelledAnalysis:
                 tables=tables | tables_of,
                 findings=[*findings, *said, *missing],
                 figures=[*figures, *drawn],
-                verdict=verdict,
-                standing=standing,
+                verdict=sentence,
+                standing=ruling.standing,
                 headline="labelled.spearman" if accuracy.spearman is not None else None,
             )
         ]
@@ -170,14 +252,9 @@ class LabelledAnalysis:
         inside = (given["low"] <= given["label"]) & (given["label"] <= given["high"])
         covered = limits.share(inside, units(given), self.level)
         width = float((given["high"] - given["low"]).mean())
-        metrics = plots.interval("labelled.coverage", covered.estimate, covered.low, covered.high)
+        metrics = covered.metrics("labelled.coverage")
         metrics["labelled.interval_width"] = width
-        values = {
-            "coverage": covered.estimate,
-            "interval": (covered.low, covered.high),
-            "n": len(given),
-            "width": width,
-        }
+        values = {**covered.values("coverage"), "n": len(given), "width": width}
         if self.nominal is None:
             return metrics, [Finding("labelled.coverage", values)], False
         promised = values | {"nominal": self.nominal}
@@ -214,30 +291,30 @@ def _say(a: Accuracy) -> list[Finding]:
 _BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
 
 
-def _evidence(evidence: Evidence, margin: Margin) -> tuple[dict[str, float], list[Finding]]:
+def _evidence(evidence: LabelledEvidence) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
     metrics: dict[str, float] = {}
     findings: list[Finding] = []
-    gain, bias, follows = evidence.gain, evidence.bias, evidence.follows
+    gain, bias, follows, margin = evidence.gain, evidence.bias, evidence.follows, evidence.margin
     if gain is not None and bias is not None:
-        metrics |= plots.interval("labelled.gain", gain.judged.estimate, gain.judged.low, gain.judged.high)
-        metrics |= plots.interval("labelled.bias", bias.judged.estimate, bias.judged.low, bias.judged.high)
-        values: dict[str, Any] = {"gain": gain.judged.estimate, "interval": (gain.judged.low, gain.judged.high)}
+        metrics |= gain.judged.estimate.metrics("labelled.gain")
+        metrics |= bias.judged.estimate.metrics("labelled.bias")
+        values: dict[str, Any] = gain.judged.estimate.values("gain")
         findings.append(Finding("labelled.gain", values))
         known = "bias_no_margin" if bias.judged.outcome == "within" and not margin.equivalence else None
-        values = {"bias": bias.judged.estimate, "interval": (bias.judged.low, bias.judged.high)}
+        values = bias.judged.estimate.values("bias")
         values |= {"margin": margin.value, "said": known or _BIAS[bias.judged.outcome]}
         findings.append(Finding("labelled.bias", values))
         if evidence.failed:
-            values = {"failed": evidence.failed, "gain": (gain.worst.estimate, gain.best.estimate)}
-            values |= {"bias": (bias.worst.estimate, bias.best.estimate)}
+            values = {"failed": evidence.failed, "gain": (gain.worst.estimate.value, gain.best.estimate.value)}
+            values |= {"bias": (bias.worst.estimate.value, bias.best.estimate.value)}
             findings.append(Finding("labelled.bounds", values))
             if follows is not None:
                 metrics |= {"labelled.spearman_worst": follows.worst_low, "labelled.spearman_best": follows.best_high}
                 values = {"worst": follows.worst_low, "best": follows.best_high}
                 findings.append(Finding("labelled.bounds_order", values))
-    if evidence.surface is not None:
-        numbers, said = labelled_rival.say_labelled(evidence.surface)
+    if evidence.rival is not None:
+        numbers, said = labelled_rival.say_labelled(evidence.rival)
         metrics |= numbers
         findings += said
     return metrics, findings
@@ -283,3 +360,79 @@ def _figures(judged: Judged, rows: pd.DataFrame) -> tuple[list[FigureData], list
     if rows["condition"].notna().all():
         data["groups"] = rows["condition"].tolist()
     return [FigureData("scatter", "scatter", data)], []
+
+
+def constant_errors(labels: Array, groups: list[str]) -> Array:
+    """The absolute error of always answering the median of the labels of other groups, shape (n,)."""
+    codes = pd.factorize(np.asarray(groups, dtype=object))[0]
+    folds = codes % min(_FOLDS, int(codes.max()) + 1)
+    errors = np.empty(labels.size)
+    for fold in np.unique(folds):
+        own = folds == fold
+        others = labels[~own] if not own.all() else labels
+        errors[own] = np.abs(labels[own] - np.median(others))
+    return errors
+
+
+def examine(
+    judged: Judged, rows: pd.DataFrame, order: float, margin: Margin, level: float, rng: np.random.Generator
+) -> LabelledEvidence:
+    """The numbers of labelled texts, judged and failed, that the verdict rests on.
+
+    Args:
+        judged: The run.
+        rows: Its labelled rows, first repeat.
+        order, margin, level: What was asked.
+        rng: For the bootstrap.
+    """
+    done = rows[rows["error"].isna()]
+    score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+    scored = ~np.isnan(score)
+    n, n_groups = int(scored.sum()), len(set(units(done)))
+    same_score, same_label = (_same(values[scored]) for values in (score, label))
+    evidence = LabelledEvidence(order, margin, level, n, rows.shape[0] - n, n_groups, same_score, same_label)
+    if n_groups < FEWEST_GROUPS:
+        return evidence
+    gain, bias = _gain_and_bias(judged, score, label, units(rows), margin.value, level)
+    if same_score is not None or same_label is not None:
+        return evidence._replace(gain=gain, bias=bias)
+    evidence = evidence._replace(
+        follows=limits.order(score, label, rng, groups=units(rows), level=level), gain=gain, bias=bias
+    )
+    if evidence.follows is None or evidence.held.outcome != "above":
+        return evidence
+    texts = done["text"].tolist()
+    known = labelled_rival.known_surface(judged.rubric.rivals, texts)
+    rival = labelled_rival.labelled_rival(
+        texts, score[scored], label[scored], units(done), rng, level=level, known=known
+    )
+    return evidence._replace(rival=rival)
+
+
+def _same(values: Array) -> float | None:
+    return float(values[0]) if values.size and checks.is_constant(values) else None
+
+
+def _gain_and_bias(
+    judged: Judged, score: Array, label: Array, groups: list[str], margin: float, level: float
+) -> tuple[Bounded, Bounded]:
+    """Error smaller than the constant answer's, and bias, each against its margin."""
+    bottom, top = judged.rubric.minimum, judged.rubric.maximum
+    given = ~np.isnan(score)
+    constant = constant_errors(label, groups)
+    farthest = np.where(label - bottom > top - label, bottom, top)
+    fills: dict[str, list[Array | float]] = {"gain": [farthest, label], "bias": [bottom, top]}
+
+    def bounded(name: str, margin: float) -> Bounded:
+        def held(filled: Array, kept: NDArray[np.bool_]) -> Claim:
+            values = constant - np.abs(filled - label) if name == "gain" else filled - label
+            own = [group for group, one in zip(groups, kept, strict=True) if one]
+            return claim(values[kept], margin, alpha=1 - level, groups=own, bounds=(bottom - top, top - bottom))
+
+        alone = held(score, given)
+        if given.all():
+            return Bounded(alone, alone, alone)
+        every = np.ones(score.size, dtype=np.bool_)
+        return Bounded(alone, *(held(np.where(given, score, fill), every) for fill in fills[name]))
+
+    return bounded("gain", 0.0), bounded("bias", margin)

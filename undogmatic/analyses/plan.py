@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,14 @@ import pandas as pd
 from scipy import stats
 
 from undogmatic.analyses.base import Analysis, Judged, analyse
+from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.records.order import turns
+from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats.paired import holm
+from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 
 NAME = "plan"
 OWN_TEXTS = Path(__file__).with_name("plan.texts.yaml")
@@ -80,8 +85,8 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
     table = pd.DataFrame(found)
     counts = {key: sum(row["shown"] == key for row in found) for key in ("supported", "refuted", "undecided")}
     names = {f"{key}_names": "; ".join(r["hypothesis"] for r in found if r["shown"] == key) or "—" for key in counts}
-    standing: Standing = "refuted" if counts["refuted"] else "undecided" if counts["undecided"] else "supported"
     values: dict[str, Any] = {**counts, **names, "n": len(found), "alpha": plan.alpha, "family": plan.family}
+    ruling = verdict(PLAN, SimpleNamespace(**values))
     findings = [Finding("plan.locked", {"digest": digest[:12], "n": len(found)})]
     findings += [Finding("plan.says", {"name": h.name, "says": h.says}) for h in plan.hypotheses if h.says]
     untested = [row["hypothesis"] for row in found if row["p"] is None]
@@ -92,8 +97,8 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
         {f"plan.{key}": float(value) for key, value in counts.items()},
         {"hypotheses": table.drop(columns=["against", "beyond"])},
         findings,
-        verdict=Finding(f"plan.verdict_{standing}", values),
-        standing=standing,
+        verdict=ruling.finding,
+        standing=ruling.standing,
         texts=(OWN_TEXTS,),
     )
 
@@ -148,3 +153,36 @@ def _shown(row: Mapping[str, Any], alpha: float) -> str:
         return "refuted"
     shown = row["p"] is not None and row["p_holm"] < alpha and row["beyond"]
     return "supported" if shown else "undecided"
+
+
+OPEN = ("not_judged", "transport", "timeout", "budget", "fault")
+"""Reasons for which a text has no score that a continued run may yet give it."""
+
+
+def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime | None:
+    """Mean score of all texts of a run from those that were judged; groups of texts are the looks.
+
+    Texts are asked in an order that has nothing to do with their scores (`engine.order`), and looked at in that order
+    here. Where a condition is among the texts to come and not among the judged ones, nothing is said.
+
+    Args:
+        frame: `Judged.frame` of one judge and criterion; failures that a continued run would not mend are left out.
+        rubric: For the scale.
+        level: Confidence level, for all looks together.
+    Returns:
+        None where all is judged, nothing is, scores have no order, or no statement holds.
+    """
+    first = frame[frame["repeat"] == 0]
+    asked = turns(first["item_id"].tolist(), [None if pd.isna(pair) else str(pair) for pair in first["pair_id"]])
+    first = first.iloc[asked]
+    waited_for = first[first["error"].isna() | first["error"].isin(OPEN)]
+    judged = waited_for[waited_for["error"].isna()]
+    if judged.empty or len(judged) == len(waited_for) or not rubric.scale.ordered:
+        return None
+    if first[["judge", "criterion"]].drop_duplicates().shape[0] > 1:
+        return None
+    if set(waited_for["condition"].dropna()) != set(judged["condition"].dropna()):
+        return None
+    return mean_so_far_of_groups(
+        judged["score"], judged["group"], waited_for["group"], rubric.minimum, rubric.maximum, level=level
+    )

@@ -4,8 +4,8 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
 
     TASTE = Rules("taste.verdict_", (
         Rule("few", "undecided", lambda e: e.n < 10, "n"),
-        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.estimate interval=share.low,share.high"),
-        Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n share=share.estimate"),
+        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.value interval=share.interval"),
+        Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n share=share.value"),
         Rule("open", "undecided", always, "n"),
     ))
     ruling = verdict(TASTE, Evidence(n=40, share=share))
@@ -18,6 +18,7 @@ table of its own verdict beside its evidence; those of the analyses are all here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -132,3 +133,219 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
     *_SURFACE,
     Rule("withstood", "supported", always, "total counts"),
 ))  # fmt: skip
+
+_SIDES = "treatment=sides.treatment baseline=sides.baseline expected"
+_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
+_MARGIN = "margin=margin.value source"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=inner_level"
+_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate.value margin=margin.value"
+
+
+def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
+    return Rule(key, standing, when, says, against=True)
+
+
+def _hybrid(key: str) -> Callable[[Any], bool]:
+    return lambda e: bool(e.by_hybrid == key)
+
+
+AB = Rules("ab.verdict_", (
+    Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
+    # What cannot be said.
+    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=unjudged"),
+    Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
+    Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
+    Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
+    # No difference beyond the margin in the expected direction.
+    Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
+    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
+         "opposite difference=turned.value interval=turned.interval"),
+    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
+    Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
+    Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
+    Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
+    Rule("open", "undecided", lambda e: e.difference.outcome != "beyond" and e.difference.n_needed is not None,
+         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen"),
+    Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
+    # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
+    _reason("surface_explains", "refuted", surface("surface_explains")),
+    _reason("reads_citation", "refuted", _hybrid("reads_citation"),
+            f"{_OVER} over_interval=hybrid.over.inner over_level=inner_level"),
+    _reason("confounded", "refuted", lambda e: e.length == "confounded"),
+    _reason("surface_as_good", "undecided", surface("surface_as_good"),
+            f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share"),
+    _reason("citation_first", "undecided", _hybrid("citation_first"),
+            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
+    _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
+    _reason("surface_open", "undecided", surface("open")),
+    _reason("no_texts", "undecided", surface("no_texts")),
+    _reason("length_open", "undecided", lambda e: e.length == "open"),
+    _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
+            f"{_SIZE} hybrid=sides.hybrid groups=hybrid.n_groups needed=fewest"),
+    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"),
+            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
+    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
+    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
+            "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
+            "balance_level=main.balance.estimate.level p=main.test.p_value against"),
+    Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
+         "ties=main.share.n_ties untied counts kernels"),
+))  # fmt: skip
+
+_FOLLOWS = "spearman=follows.value interval=follows.interval level n"
+_MISSING = "failed n"
+
+LABELLED = Rules("labelled.verdict_", (
+    Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
+    Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
+    Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
+    Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+         {"otherwise": "alone_follows"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
+    Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
+         f"{_FOLLOWS} order error"),
+    Rule("open", "undecided", lambda e: e.held.outcome == "open",
+         f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
+    Rule("surface_explains", "refuted", surface("surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_as_good", "undecided", surface("surface_as_good"), f"{_FOLLOWS} order surface=rival.correlation"),
+    Rule("surface_open", "undecided", surface("open"), f"{_FOLLOWS} order"),
+    Rule("no_texts", "undecided", surface("no_texts"), f"{_FOLLOWS} order"),
+    Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
+    Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
+         "gain=gain.judged.estimate.value gain_interval=gain.judged.estimate.interval"),
+))  # fmt: skip
+SIZE = Rules("", (
+    Rule("size_larger", None, lambda e: e.gain.judged.outcome == "against"),
+    Rule("size_not_smaller", None, lambda e: e.gain.judged.outcome != "beyond"),
+    Rule("size_bias", None, lambda e: e.bias.judged.outcome in ("beyond", "against")),
+    Rule("size_no_margin", None, lambda e: not e.margin.equivalence),
+    Rule("size_bias_open", None, lambda e: e.bias.judged.outcome == "open"),
+    Rule("size_shown", None, lambda e: e.gain.sure and e.bias.sure),
+    Rule("size_missing", None, always),
+))  # fmt: skip
+
+_GAIN = "gain=gain.value interval=gain.interval n measure"
+_BEYOND = f"{_GAIN} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval level=beyond.estimate.level"
+BARELY = 0.1
+"""A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
+
+CALIBRATION = Rules("calibration.verdict_", (
+    Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_groups needed=fewest"),
+    Rule("none", "refuted", lambda e: e.measure is None),
+    Rule("no_error", "undecided", lambda e: e.no_error, "n"),
+    Rule("constant", "refuted", lambda e: e.constant),
+    Rule("misleads", "refuted", lambda e: e.gain.high < 0, _GAIN),
+    Rule("function", "refuted", lambda e: e.beyond is not None and e.beyond.function,
+         f"{_GAIN} share=beyond.share_of_score"),
+    Rule("unclear", "undecided", lambda e: e.gain.low <= 0, _GAIN),
+    Rule("few", "undecided", lambda e: e.beyond is None, f"{_GAIN} few"),
+    Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.estimate.value), _GAIN),
+    Rule("score_alone", "refuted", lambda e: e.beyond.estimate.high < BARELY and not e.beyond.estimate.low > 0,
+         _BEYOND),
+    Rule("undecided", "undecided", lambda e: not e.beyond.estimate.low > 0 and e.beyond.units_needed is None, _BEYOND),
+    Rule("undecided_needed", "undecided", lambda e: not e.beyond.estimate.low > 0,
+         f"{_BEYOND} needed=beyond.units_needed"),
+    Rule("failed", "undecided", lambda e: e.worst is not None and not e.worst.holds,
+         f"{_GAIN} failed=worst.n worst=worst.gain.value worst_interval=worst.gain.interval"),
+    Rule("worth", "supported", always, _BEYOND),
+))  # fmt: skip
+
+_COVERAGE = "coverage nominal width=mean_width n"
+CONFORMAL = Rules("conformal.verdict_", (
+    Rule("refused", "undecided", lambda e: not e.split, "n needed"),
+    Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
+         f"{_COVERAGE} interval=low,high"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} margin interval=promise.inner"),
+    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+))  # fmt: skip
+
+_PROMISE = "rate confidence"
+ESCALATION = Rules("escalation.verdict_", (
+    Rule("no_doubt", "undecided", lambda e: e.measure is None),
+    Rule("promised", "supported", lambda e: e.threshold is not None,
+         f"{_PROMISE} measure tolerance threshold low decided texts share"),
+    Rule("refused", "undecided", lambda e: e.surest is not None,
+         f"{_PROMISE} surest=surest.n wrong surest_low=surest.low more units"),
+    Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
+))  # fmt: skip
+
+FEW_LABELS = Rules("few_labels.verdict_", (
+    Rule("too_few", None, lambda e: e.labels < e.fewest, "n=labels needed=fewest"),
+    Rule("too_few_groups", None, lambda e: e.effective < e.fewest_effective,
+         "n=labels effective needed=fewest_effective"),
+    Rule("too_few_for_map", None, lambda e: e.mean is None, "n=labels effective needed=fewest_for_map map"),
+    Rule("estimate", None, always, "n labels level estimate=mean.estimate.value interval=mean.estimate.interval "
+         "judge=mean.judge_mean only=mean.labels_only.value only_interval=mean.labels_only.interval"),
+))  # fmt: skip
+
+_MOVED = ("n=worst.n moved=worst.judged.estimate.value interval=worst.judged.estimate.interval level "
+          "margin=margin.value")  # fmt: skip
+REPEATS = Rules("reliability.verdict_", (
+    Rule("cached", "undecided", lambda e: e.all_cached, "n=n_cached"),
+    Rule("repeat_few", "undecided", lambda e: e.least.judged is None, "n=least.n groups=least.n_groups needed=few"),
+    Rule("repeat_no_margin", "undecided", lambda e: not e.margin.equivalence, "margin=margin.value"),
+    Rule("repeat_constant", "undecided", lambda e: e.constant, "n=least.n"),
+    Rule("varies", "refuted", lambda e: e.worst.judged.outcome == e.worst.best.outcome == "beyond", _MOVED),
+    Rule("repeat_missing", "undecided", lambda e: e.worst.judged.outcome == "beyond", "failed=n_failed"),
+    Rule("repeat_open_endless", "undecided", lambda e: e.open is not None and e.open.n_needed is None, _MOVED),
+    Rule("repeat_open", "undecided", lambda e: e.open is not None,
+         f"{_MOVED} groups=worst.n_groups needed=open.n_needed"),
+    Rule("repeat_missing", "undecided", lambda e: not e.sure, "failed=n_failed"),
+    Rule("repeats", "supported", always, _MOVED),
+))  # fmt: skip
+
+_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level"
+AGREEMENT = Rules("reliability.verdict_", (
+    Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
+    Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
+    Rule("agree", "supported", lambda e: e.tentative.outcome == e.reliable == "above", _ALPHA),
+    Rule("agree_roughly", "supported", lambda e: e.tentative.outcome == "above", _ALPHA),
+    Rule("disagree", "refuted", lambda e: e.tentative.outcome == "below", _ALPHA),
+    Rule("missing", "undecided", lambda e: e.tentative.outcome == "missing", _ALPHA),
+    Rule("open", "undecided", lambda e: e.tentative.n_needed is not None, f"{_ALPHA} needed=tentative.n_needed"),
+    Rule("open_endless", "undecided", always, _ALPHA),
+))  # fmt: skip
+
+_PHI = "phi=one.phi interval=one.phi_low,one.phi_high level target"
+VARIANCE = Rules("variance.verdict_", (
+    Rule("enough", None, lambda e: e.one.phi_low >= e.target, _PHI),
+    Rule("open", None, lambda e: e.one.phi >= e.target, f"{_PHI} groups"),
+    Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average", None, always, f"{_PHI} design"),
+))  # fmt: skip
+VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
+
+IMPROVEMENT = Rules("improvement.verdict_", (
+    Rule("missing", "undecided", lambda e: e.turned),
+    Rule("too_few", "undecided", lambda e: e.gain is None),
+    Rule("identical", "undecided", lambda e: e.identical),
+    Rule("better", "supported", lambda e: e.gain.outcome == "beyond" and e.gain.p < e.alpha),
+    Rule("worse", "refuted", lambda e: e.gain.outcome == "against" and e.gain.p < e.alpha),
+    Rule("within", "refuted", lambda e: e.gain.outcome == "within" and e.margin.equivalence),
+    Rule("open", "undecided", lambda e: e.gain.detectable is not None),
+    Rule("blind", "undecided", always),
+))  # fmt: skip
+"""The sentences name all that the analysis knows (`improvement`)."""
+
+_HYPOTHESES = "n alpha family supported refuted undecided supported_names refuted_names undecided_names"
+PLAN = Rules("plan.verdict_", (
+    Rule("refuted", "refuted", lambda e: e.refuted, _HYPOTHESES),
+    Rule("undecided", "undecided", lambda e: e.undecided, _HYPOTHESES),
+    Rule("supported", "supported", always, _HYPOTHESES),
+))  # fmt: skip
+
+SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
+"""In place of a verdict that supports a judge by texts that it has seen."""
+FAILED = Rules("units.verdict_", (
+    Rule("failed", "undecided", always,
+         "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),
+))  # fmt: skip
+"""In place of every verdict of a run in which too many judgments failed."""

@@ -1,16 +1,19 @@
 """The `undogmatic` command: small doors to the same rooms, one file each.
 
-A door has `add(commands)`, which adds its command to the parser and names the function that does it.
+A door has `add(commands)`, which adds its command to the parser and names the function that does it. What is measured
+may bring a command of its own, in the file door.py of its folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from undogmatic.cli import calibrate, extract, pairs, probe, review, run, score, ui
+from undogmatic.cli import calibrate, probe, review, run, score, ui
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.guard import know_words
 from undogmatic.safety.outside import brief, has_halves
@@ -67,7 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for door in (run, score, extract, pairs, probe, calibrate, review, ui):
+    measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
+    own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
+    for door in (run, score, *own, probe, calibrate, review, ui):
         door.add(commands)
     return parser
 

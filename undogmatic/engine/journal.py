@@ -339,6 +339,11 @@ def redact(value: Any, key: str = "") -> Any:
     return redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
 
 
+def redact_item(item: Item) -> Item:
+    """The item with its text `redacted`; what is known of it stays."""
+    return item.model_copy(update={"inputs": {"text": redacted(item.text)}})
+
+
 def redact_judgment(judgment: Judgment) -> Judgment:
     """The judgment with every text from the item or the model `redacted`; scores, kinds and costs stay."""
     outcome = judgment.outcome

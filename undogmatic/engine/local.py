@@ -25,7 +25,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Failure, Item, Items, Judgment, Made
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import cache_folder

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings, short
-from undogmatic.config.searchpath import named
+from undogmatic.config.groups import named
 from undogmatic.engine.step import JudgeStep, Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, asker_for
@@ -27,8 +27,8 @@ from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Provenance, digest, text_mark
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
 
 PARTS = ("prompt", "model", "readout")
@@ -123,7 +123,7 @@ class Recipe:
 
 
 def _compose(chosen: Settings) -> Parts:
-    searchpath.search(chosen.folders)
+    groups.search(chosen.folders)
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
@@ -440,3 +440,13 @@ def readout_node(
 
 def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:
     return bool(resolve(node.get("_target_"), f"{key}.readout").uses_prompt)
+
+
+def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
+    """Judge items with a composed config, without journal, analysis or tracking. In input order."""
+    from undogmatic.engine.journal import Journals
+    from undogmatic.readouts.chat import finished
+
+    recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
+    judgments: list[Judgment] = finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
+    return judgments

@@ -35,7 +35,7 @@ from undogmatic.readouts.unit import Unit
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
     from undogmatic.records.records import Item, ScoreDistribution
     from undogmatic.records.rubric import Rubric
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
@@ -15,10 +15,11 @@ from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.runs.outcome import Asked
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class Source(Protocol):
@@ -160,6 +161,18 @@ def _program(predictor: dspy.Predict) -> dict[str, Any]:
     fields = [[name, str(field.annotation), repr(field.json_schema_extra)] for name, field in signature.fields.items()]
     demos = [{name: repr(value) for name, value in dict(demo).items()} for demo in predictor.demos]
     return {"instructions": signature.instructions, "fields": fields, "demos": demos, "config": predictor.config}
+
+
+def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
+    """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
+    asked = []
+    for source in sources:
+        prompt = source.prompt
+        demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
+        parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
+        named = source.name, source.model.name, prompt.id, source.uses_prompt
+        asked.append(Asked.of(*named, source.shown(), parts, judge))
+    return tuple(dict.fromkeys(asked))
 
 
 def written(verdict: Verdict, rubric: Rubric) -> str:

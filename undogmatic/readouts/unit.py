@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType, NoneType
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import dspy
 import numpy as np
 from pydantic import BaseModel
 
 from undogmatic.models.base import Model
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 
 DEEPEST = 6

@@ -3,7 +3,6 @@
 queue     which items, in which order, with which probability; the files to fill in
 sheet     CSV and JSON Lines as people fill them in, with line numbers
 labels    labels checked; RUN/labels.jsonl
-assessed  what people said in the MLflow UI, as rows to check like those of a file
 datasets  a run's labels as dataset files
 commands  `undogmatic review export` and `undogmatic review import`
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,12 @@ import numpy as np
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
-from undogmatic.review import assessed, datasets, labels, queue, sheet
+from undogmatic.review import datasets, labels, queue, sheet
 from undogmatic.runs.folder import RunFolder
-from undogmatic.tracking.assessments import (
-    HUMAN,
-    PROBABILITY,
-    QUEUE,
-    HumanNote,
-    JudgeNote,
-    log_notes,
-    read_labels,
-)
+from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels
 
 
 def export(
@@ -58,19 +52,12 @@ def export(
     if not rows:
         return f"Nothing is flagged in {found.path} and nothing was written. --all ranks every item; --random N draws."
     written = queue.write(rows, out)
-    notes = [
-        JudgeNote(
-            entry.judgment,
-            queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure),
-            {
-                QUEUE: str(row["queue"]),
-                "rank": str(row["rank"]),
-                "why": entry.why,
-                PROBABILITY: str(entry.inclusion),  # in full: it comes back by `--from-mlflow`
-            },
-        )
-        for entry, row in zip(chosen.entries, rows, strict=True)
-    ]
+    notes: list[tuple[Judgment, Note]] = []
+    for entry, row in zip(chosen.entries, rows, strict=True):
+        about = {QUEUE: str(row["queue"]), "rank": str(row["rank"]), "why": entry.why}
+        about[PROBABILITY] = str(entry.inclusion)  # in full: it comes back by `--from-mlflow`
+        flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
+        notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
     said = _logged(found, items, notes, redact)
     return "\n".join([*_exported(found, chosen, len(items), len(by_item), written), said])
 
@@ -94,14 +81,9 @@ def import_labels(
     path, rows = sheet.read(filled, needed=("item_id", "label"))
     checked, _, items, lines = _take(found, str(path), rows, scale, labeller, revise)
     by_item = found.by_item()
-    notes = [
-        HumanNote(
-            judgment,
-            label.label if isinstance(found.rubric.scale, NumericScale) else found.rubric.scale.write(label.label),
-            label.labeller,
-            label.comment,
-            {"file": label.place, "given": label.as_given},
-        )
+    numeric, write = isinstance(found.rubric.scale, NumericScale), found.rubric.scale.write
+    notes: list[tuple[Judgment, Note]] = [
+        (judgment, partial(of_human, label, label.label if numeric else write(label.label)))
         for label in [*checked.new, *checked.known]
         if label.trace is None  # else it was taken from there
         for judgment in _about(OVERALL, by_item[label.item_id])
@@ -128,18 +110,18 @@ def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | No
     found = RunFolder.open(run, "RUN")
     said = read_labels(found.path, found.judgments, uri=_tracking(found).get("uri"))
     source = f"{HUMAN} in {said.address}"
-    _, standing, _, lines = _take(found, source, assessed.rows(said), scale, labeller, revise)
-    return "\n".join([*lines, *assessed.remarks(said, standing)])
+    _, standing, _, lines = _take(found, source, [*said.labels, *said.waiting], scale, labeller, revise)
+    return "\n".join([*lines, *_remarks(said, standing)])
 
 
 def _take(
     found: RunFolder,
     source: str,
-    rows: Sequence[sheet.Filled],
+    rows: Sequence[Filled],
     scale: str | None,
     labeller: str | None,
     revise: bool,
-) -> tuple[labels.Checked, list[labels.Label], list[Item], list[str]]:
+) -> tuple[labels.Checked, list[Label], list[Item], list[str]]:
     """Check labels and write them and the dataset files into the run's folder.
 
     Returns:
@@ -152,7 +134,7 @@ def _take(
         items=judged,
         rubric=found.rubric,
         before=labels.read(found.path),
-        scale=None if scale is None else labels.Scale.parse(scale),
+        scale=None if scale is None else labels.parse_scale(scale),
         labeller=labeller,
         revise=revise,
     )
@@ -171,6 +153,28 @@ def _take(
     return checked, standing, items, lines
 
 
+def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
+    """What the user should know of the store beyond the labels taken from it, one sentence each."""
+    lines = []
+    if not said.labels:
+        lines.append(
+            f"No person's `{HUMAN}` is on the {said.traces} traces of this run in {said.address}. In the MLflow UI: "
+            f"open a trace, add an assessment named {HUMAN}, type a number."
+        )
+    if said.others:
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(said.others.items()))
+        lines.append(f"Other human assessments, not imported: {listed}. Only `{HUMAN}` is.")
+    there = {row.origin["assessment"] for row in said.labels}
+    gone = [one for one in standing if one.store == said.address and one.assessment not in there]
+    if gone:
+        places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
+        lines.append(
+            f"{len(gone)} labels that came from MLflow are not there any more and still count: {places}. "
+            "To drop one, delete its line in labels.jsonl."
+        )
+    return lines
+
+
 def _about(criterion: str, judgments: Sequence[Judgment]) -> Sequence[Judgment]:
     """Those for this criterion, or all where there is none: a label then goes beside whatever was judged."""
     return [judgment for judgment in judgments if judgment.criterion == criterion] or judgments
@@ -185,7 +189,7 @@ def _tracking(found: RunFolder) -> dict[str, Any]:
 
 
 def _logged(
-    found: RunFolder, items: Sequence[Item], notes: Sequence[JudgeNote] | Sequence[HumanNote], redact: bool = False
+    found: RunFolder, items: Sequence[Item], notes: Sequence[tuple[Judgment, Note]], redact: bool = False
 ) -> str:
     """Put notes on the run's traces, if it keeps any."""
     tracking = _tracking(found)
@@ -228,7 +232,7 @@ def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, wr
     return lines
 
 
-def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[labels.Label], items: int) -> list[str]:
+def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int) -> list[str]:
     labelled = len({label.item_id for label in standing})
     labellers = sorted({label.labeller for label in standing})
     extra = f", {len(checked.known)} were there already" if checked.known else ""

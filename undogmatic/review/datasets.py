@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from undogmatic.records.labels import Label
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.review.labels import Label
 from undogmatic.safety import files
 
 ALL = "with_labels.jsonl"

@@ -1,4 +1,4 @@
-"""Labels checked one by one, and those of a run: `RUN/labels.jsonl`, which only ever grows."""
+"""Checks people's labels one by one, and keeps those of a run: `RUN/labels.jsonl`, which only ever grows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Name, Record
+from undogmatic.records.labels import Filled, Label
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
 from undogmatic.safety.files import Log
@@ -23,43 +23,6 @@ FILE = "labels.jsonl"
 NAMELESS = "anonymous"
 SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
-
-
-class Label(Record):
-    """One human's label of one item, and where it comes from.
-
-    `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale` (None: the rubric's
-    own) or a category's name.
-    `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
-    `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
-    from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
-    """
-
-    item_id: str
-    label: float
-    labeller: Name
-    comment: str | None = None
-    given: float | str
-    scale: tuple[float, float] | None = None
-    inclusion_probability: float | None = Field(default=None, gt=0, le=1)
-    queue: Name | None = None
-    file: str | None = None
-    line: int | None = None
-    file_hash: str | None = None
-    store: str | None = None
-    trace: str | None = None
-    assessment: str | None = None
-    imported: float
-
-    @property
-    def place(self) -> str:
-        """Where it comes from, for messages."""
-        return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
-
-    @property
-    def as_given(self) -> str:
-        """What was filled in, for messages."""
-        return self.given if isinstance(self.given, str) else f"{self.given:g}"
 
 
 class Checked(NamedTuple):
@@ -76,34 +39,22 @@ class Checked(NamedTuple):
     random_labelled: int
 
 
-class Scale(NamedTuple):
-    """Ends of the scale on which labels were given."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def parse(cls, text: str) -> Scale:
-        """ "0-10" -> Scale(0, 10). Raises ConfigError."""
-        found = _SCALE.fullmatch(text.strip())
-        if found is None or not 0 < float(found[2]) - float(found[1]) < float("inf"):
-            raise ConfigError(f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10.")
-        return cls(float(found[1]), float(found[2]))
-
-
-def on_trace(trace: str, item: str) -> str:
-    """The place of an item's label in MLflow, for messages."""
-    return f"trace {trace} (item {item})"
+def parse_scale(text: str) -> tuple[float, float]:
+    """The ends of the scale on which labels were given: "0-10" -> (0, 10). Raises ConfigError."""
+    found = _SCALE.fullmatch(text.strip())
+    if found is None or not 0 < float(found[2]) - float(found[1]) < float("inf"):
+        raise ConfigError(f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10.")
+    return float(found[1]), float(found[2])
 
 
 def check(
     source: str,
-    rows: Iterable[sheet.Filled],
+    rows: Iterable[Filled],
     *,
     items: Collection[str],
     rubric: Rubric,
     before: Sequence[Label],
-    scale: Scale | None,
+    scale: tuple[float, float] | None,
     labeller: str | None,
     revise: bool,
 ) -> Checked:
@@ -214,18 +165,18 @@ def _empty(cell: Any) -> bool:
     return cell is None or str(cell).strip() == ""
 
 
-def _was_drawn(row: sheet.Filled) -> bool:
+def _was_drawn(row: Filled) -> bool:
     """Whether the row says that it came into its queue at random."""
     probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
     return probability is not None and probability < 1
 
 
-def _named(row: sheet.Filled) -> str:
+def _named(row: Filled) -> str:
     """The labeller whom the row names, or ""."""
     return "" if _empty(cell := row.cells.get("labeller")) else str(cell).strip()
 
 
-def _still_shown(row: sheet.Filled, earlier: Label, rubric: Rubric) -> bool:
+def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
     """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
     if "trace" not in row.origin:
         return False
@@ -236,7 +187,7 @@ def _still_shown(row: sheet.Filled, earlier: Label, rubric: Rubric) -> bool:
     return earlier.trace is not None and given == earlier.given
 
 
-def _given(row: sheet.Filled, rubric: Rubric) -> Any:
+def _given(row: Filled, rubric: Rubric) -> Any:
     """The label as filled in: a number where it is one, else (a category's name) as it stands."""
     cell = row.cells["label"]
     if not isinstance(rubric.scale, NumericScale) and cell in rubric.scale.categories:
@@ -246,7 +197,7 @@ def _given(row: sheet.Filled, rubric: Rubric) -> Any:
 
 
 def _fields(
-    row: sheet.Filled, item: str, items: Collection[str], rubric: Rubric, scale: Scale | None
+    row: Filled, item: str, items: Collection[str], rubric: Rubric, scale: tuple[float, float] | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The fields of the row's Label but whose it is and where from, and what is wrong with the row."""
     cells, wrong = row.cells, []

@@ -12,7 +12,7 @@ import numpy as np
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
-from undogmatic.engine.journal import redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import part_names
@@ -20,7 +20,6 @@ from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
-from undogmatic.safety.secrets import redacted
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
 COLUMNS = (
@@ -208,7 +207,7 @@ def _shown(value: float | None, rubric: Rubric) -> float | str | None:
 
 
 def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dict[str, Any]:
-    judgment = redact_judgment(entry.judgment) if hide else entry.judgment
+    judgment, item = (redact_judgment(entry.judgment), redact_item(item)) if hide else (entry.judgment, item)
     outcome = judgment.outcome
     verdict = outcome if isinstance(outcome, Verdict) else None
     plain = entry.judgment.outcome  # names of rules are ours and quote nothing
@@ -218,7 +217,7 @@ def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dic
         "item_id": item.id,
         "pair": item.pair,
         "condition": item.condition,
-        "text": redacted(item.text) if hide else item.text,
+        "text": item.text,
         "score": _shown(judgment.score, rubric) if verdict is None or verdict.category is None else verdict.category,
         "low": _shown(low, rubric),
         "high": _shown(high, rubric),

@@ -6,35 +6,18 @@ import hashlib
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.rows import Row, csv_rows, json_lines, listed
 from undogmatic.errors import DataError
+from undogmatic.records.labels import Filled
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief, opened
 
 SUFFIXES = (".csv", ".jsonl")
 _JOIN = " | "
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-
-
-class Filled(NamedTuple):
-    """One row as filled in.
-
-    Attributes:
-        place: Where it is, for messages: "queue.csv:7".
-        cells: By column.
-        origin: Where it is, as fields of a Label.
-        comma: Whether decimals may be written with a comma.
-        quoted: Whether a quote may stand before an item's id, as written to CSV.
-    """
-
-    place: str
-    cells: Mapping[str, Any]
-    origin: Mapping[str, Any]
-    comma: bool = False
-    quoted: bool = False
 
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -53,6 +53,8 @@ def _words(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
 
+MOVED = Path(__file__).with_name("moved.yaml")
+"""Name of a class in older folders -> its name now."""
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
@@ -187,8 +189,8 @@ class RunFolder:
             raise self._damaged(OVERRIDES, "it holds no list")
         return [str(word) for word in found if not str(word).startswith("run.resume=")]
 
-    def section(self, key: str) -> dict[str, Any]:
-        """A section of the composed config, resolved.
+    def value(self, key: str) -> Any:
+        """What the composed config says under a key, resolved; None if nothing.
 
         Raises:
             ConfigError: It refers to something that is not here, such as a variable of the environment.
@@ -196,15 +198,21 @@ class RunFolder:
         from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
 
-        if not OmegaConf.is_dict(self._config.get(key)):
-            raise self._damaged(COMPOSED, f"it has no section `{key}`")
         try:
-            plain = OmegaConf.to_container(self._config[key], resolve=True)
+            node = self._config.get(key)
+            return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
         except OmegaConfBaseException as error:
             why = str(error).splitlines()[0]
             raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
-        assert isinstance(plain, dict)
-        return {str(k): v for k, v in plain.items()}
+
+    def section(self, key: str) -> dict[str, Any]:
+        """A section of the composed config, resolved; classes by the names that they have now. Raises ConfigError as
+        `value` does, and DataError if there is none."""
+        plain = self.value(key)
+        if not isinstance(plain, dict):
+            raise self._damaged(COMPOSED, f"it has no section `{key}`")
+        named: dict[str, Any] = _of_now(plain, read_yaml(MOVED))
+        return named
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -392,6 +400,14 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
                 f"{first['msg'].removeprefix('Value error, ')}). "
                 "Delete the line to have its item judged again."
             ) from None
+
+
+def _of_now(value: Any, moved: Mapping[str, str]) -> Any:
+    """A node of a config whose classes have the names of now."""
+    if not isinstance(value, dict):
+        return value
+    now = {"_target_": moved.get(value["_target_"], value["_target_"])} if "_target_" in value else {}
+    return {str(key): _of_now(inner, moved) for key, inner in value.items()} | now
 
 
 def _beside(path: Path) -> str:

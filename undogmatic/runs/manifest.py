@@ -1,4 +1,4 @@
-"""Which folder a run writes to, and what is noted there so that it can be continued and compared.
+"""Notes in a run's folder what the run is, so that it can be continued and compared; finds the folder of `run.resume`.
 
 Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
 """
@@ -21,9 +21,10 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runs import hydrafiles
 from undogmatic.runs.claim import claim
-from undogmatic.runs.folder import COMPOSED, JOURNAL, MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import JOURNAL, MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
+from undogmatic.safety.secrets import scrub_data
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from undogmatic.runs.outcome import Repeatability
 
 FORMAT = 3
-"""Of `run.json`; the identity of runs of other formats was made otherwise."""
-JUDGING = tuple("model prompt judge judges steps summarizer readout nli embeddings rubric optimizer seed".split())
-"""The sections of a config that determine the judgments."""
+"""Of `run.json`. The identity of a run of format 2 was made otherwise; such a run is known again by its config."""
+JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
+"""The parts of a config that determine the judgments, given the items."""
+NOT_JUDGING = ("margin", "rivals")
+"""Keys in them that decide what verdicts say of the judgments, not the judgments."""
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
@@ -93,49 +96,40 @@ def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
-SAYS_NOTHING = ("margin", "rivals", "optional", "id")
-"""Keys that change no judgment."""
-
-
-def _difference(folder: RunFolder, identity: str, dataset_digest: str, config: Mapping[str, Any]) -> str | None:
-    """In what the run in a folder is another one than that of `identity` and `config`; None if it is the same."""
-    if folder.facts.get("dataset_digest") != dataset_digest:
+def _difference(there: RunFolder, identity: str, dataset_digest: str, config: Mapping[str, Any]) -> str | None:
+    """In what the run in the folder is another one than this; None if it is the same."""
+    if there.facts.get("dataset_digest") != dataset_digest:
         return "the items differ"
-    if folder.facts.get("format") == FORMAT:
-        return None if folder.facts.get("identity") == identity else "the model, prompt, judge or seed differ"
-    if not folder.has(JOURNAL):
+    if there.facts.get("identity") == identity or (there.facts.get("format") == 2 and _same_config(there, config)):
         return None
-    # The identity of a run of an earlier version was another hash, so its config is compared instead.
-    composed = folder.mapping(COMPOSED)
-    noted = {
-        key: folder.section(key) if composed[key] and isinstance(composed[key], dict) else composed[key]
-        for key in composed
-    }
-    both = [(key, _compared(noted[key]), _compared(config.get(key), noted[key])) for key in JUDGING if key in noted]
-    differ = [key for key, there, here in both if there != here]
-    return f"{', '.join(f'`{key}`' for key in differ)} differ" if differ else None
+    return "the model, prompt, judge or seed differ"
 
 
-def _compared(value: Any, noted: Any = None) -> Any:
-    """A config's value as runs of two versions can be compared by it: classes by their names, as modules have moved;
-    of a rubric, whose file has learned to say more, what the earlier one says."""
-    if isinstance(value, list | tuple):
-        return [_compared(each) for each in value]
-    if not isinstance(value, Mapping):
-        return value
-    known = value.keys() if not isinstance(noted, Mapping) else value.keys() & noted.keys()
-    kept = {key: _compared(value[key]) for key in known if key not in SAYS_NOTHING}
-    target = kept.get("_target_")
-    return kept if target is None else kept | {"_target_": str(target).rpartition(".")[2]}
+def _same_config(there: RunFolder, config: Mapping[str, Any]) -> bool:
+    """Whether all that the folder's config says of the judging, this one says, too."""
+    return all(_agree(scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
 
 
-def _other_plan(folder: Path, locked: Any, given: str | None) -> str:
+def _agree(before: Any, now: Any) -> bool:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        kept = {key: value for key, value in before.items() if key not in NOT_JUDGING}
+        if "_target_" in kept:  # a class that has moved has kept its name
+            name, other = (str(node.get("_target_")).rpartition(".")[2] for node in (kept, now))
+            if kept.pop("_target_") != now.get("_target_") and name != other:
+                return False
+        return all(_agree(value, now.get(key)) for key, value in kept.items())
+    if isinstance(before, list) and isinstance(now, list | tuple):
+        return len(before) == len(now) and all(map(_agree, before, now))
+    return bool(before == now)
+
+
+def _other_plan(folder: Path, locked: Any, plan: str | None) -> str:
     if locked is None:
         return (
             f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue without "
             "it, or start anew."
         )
-    now = "there is none" if given is None else f"its hash is {given[:12]}"
+    now = "there is none" if plan is None else f"its hash is {plan[:12]}"
     return (
         f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as it was, or "
         "start anew."
@@ -187,7 +181,7 @@ class Manifest:
         Args:
             folder, name: Of the run.
             config_hash, dataset_digest: What determines its judgments, given the items; and the items.
-            config: The composed config, by which a run of an earlier version is compared.
+            config: The whole config, by which a run whose identity was made otherwise is known again.
             plan: Hash of the plan that is locked with it, if there is one.
             redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
         Raises:
@@ -196,19 +190,17 @@ class Manifest:
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
-            earlier = RunFolder(folder)
-            found = earlier.facts
-            difference = _difference(earlier, identity, dataset_digest, config)
-            if difference is not None:
+            there = RunFolder(folder)
+            if (difference := _difference(there, identity, dataset_digest, config)) is not None:
                 raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({found.get('name')}): {difference}. "
-                    "Repeat that run's command with run.resume, or leave run.resume out to start anew."
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): "
+                    f"{difference}. Repeat that run's command with run.resume, or leave run.resume out to start anew."
                 )
-            if found.get("plan") != plan:
-                raise ConfigError(_other_plan(folder, found.get("plan"), plan))
-            if bool(found.get("redact")) != redact:
+            if (locked := there.facts.get("plan")) != plan:
+                raise ConfigError(_other_plan(folder, locked, plan))
+            if bool(there.facts.get("redact")) != redact:
                 raise ConfigError(_other_redaction(folder, redact))
-        elif (folder / "judgments.jsonl").exists():
+        elif (folder / JOURNAL).exists():
             raise ConfigError(
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
             )

@@ -4,23 +4,19 @@ statistic."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from undogmatic.judges.base import Source
 from undogmatic.records.records import Cost, Item, Judgment, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.files import write_table
-
-if TYPE_CHECKING:
-    from undogmatic.optimize.programs import Program
 
 _SCORES = (
     "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
@@ -63,24 +59,40 @@ class Asked:
     without: tuple[str, ...] = ()
 
     @classmethod
-    def by(cls, sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
-        """The ways of these readouts and askers of a judge, each once."""
-        ways = []
-        for source in sources:
-            text, own = source.shown(), source.prompt
-            parts = {
-                "instructions": own.instructions or "",
-                "demonstrations": next(("".join(demo.inputs.values()) for demo in own.shown()), ""),
-            }
-            missing = [name for name, part in parts.items() if _letters(part) not in _letters(text)]
-            unsent = tuple(missing) if source.uses_prompt else ()
-            ways.append(cls(source.name, source.model.name, own.id, source.uses_prompt, text, judge, unsent))
-        return tuple(dict.fromkeys(ways))
+    def of(
+        cls, readout: str, model: str, prompt: str, uses_prompt: bool, text: str, parts: Mapping[str, str], judge: str
+    ) -> Asked:
+        """A way of asking; of `parts` (name -> text of the prompt variant) those are missing that `text` lacks."""
+        missing = [name for name, part in parts.items() if uses_prompt and _letters(part) not in _letters(text)]
+        return cls(readout, model, prompt, uses_prompt, text, judge, tuple(missing))
 
 
 def _letters(text: str) -> str:
     """Letters and digits alone: what stays of a text however it is escaped or folded."""
     return re.sub(r"\\[nrt\"]|\W", "", text)
+
+
+class RunSettings(NamedTuple):
+    """What was asked of a run besides its choices.
+
+    Attributes:
+        limit: How many items at most; None for all.
+        repeats: How often each was judged.
+        named: Whether the user gave the run its name.
+        split: The split of the dataset, where it has several.
+        automatic: Whether `readout=auto` chose the readout.
+        planned: Whether the run has a plan that was locked before it.
+        redacted: Whether its folder is to hold no judged text (`tracking.redact`).
+    """
+
+    seed: int | None
+    limit: int | None
+    repeats: int | None
+    named: bool
+    split: str | None
+    automatic: bool
+    planned: bool
+    redacted: bool
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,7 @@ class FinishedRun:
         model_licences: What its models say of their licences, each once; None for one that says nothing.
         data_licence: What the dataset says of its licence.
         elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
-        programs: Of an optimisation: what it began with, and what it came to.
+        programs: Of an optimisation: what it began with, and what it came to, as their files hold them.
     """
 
     name: str
@@ -134,17 +146,27 @@ class FinishedRun:
     model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
     elsewhere: bool = False
-    programs: Sequence[Program] = ()
+    programs: Sequence[Mapping[str, Any]] = ()
 
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
         """What each judge and criterion is called in the report; "" if there is no other."""
         return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
 
-    @property
-    def redacted(self) -> bool:
-        """Whether its folder is to hold no judged text (`tracking.redact`)."""
-        return bool((self.config.get("tracking") or {}).get("redact"))
+    @cached_property
+    def settings(self) -> RunSettings:
+        """What the report and the tracker say of the config, so that neither has to know its keys."""
+        run, group = self.config.get("run") or {}, lambda name: self.config.get(name) or {}
+        return RunSettings(
+            seed=self.config.get("seed"),
+            limit=run.get("limit"),
+            repeats=run.get("repeats"),
+            named=run.get("name") is not None,
+            split=group("dataset").get("split"),
+            automatic=group("readout").get("_target_") == "auto",
+            planned=self.config.get("plan") is not None,
+            redacted=bool(group("tracking").get("redact")),
+        )
 
     @property
     def uses_prompt(self) -> bool:

@@ -22,9 +22,7 @@ from undogmatic.stats.selection import front
 from undogmatic.sweep import tables
 from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Sweep
 from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.searched import OWN_TEXTS as SEARCHED_TEXTS
-from undogmatic.sweep.searched import of_search
-from undogmatic.sweep.verdicts import against_others, named, verdicts
+from undogmatic.sweep.verdicts import against_others, named, of_search, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
@@ -60,12 +58,11 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         "costs": tables.costs(finished),
         "variance": variance.table,
     }
-    said = verdicts(leaderboard, sweep)
-    count = len(said)
-    searched = of_search(folder, finished)
+    own, searched = verdicts(leaderboard, sweep), of_search(folder, finished)
+    said, count = own, len(own)
     if searched is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in own[:1]), *own, *searched.findings]
         count = len(searched.verdicts)
-        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in said[:1]), *said, *searched.findings]
         further = {"trials": searched.table, **further}
     return SweepResult(
         name=name,
@@ -91,7 +88,6 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         rubric=_rubric(jobs),
         texts=[
             OWN_TEXTS,
-            SEARCHED_TEXTS,
             *texts_beside(VarianceAnalysis),
             *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
         ],
@@ -135,7 +131,7 @@ def _headline(jobs: Sequence[Job]) -> str | None:
 def _rubric(jobs: Sequence[Job]) -> Rubric | None:
     """That of the first job with a result (another's may be what it failed on); None where jobs judged by several, as
     their scores have neither scale nor unit in common."""
-    finished = [job.rubric for job in jobs if job.status == "finished" and "rubric" in job.config]
+    finished = [job.rubric for job in jobs if job.status == "finished"]
     return finished[0] if len({rubric.name for rubric in finished}) == 1 else None
 
 
@@ -244,8 +240,8 @@ def _findings(sweep: Sweep, choices: Sequence[str]) -> list[Finding]:
         alpha, n_jobs, items = overall
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
         word = "apart" if alpha.high < TENTATIVE else word
-        values = {"alpha": alpha.estimate, "interval": (alpha.low, alpha.high), "jobs": n_jobs, "n": items}
-        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_units}))
+        values = {**alpha.values("alpha"), "jobs": n_jobs, "n": items}
+        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_groups}))
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         findings.append(Finding("sweep.cached", {"names": named(cached)}))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.margins import Margin, margin_of
 from undogmatic.analyses.pairs import contrast
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.runs.progress import doing
 from undogmatic.stats import calibration_error, compare, jackknife, means, resampling, review, selective
@@ -195,7 +195,7 @@ def of_means(
         if held is None:
             return compare.UNKNOWN
         allowed = margin.allows(held.outcome)
-        return Apart((held.low, held.high), held.outcome if allowed else "open", held.n_needed if allowed else None)
+        return Apart(held.estimate.interval, held.outcome if allowed else "open", held.n_needed if allowed else None)
 
     return Comparison(left, right, measure, differences.mean, differences.n_units, differences.p, limits)
 

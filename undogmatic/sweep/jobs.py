@@ -1,4 +1,4 @@
-"""The folders of a sweep's jobs, read back: settings, scores, metrics, and why a job has no result.
+"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result.
 
 A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself. Of an
 optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import ValidationError
 
 from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
+from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Verdict
-from undogmatic.records.results import part_names
+from undogmatic.records.results import Standing, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety.command import ERROR_FILE
@@ -28,8 +28,10 @@ from undogmatic.safety.outside import read_text
 ITEMS = "items_{name}.csv"
 READ = tuple("unit score truth error right uncertainty confidence inside width interval_score".split())
 """Columns of it that are compared between jobs."""
-Status = Literal["finished", "stopped", "failed"]
-STANDINGS = ("refuted", "undecided", "supported")
+SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
+Voice = tuple[str, str]
+"""A judge and a criterion."""
+STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")
 """The worst first."""
 
 
@@ -40,15 +42,15 @@ class Job:
     Attributes:
         number: Its place in the sweep, and the name of its folder.
         overrides: What was set for it on the command line, key -> value.
-        config: The composed config as Hydra kept it, interpolations unresolved; {} if it was not composed.
+        config: The composed config, {} if it was not composed; only the rubric's interpolations are resolved.
         facts: Its `run.json`; {} if it did not get that far.
         metrics: Its `metrics.json`; {} without a result.
-        scores: Score by item (index, unique), columns `score` (NaN: failed), `pair_id`, `group` (the independent unit),
-            `condition`, `label`, `seconds` (that its judgment took; NaN where the cache had part in it).
-        costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
-        items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
+        scores: Score by item (index, unique), columns SCORED: NaN where it failed; `group` is the independent unit;
+            `seconds` that its judgment took, NaN where the cache had part in it.
         status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
         message: Why it has no result.
+        items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
+        costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
         judge, criterion: Whose scores these are, and of what.
         part: Judge, or judge and criterion, by which it is known among those of its job; "" if there is no other.
     """
@@ -59,7 +61,7 @@ class Job:
     facts: Mapping[str, Any] = field(repr=False)
     metrics: Mapping[str, float] = field(repr=False)
     scores: pd.DataFrame = field(repr=False)
-    status: Status
+    status: Literal["finished", "stopped", "failed"]
     message: str | None = None
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
@@ -69,8 +71,9 @@ class Job:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric it judged by, in whichever form its config gives it."""
-        return _rubric(self.config)
+        """The rubric it judged by. Raises ConfigError or DataError where its config holds none."""
+        rubric: Rubric = build(dict(self.config["rubric"]), "rubric")
+        return rubric
 
     @property
     def standings(self) -> dict[str, str]:
@@ -100,17 +103,14 @@ def read_jobs(folder: Path) -> list[Job]:
     nothing of another.
     """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
-    jobs = [job for number in numbers for job in _read(folder / str(number), number)]
-    names = {job.number: job.rubric.name for job in jobs if job.status == "finished"}
-    if len(set(names.values())) < 2:
+    jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
+    if len({job.rubric.name for job in jobs if job.status == "finished"}) < 2:
         return jobs
-    return [replace(job, criterion=_of_rubric(names.get(job.number), job.criterion)) for job in jobs]
+    return [replace(job, criterion=_of_rubric(job)) if job.status == "finished" else job for job in jobs]
 
 
-def _of_rubric(rubric: str | None, criterion: str) -> str:
-    if rubric is None:
-        return criterion
-    return rubric if criterion == OVERALL else f"{rubric}.{criterion}"
+def _of_rubric(job: Job) -> str:
+    return job.rubric.name if job.criterion == OVERALL else f"{job.rubric.name}.{job.criterion}"
 
 
 def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -119,89 +119,61 @@ def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
     return tuple(k for k in keys if len({job.overrides.get(k) for job in jobs}) > 1)
 
 
-def _read(path: Path, number: int) -> list[Job]:
-    folder = RunFolder(path)
-    message: str | None = None
-    facts: Mapping[str, Any] = {}
-    overrides: list[str] = []
-    config: dict[str, Any] = {}
-    results: list[dict[str, Any]] = [{"metrics": {}, "scores": pd.DataFrame()}]
-    status: Status = "finished"
+def _read(folder: RunFolder, number: int) -> list[Job]:
+    job = Job(number, {}, {}, {}, {}, pd.DataFrame(), "failed")
     try:
-        # A kill may have come before any of them was written.
-        message = read_text(path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
-        overrides, config = folder.overrides, folder.mapping(COMPOSED)
-        facts = folder.facts
+        # A kill may have come before any of these was written.
+        message = read_text(folder.path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
+        job = replace(job, message=message)
+        overrides = dict(word.lstrip("+~").partition("=")[::2] for word in folder.overrides)
+        job = replace(job, overrides=overrides, config=folder.mapping(COMPOSED))
+        job = replace(job, facts=folder.facts)
+        status = job.facts.get("status")
         if message is not None:
-            status = "stopped" if facts.get("status") == "stopped" else "failed"
-        elif facts.get("status") != "finished":
-            status, message = "stopped", "it did not come to its end (killed?)"
-        else:
-            _rubric(config)
-            results = _results(folder)
+            return [replace(job, status="stopped")] if status == "stopped" else [job]
+        if status != "finished":
+            return [replace(job, status="stopped", message="it did not come to its end (killed?)")]
+        job = replace(job, config={**job.config, "rubric": folder.section("rubric")})
+        assert job.rubric, "what cannot be built is said here"
+        return _parts(folder, replace(job, status="finished"))
     except UndogmaticError as damage:
-        status, message = "failed", str(damage)
-    job = Job(
-        number=number,
-        overrides=dict(word.lstrip("+~").partition("=")[::2] for word in overrides),
-        config=config,
-        facts=facts,
-        metrics={},
-        scores=pd.DataFrame(),
-        status=status,
-        message=message,
-    )
-    return [replace(job, **{"facts": facts} | result) for result in results]
+        return [replace(job, status="failed", message=str(damage))]
 
 
-def _rubric(config: Mapping[str, Any]) -> Rubric:
-    """Raises DataError where the config that was kept holds no rubric."""
-    try:
-        return Rubric.model_validate({key: v for key, v in (config.get("rubric") or {}).items() if key != "_target_"})
-    except (AttributeError, ValidationError):
-        raise DataError(f"its {COMPOSED} cannot be read (`rubric` is none). Repeat that run.") from None
-
-
-def _results(folder: RunFolder) -> list[dict[str, Any]]:
-    """What sets apart the jobs as which this one is read."""
+def _parts(folder: RunFolder, job: Job) -> list[Job]:
+    """The jobs as which a finished one is read."""
     table, voices = folder.table(SCORES), list(folder.voices())
     if "judge" in table:  # also one that came to no item, because a step had failed
         voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
     if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
         voices = [voice for voice in voices if voice[0] == AFTER]
     names = part_names(voices)
-    return [_result(folder, voice, name, names) for voice, name in names.items()]
+    return [_part(folder, job, voice, names) for voice in names]
 
 
-def _result(
-    folder: RunFolder, voice: tuple[str, str], name: str, names: Mapping[tuple[str, str], str]
-) -> dict[str, Any]:
+def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
     judge, criterion = voice
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
-    return {
-        "judge": judge,
-        "criterion": criterion,
-        "part": name,
-        "facts": _facts(folder, names),
-        "metrics": _metrics(folder, voice, names, costs),
-        "scores": _scores(folder, voice, payer, costs),
-        "items": _items(folder, name),
-        "costs": costs,
-    }
+    fronts = [f"{name}." for name in names.values() if name]
+    headline = str(job.facts.get("headline"))
+    own = [headline.removeprefix(front) for front in fronts if headline.startswith(front)]
+    return replace(
+        job,
+        judge=judge,
+        criterion=criterion,
+        part=names[voice],
+        # The headline as an analysis calls it where it reads one judge and criterion.
+        facts={**job.facts, **({"headline": own[0]} if own else {})},
+        metrics=_metrics(folder, voice, names, costs),
+        scores=_scores(folder, voice, payer, costs),
+        items=_items(folder, names[voice]),
+        costs=costs,
+    )
 
 
-def _facts(folder: RunFolder, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Those of the run, with its headline as an analysis calls it where it reads one judge and criterion."""
-    headline = str(folder.facts.get("headline"))
-    own = [headline.removeprefix(f"{name}.") for name in names.values() if name and headline.startswith(f"{name}.")]
-    return {**folder.facts, **({"headline": own[0]} if own else {})}
-
-
-def _metrics(
-    folder: RunFolder, voice: tuple[str, str], names: Mapping[tuple[str, str], str], costs: pd.DataFrame
-) -> dict[str, float]:
+def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs: pd.DataFrame) -> dict[str, float]:
     """Those of the run; of one among several, its own without its name in front, and those of all together."""
     whole = dict(folder.metrics)
     if not names[voice] and len(folder.voices()) <= 1:
@@ -210,33 +182,35 @@ def _metrics(
     others = tuple(f"{name}." for name in names.values())
     judged = [j for j in folder.judgments if (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)]
     asked = len(folder.scores(*voice)) * (1 + max((j.repeat for j in folder.judgments), default=0))
-    found = {key: value for key, value in whole.items() if "." in key and not key.startswith(others)}
-    found |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
-    found |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
-    return found | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
+    metrics = {key: value for key, value in whole.items() if "." in key and not key.startswith(others)}
+    metrics |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
+    metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
+    return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
 
 
-def _scores(folder: RunFolder, voice: tuple[str, str], payer: tuple[str, str], costs: pd.DataFrame) -> pd.DataFrame:
-    read, labels = folder.scores(*voice), folder.labels(*voice)
+def _scores(folder: RunFolder, voice: Voice, payer: Voice, costs: pd.DataFrame) -> pd.DataFrame:
+    scores, labels = folder.scores(*voice), folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
     seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
-    read["seconds"] = seconds.mask(seconds.index.isin(cached))
+    scores["seconds"] = seconds.mask(seconds.index.isin(cached))
     if labels is not None:
-        read = read.join(labels["label"])
-    read = read.reindex(columns=["score", "pair_id", "group", "condition", "label", "seconds"])
-    # Runs of earlier versions kept no groups; of what belonged together they knew the pairs.
-    own = pd.Series([f"item {name}" for name in read.index], read.index, dtype=object)
-    pair = "pair " + read["pair_id"].astype(object)
-    return read.assign(group=read["group"].astype(object).fillna(pair).fillna(own))
+        scores = scores.join(labels["label"])
+    scores = scores.reindex(columns=list(SCORED))
+    if scores["group"].isna().any():
+        raise _damaged(folder, SCORES, "an item without `group`")
+    return scores
 
 
 def _items(folder: RunFolder, part: str) -> pd.DataFrame:
     name = ITEMS.format(name=f"{part}.calibration" if part else "calibration")
     if not folder.has(name):
         return pd.DataFrame()
-    found = folder.table(name).set_index("item_id")
-    lacking = sorted({*READ} - {*found.columns})
-    if lacking or not found.index.is_unique:
-        why = f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it"
-        raise DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
-    return found
+    items = folder.table(name).set_index("item_id")
+    lacking = sorted({*READ} - {*items.columns})
+    if lacking or not items.index.is_unique:
+        raise _damaged(folder, name, f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it")
+    return items
+
+
+def _damaged(folder: RunFolder, name: str, why: str) -> DataError:
+    return DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from undogmatic.records.records import Item
     from undogmatic.sweep.space import Space
-    from undogmatic.sweep.trials import Search, Trial
+    from undogmatic.sweep.trials import SearchState, Trial
 
 SAMPLERS = ("tpe", "random")
 TRIES = 100
@@ -86,7 +86,7 @@ class OptunaSweeper(Sweeper):
         space = read_space([*words, *arguments], self.context.config_loader)
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, self.folder / "multirun.yaml")
+        OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
         state = self._begin(space)
         study = self._study()
         waiting = [trial for trial in state.trials if trial.state in ("waiting", "failed")]
@@ -129,9 +129,9 @@ class OptunaSweeper(Sweeper):
         if counts and limit is not None and counts[-1] >= limit:
             raise ConfigError(f"`{key}.rungs` is {counts}, and a whole trial judges {limit} texts (run.limit).")
 
-    def _begin(self, space: Space) -> Search:
+    def _begin(self, space: Space) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
-        from undogmatic.sweep.trials import Search, read_search, write_search
+        from undogmatic.sweep.trials import SearchState, read_search, write_search
 
         earlier = read_search(self.folder)
         said = {key: str(value) for key, value in space.keys.items()}
@@ -139,7 +139,7 @@ class OptunaSweeper(Sweeper):
         if first is None or last is None:
             own = self._splits(space)
             first, last = own[0] if first is None else first, own[1] if last is None else last
-        new = Search(space=said, objectives=self.objectives, search=first, final=last, seed=self.seed)
+        new = SearchState(space=said, objectives=self.objectives, search=first, final=last, seed=self.seed)
         if earlier is not None:
             for name in ("space", "objectives", "search", "final", "seed"):
                 if getattr(earlier, name) != getattr(new, name):
@@ -220,7 +220,7 @@ class OptunaSweeper(Sweeper):
             n_startup_trials=self.startup, seed=seed, constant_liar=self.n_jobs > 1, multivariate=False
         )
 
-    def _ask(self, study: optuna.Study, state: Search, space: Space) -> list[Trial]:
+    def _ask(self, study: optuna.Study, state: SearchState, space: Space) -> list[Trial]:
         """The next trials, noted before they are run; no point of the space twice."""
         import optuna
 
@@ -246,10 +246,10 @@ class OptunaSweeper(Sweeper):
         write_search(self.folder, state)
         return batch
 
-    def _run(self, batch: Sequence[Trial], state: Search, space: Space, study: optuna.Study) -> None:
+    def _run(self, batch: Sequence[Trial], state: SearchState, space: Space, study: optuna.Study) -> None:
         """Run trials together, rung by rung, and note what each came to."""
         from undogmatic.sweep.space import typed
-        from undogmatic.sweep.trials import PRUNING, measured, outcome, write_search
+        from undogmatic.sweep.trials import PRUNING, objectives_of, reached, write_search
 
         alive = list(batch)
         for trial in alive:
@@ -260,7 +260,7 @@ class OptunaSweeper(Sweeper):
             limited = [f"run.limit={count}", "tracking=none"]
             self._launch([[*typed(trial.params), *limited] for trial in jobs], space, state.search, folders)
             for trial in jobs:
-                found = outcome(self.folder / folders[trial.number])
+                found = reached(self.folder / folders[trial.number])
                 if found.quality is None:
                     trial.state, trial.why = "failed", found.why
                 else:
@@ -274,7 +274,7 @@ class OptunaSweeper(Sweeper):
             [typed(trial.params) for trial in alive], space, state.search, {t.number: str(t.number) for t in alive}
         )
         for trial in alive:
-            trial.values, trial.why = measured(outcome(self.folder / str(trial.number)), state.objectives)
+            trial.values, trial.why = objectives_of(reached(self.folder / str(trial.number)), state.objectives)
             trial.state = "complete" if trial.values else "failed"
         write_search(self.folder, state)
 
@@ -291,10 +291,10 @@ class OptunaSweeper(Sweeper):
         for returned in self.launcher.launch(words, initial_job_idx=min(folders)):
             _ = returned.return_value
 
-    def _conclude(self, state: Search, space: Space) -> None:
+    def _conclude(self, state: SearchState, space: Space) -> None:
         """The winner judges the texts that no trial has seen."""
         from undogmatic.sweep.space import typed
-        from undogmatic.sweep.trials import FINAL, outcome, winners_look, write_search
+        from undogmatic.sweep.trials import FINAL, reached, winners_look, write_search
 
         ranked = state.ranked()
         if any(trial.state == "failed" for trial in state.trials):
@@ -302,7 +302,7 @@ class OptunaSweeper(Sweeper):
         if not ranked:
             return
         best = ranked[0]
-        done = state.winner == best.number and outcome(self.folder / FINAL).quality is not None
+        done = state.winner == best.number and reached(self.folder / FINAL).quality is not None
         folder = FINAL if state.winner in (None, best.number) else f"{FINAL}-{best.number}"
         state.winner = best.number
         write_search(self.folder, state)
@@ -371,16 +371,3 @@ def _plain(value: Any) -> str | int | float:
 def _example(distribution: Any) -> Any:
     choices = getattr(distribution, "choices", None)
     return choices[0] if choices else distribution.low
-
-
-NAME = f"{OptunaSweeper.__module__}.{OptunaSweeper.__qualname__}"
-_known = Plugins.is_in_toplevel_plugins_module
-
-
-def _is_plugin(name: str) -> bool:
-    """Hydra takes plugins from a namespace package alone; this one comes with ours, and is registered by hand."""
-    return name == NAME or _known(name)
-
-
-Plugins.is_in_toplevel_plugins_module = staticmethod(_is_plugin)  # type: ignore[method-assign,assignment]
-Plugins.instance().register(OptunaSweeper)

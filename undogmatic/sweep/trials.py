@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.errors import DataError
-from undogmatic.runs.folder import COMPOSED, RunFolder
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety import files
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class Trial(BaseModel):
     why: str | None = None
 
 
-class Search(BaseModel):
+class SearchState(BaseModel):
     """`search.json`: what is searched, and how far it has come.
 
-    `looks` is the number of the winner's look at its test texts (`optimize.looks`).
+    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -80,37 +80,36 @@ def _dominates(one: Trial, other: Trial) -> bool:
     return a != b and all(x >= y for x, y in zip(a, b, strict=True))
 
 
-def read_search(folder: Path) -> Search | None:
+def read_search(folder: Path) -> SearchState | None:
     """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
     noted = RunFolder(folder)
     if not noted.has(SEARCH):
         return None
     try:
-        return Search.model_validate(noted.json(SEARCH))
+        return SearchState.model_validate(noted.json(SEARCH))
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
         raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
 
 
-def write_search(folder: Path, search: Search) -> None:
+def write_search(folder: Path, search: SearchState) -> None:
     """Keep how far a search has come; the file is whole at any moment."""
     files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
 
 
 def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
     """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
-    from undogmatic.optimize.looks import looked
+    from undogmatic.optimize.splits import looked
     from undogmatic.records.records import OVERALL
 
     run = RunFolder(folder / name)
-    if outcome(folder / name).quality is None:
+    if reached(folder / name).quality is None:
         return None
-    rubric = str(run.noted(COMPOSED, "rubric", "name"))
-    return looked(folder, test, f"{rubric}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
+    return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
 
 
-class Outcome(NamedTuple):
+class Reached(NamedTuple):
     """What a job came to: its headline and costs, or why there is none."""
 
     quality: float | None
@@ -118,21 +117,21 @@ class Outcome(NamedTuple):
     why: str | None
 
 
-def outcome(folder: Path) -> Outcome:
+def reached(folder: Path) -> Reached:
     """What the job in this folder came to."""
     from undogmatic.safety.command import ERROR_FILE
     from undogmatic.safety.outside import read_text
 
     run = RunFolder(folder)
     if run.has(ERROR_FILE):
-        return Outcome(None, {}, read_text(folder / ERROR_FILE).strip().splitlines()[0])
+        return Reached(None, {}, read_text(folder / ERROR_FILE).strip().splitlines()[0])
     if run.facts.get("status") != "finished":
-        return Outcome(None, {}, "it did not come to its end")
+        return Reached(None, {}, "it did not come to its end")
     headline = run.facts.get("headline")
     value = run.metrics.get(str(headline))
     if headline is None or value is None or not math.isfinite(value):
-        return Outcome(None, {}, "its analysis gave no headline metric to search by")
-    return Outcome(value, _costs(run), None)
+        return Reached(None, {}, "its analysis gave no headline metric to search by")
+    return Reached(value, _costs(run), None)
 
 
 def _costs(run: RunFolder) -> dict[str, float]:
@@ -147,7 +146,7 @@ def _costs(run: RunFolder) -> dict[str, float]:
     }
 
 
-def measured(found: Outcome, objectives: Sequence[str]) -> tuple[list[float], str | None]:
+def objectives_of(found: Reached, objectives: Sequence[str]) -> tuple[list[float], str | None]:
     """The objectives of a job, and why one is missing."""
     if found.quality is None:
         return [], found.why

@@ -1,22 +1,64 @@
-"""What a sweep shows: whether its best judge may be believed, and whether it is better than the others."""
+"""Decides what a sweep or a search shows: whether its best judge may be believed, and whether it beats the others."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.results import Finding
-from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Pair, Sweep
-from undogmatic.sweep.jobs import Job
+from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.records.results import Finding, Standing
+from undogmatic.runs.folder import RunFolder
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.selection import apart, flattery
+from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
+from undogmatic.sweep.jobs import STANDINGS, Job
+from undogmatic.sweep.trials import FINAL, SearchState, reached, read_search
 
 QUALITY = ("absolute_error", "pair_difference")
 """Measures that say which of two jobs is the better judge, the first that was tested decides; where the headline itself
 was tested, it does."""
 MOST_NAMED = 5
+FEWEST_TEXTS = 5
+"""For the effect of choosing the best of several trials."""
+
+_LEADS = "best n metric value interval"
+LEAD = Rules("sweep.verdict_", (
+    Rule("none", "undecided", lambda e: e.finished.empty, "jobs"),
+    Rule("no_headline", "undecided", lambda e: e.ranked.empty, "jobs=n_finished"),
+    Rule("one", "undecided", lambda e: len(e.ranked) == 1, "best metric value interval"),
+    Rule("identical", "refuted", lambda e: e.n == 1, "n=n_ranked jobs metric value interval"),
+    Rule("tied", "undecided", lambda e: len(e.tied) > 1, lambda e: e.naming(e.tied)),
+    Rule("untested", "undecided", lambda e: e.untested, lambda e: e.naming(e.untested)),
+    Rule("mixed", "refuted", lambda e: e.shown("worse"), lambda e: e.naming(e.shown("worse"))),
+    Rule("equal", "refuted", lambda e: e.shown("equal") and not e.open, lambda e: e.naming(e.shown("equal"))),
+    Rule("seen", "undecided", lambda e: e.seen and not e.open, f"{_LEADS} seen"),
+    Rule("clear_margin", "supported", lambda e: e.margin is not None and not e.open, f"{_LEADS} measure margin size"),
+    Rule("clear", "supported", lambda e: not e.open, f"{_LEADS} measure size"),
+    Rule("open_needed", "undecided", lambda e: e.needed and e.margin is not None, lambda e: e.naming(e.open)),
+    Rule("open_margin", "undecided", lambda e: e.margin is not None, lambda e: e.naming(e.open)),
+    Rule("open", "undecided", always, lambda e: e.naming(e.open)),
+))  # fmt: skip
+"""Whether the best of several judges is better than the others."""
+
+
+def _left(standing: Standing) -> Callable[[Any], bool]:
+    """The condition that the winner's own verdict on texts of its own left it so."""
+    return lambda e: bool(e.standing == standing)
+
+
+_TESTED = "best metric test=test.value test_interval=test.interval texts=test.judged n value interval"
+SEARCH = Rules("search.verdict_", (
+    Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
+    Rule("untested", "undecided", lambda e: e.test is None, "best n metric value interval"),
+    *(Rule(standing, standing, _left(standing), f"{_TESTED} analyses") for standing in STANDINGS),
+    Rule("silent", "undecided", always, _TESTED),
+))  # fmt: skip
+"""Whether the winner of a search holds on texts that no trial has seen."""
 
 
 def named(names: Sequence[str]) -> str:
@@ -25,136 +67,108 @@ def named(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_NAMED else f"{shown}; ... ({len(names)})"
 
 
-Against = tuple[str, Mapping[Hashable, Any]]
-"""What is shown of one job against another, and the row of the table that says so."""
-
-
-def _names(names: Sequence[str]) -> dict[str, Any]:
-    return {"names": named(names), "names_n": len(names)}
-
-
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     """First that the best judge is not to be believed, where that is so; then what is shown of its lead. Once for each
     criterion, where several were judged: what is high on one says nothing of another.
 
     Args:
         table: One row per job, best first (`SweepResult.jobs`).
-        sweep: All else.
+        sweep: What is shown between the finished ones.
     """
     finished = table[table["status"] == "finished"]
     if "criterion" not in table or finished.empty or sweep.headline is None:
-        return _verdicts(table, sweep)
-    return [said for _, own in finished.groupby("criterion", sort=False) for said in _of_criterion(own, sweep)]
+        return _of_the_first(Lead(table, sweep), sweep)
+    criteria = (Lead(own, sweep) for _, own in finished.groupby("criterion", sort=False))
+    return [said for lead in criteria for said in _of_the_first(lead, sweep, of_several=True)]
 
 
-def _of_criterion(own: pd.DataFrame, sweep: Sweep) -> list[Finding]:
-    """As `_verdicts`; of a single job only what its own verdict says, as it leads nothing."""
-    name = str(own["name"].iloc[0])
-    standing = sweep.jobs[name].standing
-    if len(own) > 1 or standing is None or pd.isna(own["headline"].iloc[0]):
-        return _verdicts(own, sweep)
-    (row,) = own.to_dict("records")
-    values = {"best": name, "metric": sweep.headline, "value": row["headline"], "interval": (row["low"], row["high"])}
-    analyses = [analysis for analysis, each in sweep.jobs[name].standings.items() if each == standing]
-    return [Finding(f"sweep.verdict_alone_{standing}", values | {"analyses": analyses})]
+def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool = False) -> list[Finding]:
+    """What the first job's own verdict says where that does not support it, what is shown of its lead, its twins."""
+    if lead.ranked.empty:
+        return [verdict(LEAD, lead).finding]
+    job = sweep.jobs[lead.names[0]]
+    analyses = [analysis for analysis, standing in job.standings.items() if standing == job.standing]
+    own = {field: getattr(lead, field) for field in _LEADS.split()} | {"analyses": analyses}
+    if of_several and lead.jobs == 1 and job.standing is not None:  # it leads nothing
+        return [Finding(f"sweep.verdict_alone_{job.standing}", own)]
+    findings = [verdict(LEAD, lead).finding]
+    if job.standing not in (None, "supported"):
+        twins = set(lead.ranked["name"]) - set(lead.distinct)
+        counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
+        own |= {standing: counts[standing] for standing in STANDINGS}
+        findings.insert(0, Finding(f"sweep.verdict_best_{job.standing}", own))
+    if len(lead.names) > 1 and lead.n > 1:
+        findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
+    return findings
 
 
-def _verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
-    finished = table[table["status"] == "finished"]
-    ranked = finished[finished["headline"].notna()]
-    if finished.empty:
-        return [Finding("sweep.verdict_none", {"jobs": len(table)})]
-    if sweep.headline is None or ranked.empty:
-        return [Finding("sweep.verdict_no_headline", {"jobs": len(finished)})]
-    best, distinct = ranked.iloc[0], _distinct(ranked, sweep.pairs)
-    twins = _twins(str(best["name"]), ranked, sweep.pairs)
-    # Jobs with the same scores are one candidate with several names.
-    values = {"best": " = ".join([str(best["name"]), *twins]), "metric": sweep.headline, "n": len(distinct)}
-    values |= {"value": float(best["headline"]), "interval": (best["low"], best["high"])}
-    counted = finished[~finished["name"].isin(ranked["name"]) | finished["name"].isin(distinct["name"])]
-    own = Counter(sweep.jobs[name].standing for name in counted["name"])
-    counts = {key: own[key] for key in ("supported", "refuted", "undecided")}
-    said = _standing(sweep.jobs[best["name"]], values | counts)
-    said.append(_lead(ranked, distinct, len(table), values, sweep))
-    names = [str(best["name"]), *twins]
-    return [*said, Finding("sweep.twins", {"names": named(names)})] if twins and len(distinct) > 1 else said
+class Lead:
+    """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
+
+    Args:
+        table: One row per job, best first.
+        sweep: What is shown between them.
+    Attributes:
+        finished, ranked: The rows of jobs that came to an end, and of those with a headline; the rest is there where
+            any has one.
+        distinct: The names of the ranked jobs without those that repeat one above them. Jobs with the same scores and
+            the same headline are one candidate with several names (two judges may give the same scores and differ in
+            how well they know their errors).
+        names: The first job and its twins.
+        tied: The distinct jobs with the headline of the first.
+        measure: The measure that decides; "" where none was tested.
+        against: By it, what is shown of the first against each other distinct job, and the row that says so.
+        margin: The smallest difference that matters in this measure, where there is one.
+        size: Hypotheses that were corrected for.
+        seen: How many of the texts something in the first was fitted on.
+        open: The jobs against which nothing is shown of it.
+        needed: Independent groups of texts that would decide what is open; None where no number would.
+    """
+
+    def __init__(self, table: pd.DataFrame, sweep: Sweep) -> None:
+        self.jobs, self.metric = len(table), sweep.headline
+        self.finished = table[table["status"] == "finished"]
+        self.ranked = self.finished[self.finished["headline"].notna() & (sweep.headline is not None)]
+        self.n_finished, self.n_ranked = len(self.finished), len(self.ranked)
+        if self.ranked.empty:
+            return
+        headlines = self.ranked.set_index("name")["headline"]
+        same = {
+            frozenset((left, right))
+            for left, right, *_ in (pair for pair in sweep.pairs if pair.identical)
+            if np.isclose(headlines.get(left, np.nan), headlines.get(right, np.nan))
+        }
+        first, *others = map(str, headlines.index)
+        self.names = [first, *(other for other in others if frozenset((first, other)) in same)]
+        self.distinct: list[str] = []
+        for name in (first, *others):
+            if not any(frozenset((name, other)) in same for other in self.distinct):
+                self.distinct.append(name)
+        self.best, self.n, self.value = " = ".join(self.names), len(self.distinct), float(headlines.iloc[0])
+        self.interval = tuple(self.ranked[["low", "high"]].iloc[0])
+        self.tied = [name for name in self.distinct if np.isclose(headlines[name], self.value, rtol=0, atol=1e-12)]
+        self.measure, self.against = against_others(sweep, first, self.distinct[1:])
+        self.untested = [name for name in self.distinct[1:] if name not in self.against]
+        criterion = sweep.jobs[first].criterion
+        self.margin = sweep.margins[criterion].value if self.measure in WITH_MARGIN else None
+        self.size, self.seen = sweep.family.size, sweep.jobs[first].facts.get("seen")
+        self.open = [*self.shown("open"), *self.shown("identical")]
+        needed = [self.against[name][1]["needed"] for name in self.open]
+        self.needed = None if any(pd.isna(n) for n in needed) else int(max(needed, default=0))
+
+    def shown(self, wanted: str) -> list[str]:
+        """The jobs against which this is shown of the first."""
+        return [name for name, (shown, _) in self.against.items() if shown == wanted]
+
+    def naming(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of a sentence that names jobs."""
+        values = {field: getattr(self, field) for field in [*_LEADS.split(), "measure", "margin", "size", "needed"]}
+        values["units_n"] = max((int(self.against[name][1]["n"]) for name in names if name in self.against), default=0)
+        return values | {"names": named(names), "names_n": len(names)}
 
 
-def _standing(best: Job, values: Mapping[str, Any]) -> list[Finding]:
-    """That the best judge's own verdicts do not support it."""
-    if best.standing in (None, "supported"):
-        return []
-    analyses = [name for name, each in best.standings.items() if each == best.standing]
-    return [Finding(f"sweep.verdict_best_{best.standing}", {**values, "analyses": analyses})]
-
-
-def _lead(ranked: pd.DataFrame, distinct: pd.DataFrame, jobs: int, values: dict[str, Any], sweep: Sweep) -> Finding:
-    """Whether the first of the ranked jobs is shown to be better than every other; `distinct` has no twins."""
-    first = str(distinct["name"].iloc[0])
-    top = distinct["name"][np.isclose(distinct["headline"], values["value"], rtol=0, atol=1e-12)]
-    if len(distinct) == 1:
-        key = "one" if len(ranked) == 1 else "identical"
-        return Finding(f"sweep.verdict_{key}", values | {"jobs": jobs, "n": len(ranked)})
-    if len(top) > 1:
-        return Finding("sweep.verdict_tied", values | {"names": named(list(top))})
-    others = [str(name) for name in distinct["name"][1:]]
-    measure, against = against_others(sweep, first, others)
-    untested = [name for name in others if name not in against]
-    if untested:
-        return Finding("sweep.verdict_untested", values | {"names": named(untested)})
-    margin = sweep.margins[sweep.jobs[first].criterion].value if measure in WITH_MARGIN else None
-    values |= {"measure": measure, "size": sweep.family.size} | ({} if margin is None else {"margin": margin})
-    said = _shown(against, values, "" if margin is None else "_margin")
-    seen = sweep.jobs[first].facts.get("seen")
-    if seen and said.key.startswith("sweep.verdict_clear"):
-        return Finding("sweep.verdict_seen", values | {"seen": seen})
-    return said
-
-
-def _shown(against: Mapping[str, Against], values: dict[str, Any], ending: str) -> Finding:
-    """The verdict over what is shown of the best job against each other one; `ending` of keys with a margin."""
-    by: dict[str, list[str]] = {}
-    for name, (shown, _) in against.items():
-        by.setdefault(shown, []).append(name)
-    open_ = [*by.get("open", ()), *by.get("identical", ())]
-    if "worse" in by:
-        return Finding("sweep.verdict_mixed", values | _names(by["worse"]))
-    if not open_ and "equal" in by:
-        return Finding("sweep.verdict_equal", values | _names(by["equal"]))
-    if not open_:
-        return Finding(f"sweep.verdict_clear{ending}", values)
-    needed = [against[name][1]["needed"] for name in open_]
-    values |= {"names": named(open_), "units_n": int(max(against[name][1]["n"] for name in open_))}
-    if any(pd.isna(each) for each in needed):
-        return Finding(f"sweep.verdict_open{ending}", values)
-    return Finding("sweep.verdict_open_needed", values | {"needed": int(max(needed))})
-
-
-def _same(ranked: pd.DataFrame, found: Sequence[Pair]) -> set[frozenset[str]]:
-    """The pairs of ranked jobs with the same scores and the same headline: two judges may give the same scores and
-    differ in how well they know their errors."""
-    value = ranked.set_index("name")["headline"]
-    return {
-        frozenset((pair.left, pair.right))
-        for pair in found
-        if pair.identical and np.isclose(value.get(pair.left, np.nan), value.get(pair.right, np.nan))
-    }
-
-
-def _twins(name: str, ranked: pd.DataFrame, found: Sequence[Pair]) -> list[str]:
-    """The other ranked jobs with the same scores as this one."""
-    same = _same(ranked, found)
-    return [str(other) for other in ranked["name"] if frozenset((name, str(other))) in same]
-
-
-def _distinct(ranked: pd.DataFrame, found: Sequence[Pair]) -> pd.DataFrame:
-    """The ranked jobs without those that repeat one above them."""
-    same = _same(ranked, found)
-    kept: list[str] = []
-    for name in ranked["name"]:
-        if not any(frozenset((name, other)) in same for other in kept):
-            kept.append(name)
-    return ranked[ranked["name"].isin(kept)]
+Against = tuple[str, Mapping[Any, Any]]
+"""What is shown of one job against another, and the row of the table that says so."""
 
 
 def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, dict[str, Against]]:
@@ -163,11 +177,127 @@ def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str,
     mirrored = {"better": "worse", "worse": "better"}
     for measure in (own,) if own in table["measure"].values and own in (*MERITS, *FOLLOWING) else QUALITY:
         rows = table[(table["measure"] == measure) & ((table["left"] == best) | (table["right"] == best))]
-        found: dict[str, Against] = {}
+        against: dict[str, Against] = {}
         for row in rows.to_dict("records"):
             other = row["right"] if row["left"] == best else row["left"]
             shown = row["shown"] if row["left"] == best else mirrored.get(row["shown"], row["shown"])
-            found |= {other: (shown, row)} if other in others else {}
-        if found:
-            return measure, found
+            against |= {other: (shown, row)} if other in others else {}
+        if against:
+            return measure, against
     return "", {}
+
+
+class Headline(NamedTuple):
+    """The headline of a finished run with its interval, its judgments, and how its own verdicts left its judge."""
+
+    metric: str
+    value: float
+    interval: tuple[float, float]
+    judged: int
+    standings: Mapping[str, str]
+
+
+def _headline(place: Path) -> Headline:
+    run = RunFolder(place)
+    metric = str(run.facts.get("headline"))
+    value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+    standings = run.facts.get("standing") or {}
+    return Headline(metric, value, (low, high), int(run.metrics.get("judged", 0)), standings)
+
+
+class Searched:
+    """What a search came to: the evidence of SEARCH, the sentences and the table of all trials.
+
+    Args:
+        folder: The sweep's.
+        search: What stands in it.
+        finished: Its finished jobs by name.
+    """
+
+    def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
+        self.search, self.finished = search, finished
+        self.n_trials = len(search.trials)
+        self.verdicts, self.findings = [], []
+        self.best: str | None = None
+        ranked = search.ranked()
+        if not ranked:
+            self.verdicts = [verdict(SEARCH, self).finding]
+            return
+        names = {job.number: name for name, job in finished.items()}
+        winner, self.n = ranked[0].number, len(ranked)
+        self.best = names.get(winner, f"{winner}")
+        self.metric, self.value, self.interval, *_ = _headline(folder / str(winner))
+        places = [folder / f"{FINAL}-{winner}", folder / FINAL]
+        tested = next((place for place in places if reached(place).quality is not None), None)
+        self.test = None if tested is None else _headline(tested)
+        standings = {} if self.test is None else self.test.standings
+        self.standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
+        self.analyses = [analysis for analysis, own in standings.items() if own == self.standing]
+        self.verdicts = [verdict(SEARCH, self).finding]
+        if (search.looks or 0) > 1:
+            self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
+        states = Counter(trial.state for trial in search.trials)
+        counts = {"n": self.n_trials, "complete": self.n} | {state: states[state] for state in ("pruned", "failed")}
+        self.findings = [*self._gap(), *self._flattery(), Finding("search.trials", counts)]
+        if search.stopped_by == "searched_through":
+            self.findings.append(Finding("search.searched_through", {"n": self.n_trials}))
+        if len(search.objectives) > 1:
+            shown = [names.get(trial.number, str(trial.number)) for trial in search.front()]
+            values = {"names": "; ".join(shown), "n": len(shown), "cost": search.objectives[1]}
+            self.findings.append(Finding("search.front", values))
+
+    def _gap(self) -> list[Finding]:
+        """How the winner's figure on texts of its own differs from what the trials said."""
+        if self.test is None:
+            return []
+        numbers = [(self.value, *self.interval), (self.test.value, *self.test.interval)]
+        if not np.isfinite(numbers).all():
+            return []
+        gap = apart(*(Estimate(*of_one) for of_one in numbers))
+        values = {**gap.values("gap"), "n": self.n, "metric": self.metric}
+        return [Finding("search.gap_shown" if gap.low > 0 else "search.gap_open", values)]
+
+    def _flattery(self) -> list[Finding]:
+        """What choosing the best of the trials is worth by itself, in the first measure that all of them have."""
+        jobs = {name: job for name, job in self.finished.items() if job.scores["score"].notna().any()}
+        if len(jobs) < 2:
+            return []
+        of_jobs = values_of(jobs)
+        for measure in QUALITY:
+            columns = {name: own for name, own in of_jobs[measure].items() if own is not None}
+            table = pd.DataFrame(columns).dropna()
+            if len(columns) < len(jobs) or len(table) < FEWEST_TEXTS:
+                continue
+            sign = -1.0 if measure == "absolute_error" else 1.0
+            first = next(iter(jobs.values())).scores
+            keyed = first if measure == "absolute_error" else first.drop_duplicates("pair_id").set_index("pair_id")
+            groups = pd.factorize(keyed["group"].reindex(table.index))[0]
+            effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
+            values = {"n": self.n, "effect": effect, "measure": measure}
+            return [Finding("search.flattery", values | {"texts": len(table), "groups": len(set(groups))})]
+        return []
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per trial, in the order in which they were tried."""
+        counts = sorted({count for trial in self.search.trials for count in trial.rungs})
+        rows = []
+        for trial in self.search.trials:
+            row: dict[str, Any] = {"number": trial.number, **trial.params, "state": trial.state}
+            row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
+            for n, objective in enumerate(self.search.objectives):
+                row[objective] = trial.values[n] if trial.values else np.nan
+            rows.append(row | {"why": trial.why})
+        table = pd.DataFrame(rows)
+        return table.drop(columns="why") if len(table) and table["why"].isna().all() else table
+
+
+def of_search(folder: Path, finished: Mapping[str, Job]) -> Searched | None:
+    """What a search in this folder came to; None where the sweep was none.
+
+    Args:
+        folder: The sweep's.
+        finished: Its finished jobs by name.
+    """
+    search = read_search(folder)
+    return None if search is None else Searched(folder, search, finished)

@@ -1,113 +1,76 @@
-"""What judge and humans say of an item, on its trace: the MLflow UI then shows both side by side.
+"""Puts what judge and people say of an item on its trace, which the MLflow UI shows, and reads back what people say.
 
 The judge's score and flag are feedback, a human's label is an expectation. A trace's id follows from its judgment, so
 nothing need be looked up; a judgment that was not traced with its run is traced now. Traces are written straight to
-the store here, so there is no queue to flush before they can be assessed. What people add in the UI is read back.
+the store here, so there is no queue to flush before they can be assessed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undogmatic.engine.journal import redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, on_trace
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking.entries import cut
-from undogmatic.tracking.hide import without_secrets
-from undogmatic.tracking.store import Store, database, opened
-from undogmatic.tracking.traces import log_traces, trace_id
+from undogmatic.tracking.store import Store, database, opened, without_secrets
+from undogmatic.tracking.traces import log_traces, mark_of, trace_id
 from undogmatic.tracking.tracker import NOTE, still_there, where
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
     from mlflow.tracing.client import TracingClient
 
-SCORE, FLAG, HUMAN = "judge_score", "judge_flag", "human_label"
-QUEUE, PROBABILITY = "queue", "inclusion_probability"  # of a JudgeNote's facts, those that are read back
+SCORE, FLAG = "judge_score", "judge_flag"
 NOBODY = "default"  # MLflow's name of a source that was not named
 LONGEST_SOURCE = 250  # characters, MLflow's limit
 _AT_ONCE = 100
 
-
-class JudgeNote(NamedTuple):
-    """What the judge says of an item: its judgment, whether it is flagged, and facts of its row in the queue."""
-
-    judgment: Judgment
-    flagged: bool
-    about: Mapping[str, str]
+Note = Callable[[bool], "list[Assessment]"]
+"""What is said of an item, made once MLflow is there; called with whether texts shall be hidden."""
 
 
-class HumanNote(NamedTuple):
-    """What a human says of an item: `label` in score units or a category; it goes to the trace of `judgment`."""
-
-    judgment: Judgment
-    label: float | str
-    labeller: str
-    comment: str | None
-    about: Mapping[str, str]
-
-
-class HumanLabel(NamedTuple):
-    """What a person says of an item, as it stands on a trace.
-
-    Attributes:
-        item_id: The item.
-        trace: The trace's id.
-        assessment: The assessment's id; where it took the place of others, the first one's.
-        value: As it was typed: a number, a text, or anything else that MLflow takes.
-        labeller: "" if nobody is named.
-        comment: The rationale; MLflow (3.17) keeps none with an expectation.
-        about: QUEUE and PROBABILITY of the item's last export; {} if there was none before the label.
-    """
-
-    item_id: str
-    trace: str
-    assessment: str
-    value: Any
-    labeller: str
-    comment: str | None
-    about: Mapping[str, str]
-
-
-class HumanLabels(NamedTuple):
+class Said(NamedTuple):
     """What people say of a run's items.
 
     Attributes:
         address: The store, without credentials.
         traces: How many of the run's judgments have a trace there.
-        labels: The valid assessments HUMAN, by trace.
+        labels: The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with an
+            expectation), QUEUE and PROBABILITY those of the item's last export before the label.
         waiting: Exported items without any, with QUEUE and PROBABILITY of the export.
         others: How many other valid human assessments there are, by name.
     """
 
     address: str
     traces: int
-    labels: list[HumanLabel]
-    waiting: Mapping[str, Mapping[str, str]]
+    labels: list[Filled]
+    waiting: list[Filled]
     others: Counter[str]
 
 
 def log_notes(
     folder: Path,
     items: Sequence[Item],
-    notes: Sequence[JudgeNote] | Sequence[HumanNote],
+    notes: Sequence[tuple[Judgment, Note]],
     *,
     started: float,
     uri: str | None,
     hide: bool,
 ) -> str:
-    """Put the judge's score and flag (feedback), or human labels (expectations), on the traces of a run's judgments,
+    """Put the judge's score and flag (`of_judge`), or human labels (`of_human`), on the traces of a run's judgments,
     replacing what an earlier export or import put there.
 
     Args:
         folder: The run's folder; the note in it says where the run was logged.
         items: Gives the texts of traces still to be written.
-        notes: What to log.
+        notes: Judgment and what to log on its trace.
         started: Unix seconds, for a trace still to be written.
         uri: The address as configured, with any credentials (the note has none); None if not known.
         hide: Replace every text by its hash and length.
@@ -125,17 +88,17 @@ def log_notes(
             run_id = str(note["run_id"])
             if not still_there(store, run_id):
                 return f"MLflow: skipped, because the run {run_id} is no longer in {store.address}."
-            judgments = list({id(each.judgment): each.judgment for each in notes}.values())
-            traced = _traced(store, run_id, items, judgments, started, hide)
-            done = _assess(store, notes, traced, hide)
-            missing = len(judgments) - len(traced)
+            marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
+            traced = _traced(store, run_id, items, marks, started, hide)
+            done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
+            missing = len(marks) - len(traced)
             left = f" {missing} without a trace were left out." if missing else ""
             return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
     except ConfigError as error:
         return f"MLflow: skipped. {error}"
 
 
-def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> HumanLabels:
+def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:
     """What people added to the traces of a run's judgments; nothing is written.
 
     Args:
@@ -160,7 +123,7 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
             from mlflow.tracing.client import TracingClient
 
             there = still_there(store, str(note["run_id"]))
-            items = {trace_id(store.experiment_id, j): j.item_id for j in judgments}
+            items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
             found = _assessments(TracingClient(store.uri), list(items))
     except ConfigError as error:
         raise ConfigError(f"{nothing} its store cannot be read. {str(error).splitlines()[0]}") from None
@@ -182,26 +145,32 @@ def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
     return uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]), note
 
 
-def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> HumanLabels:
+def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> Said:
     by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
     for trace, assessments in found.items():
         by_item.setdefault(items[trace], []).extend(assessments)
     exports = {item: export for item, of_it in by_item.items() if (export := _last_export(of_it)) is not None}
-    labels: list[HumanLabel] = []
+    labels: list[Filled] = []
     others: Counter[str] = Counter()
-    for trace in (own for own in items if own in found):
-        by_id = {a.assessment_id: a for a in found[trace]}
+    for trace in (each for each in items if each in found):
+        item, by_id = items[trace], {a.assessment_id: a for a in found[trace]}
         for assessment in found[trace]:
             if assessment.source.source_type != "HUMAN" or assessment.valid is False:
                 continue
-            if assessment.name == HUMAN:
-                first = _first(assessment, by_id)
-                labels.append(_human_label(items[trace], trace, assessment, first, exports.get(items[trace])))
-            else:
+            if assessment.name != HUMAN:
                 others[assessment.name] += 1
-    labelled = {label.item_id for label in labels}
-    waiting = {item: _about(export) for item, export in exports.items() if item not in labelled}
-    return HumanLabels(address, len(found), labels, waiting, others)
+                continue
+            first = _first(assessment, by_id)
+            origin = {"store": address, "trace": trace, "assessment": str(first.assessment_id)}
+            cells = {"item_id": item} | _cells(assessment, first, exports.get(item))
+            labels.append(Filled(on_trace(trace, item), cells, origin, comma=True))
+    labelled = {row.cells["item_id"] for row in labels}
+    waiting = [
+        Filled(item, {"item_id": item, "label": None} | _about(export), {})
+        for item, export in exports.items()
+        if item not in labelled
+    ]
+    return Said(address, len(found), labels, waiting, others)
 
 
 def _last_export(assessments: Sequence[Assessment]) -> Assessment | None:
@@ -218,19 +187,17 @@ def _first(assessment: Assessment, by_id: Mapping[str | None, Assessment]) -> As
     return assessment
 
 
-def _human_label(item_id: str, trace: str, assessment: Any, first: Assessment, export: Assessment | None) -> HumanLabel:
+def _cells(assessment: Any, first: Assessment, export: Assessment | None) -> dict[str, Any]:
+    """A person's assessment as the cells of a row; `first` is the one whose place it took in the end."""
     who = assessment.source.source_id or ""
+    cells = {
+        "label": assessment.value,
+        "labeller": "" if who == NOBODY else who,
+        "comment": assessment.rationale,
+    }
     # A later export's probability is not the one with which the item came before the person who labelled it.
     before = export is not None and (first.create_time_ms or 0) < (export.last_update_time_ms or 0)
-    return HumanLabel(
-        item_id=item_id,
-        trace=trace,
-        assessment=str(first.assessment_id),
-        value=assessment.value,
-        labeller="" if who == NOBODY else who,
-        comment=assessment.rationale,
-        about={} if export is None or before else _about(export),
-    )
+    return cells if export is None or before else cells | _about(export)
 
 
 def _about(export: Assessment) -> dict[str, str]:
@@ -238,17 +205,20 @@ def _about(export: Assessment) -> dict[str, str]:
 
 
 def _traced(
-    store: Store, run_id: str, items: Sequence[Item], judgments: Sequence[Judgment], started: float, hide: bool
+    store: Store, run_id: str, items: Sequence[Item], marks: Mapping[str, Judgment], started: float, hide: bool
 ) -> dict[str, Sequence[Assessment]]:
-    """The assessments so far by trace id, of judgments that have a trace; it is written first where it can be."""
+    """The assessments so far by mark, of judgments that have a trace; it is written first where it can be."""
     from mlflow.tracing.client import TracingClient
 
-    ids = {trace_id(store.experiment_id, j): j for j in judgments}
-    found = _assessments(TracingClient(store.uri), list(ids))
+    there = _assessments(TracingClient(store.uri), list(map(trace_id, marks)))
+    found = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
     texts = {item.id for item in items}
-    missing = [j for own, j in ids.items() if own not in found and j.item_id in texts]
-    if missing and log_traces(store, run_id, items, missing, started=started, hide=hide):
-        found |= {trace_id(store.experiment_id, j): [] for j in missing}
+    missing = {mark: j for mark, j in marks.items() if mark not in found and j.item_id in texts}
+    if hide:
+        items = list(map(redact_item, items))
+    shown = {mark: redact_judgment(j) if hide else j for mark, j in missing.items()}
+    if missing and log_traces(store, run_id, items, shown, started):
+        found |= dict.fromkeys(missing, ())
     return found
 
 
@@ -262,27 +232,23 @@ def _assessments(client: TracingClient, ids: Sequence[str]) -> dict[str, Sequenc
 
 
 def _assess(
-    store: Store,
-    notes: Sequence[JudgeNote] | Sequence[HumanNote],
-    traced: Mapping[str, Sequence[Assessment]],
-    hide: bool,
+    store: Store, notes: Iterable[tuple[str, Sequence[Assessment]]], traced: Mapping[str, Sequence[Assessment]]
 ) -> int:
     """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
     from mlflow.tracing.client import TracingClient
 
     client = without_secrets(TracingClient(store.uri))
     touched = set()
-    for note in notes:
-        own = trace_id(store.experiment_id, note.judgment)
-        if own not in traced:
+    for mark, assessments in notes:
+        if mark not in traced:
             continue
-        touched.add(own)
-        for assessment in _of_judge(note, hide) if isinstance(note, JudgeNote) else _of_human(note, hide):
-            before = next((a for a in traced[own] if _same_place(a, assessment)), None)
+        touched.add(mark)
+        for assessment in assessments:
+            before = next((a for a in traced[mark] if _same_place(a, assessment)), None)
             if before is None:
-                client.log_assessment(own, assessment)
+                client.log_assessment(trace_id(mark), assessment)
             elif _said(before) != _said(again := _of_same_kind(before, assessment)):
-                client.update_assessment(own, str(before.assessment_id), again)
+                client.update_assessment(trace_id(mark), str(before.assessment_id), again)
     return len(touched)
 
 
@@ -305,15 +271,16 @@ def _said(assessment: Any) -> tuple[Any, ...]:
     return assessment.value, error, assessment.rationale, assessment.metadata or {}
 
 
-def _of_judge(note: JudgeNote, hide: bool) -> list[Assessment]:
+def of_judge(judgment: Judgment, flagged: bool, row: Mapping[str, str], hide: bool = False) -> list[Assessment]:
+    """What the judge says of an item: its score, whether it is flagged, and facts of its row in the queue."""
     from mlflow.entities import AssessmentError, AssessmentSource, AssessmentSourceType, Feedback
 
-    judgment = redact_judgment(note.judgment) if hide else note.judgment
+    judgment = redact_judgment(judgment) if hide else judgment
     outcome, provenance = judgment.outcome, judgment.provenance
     who = cut(f"{provenance.model} {provenance.readout} {judgment.judge}", LONGEST_SOURCE)
     judge = AssessmentSource(AssessmentSourceType.LLM_JUDGE, who)
     code = AssessmentSource(AssessmentSourceType.CODE, "undogmatic")
-    about = dict(note.about)
+    about = dict(row)
     if isinstance(outcome, Failure):
         score = Feedback(SCORE, error=AssessmentError(outcome.reason, outcome.message), source=judge, metadata=about)
     else:
@@ -325,14 +292,15 @@ def _of_judge(note: JudgeNote, hide: bool) -> list[Assessment]:
             about["uncertainty"] = outcome.uncertainty
         why = "\n".join([*([outcome.rationale] if outcome.rationale else []), *outcome.issues])
         score = Feedback(SCORE, value=outcome.score, source=judge, rationale=why or None, metadata=about)
-    return [score, Feedback(FLAG, value=note.flagged, source=code, metadata=dict(note.about))]
+    return [score, Feedback(FLAG, value=flagged, source=code, metadata=dict(row))]
 
 
-def _of_human(note: HumanNote, hide: bool) -> list[Assessment]:
+def of_human(label: Label, value: float | str, hide: bool = False) -> list[Assessment]:
+    """What a person says of an item: `value` is the label in score units or a category's name."""
     from mlflow.entities import AssessmentSource, AssessmentSourceType, Expectation
 
-    about = dict(note.about)
-    if note.comment is not None:
-        about["comment"] = redacted(note.comment) if hide else note.comment
-    human = AssessmentSource(AssessmentSourceType.HUMAN, cut(note.labeller, LONGEST_SOURCE))
-    return [Expectation(HUMAN, note.label, source=human, metadata=about)]
+    about = {"file": label.place, "given": label.as_given}
+    if label.comment is not None:
+        about["comment"] = redacted(label.comment) if hide else label.comment
+    human = AssessmentSource(AssessmentSourceType.HUMAN, cut(label.labeller, LONGEST_SOURCE))
+    return [Expectation(HUMAN, value, source=human, metadata=about)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -16,7 +15,7 @@ from undogmatic.records.records import Verdict
 from undogmatic.records.results import headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
-from undogmatic.safety.secrets import redacted, scrub_data
+from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.store import Store
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
 def run_name(run: FinishedRun) -> str:
     """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
     parent = os.environ.get(SWEEP_FOLDER)
-    if parent is None or (run.config.get("run") or {}).get("name") is not None:
+    if parent is None or run.settings.named:
         return run.name
     sweep = RunFolder(Path(parent)).sweep
     typed = set(sweep["overrides"]) if sweep is not None else set()
@@ -153,7 +152,7 @@ def sweep_metrics(result: SweepResult) -> dict[str, float]:
     return metrics
 
 
-def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
+def table(run: FinishedRun) -> pd.DataFrame:
     """The judgments as a table: numbers, the judged text and the reason given."""
     texts = {item.id: item.text for item in run.items}
     reasons = {
@@ -166,10 +165,8 @@ def table(run: FinishedRun, hide: bool) -> pd.DataFrame:
     shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
     table = run.frame[shown].copy()
     keys = list(run.frame[list(KEY)].itertuples(index=False, name=None))
-    text = [texts[key[0]] for key in keys]
-    reason = [reasons.get(key) for key in keys]
-    table["text"] = [redacted(t) for t in text] if hide else text
-    table["rationale"] = [None if r is None else redacted(r) for r in reason] if hide else reason
+    table["text"] = [texts[key[0]] for key in keys]
+    table["rationale"] = [reasons.get(key) for key in keys]
     return table.astype(object).where(table.notna(), None)
 
 
@@ -192,47 +189,6 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
 
 
-def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
-    """Link the prompt's version in the registry, registering the content if it is new. Nothing if no model saw it."""
-    if not run.uses_prompt:
-        return
-    from mlflow.tracing.constant import TraceTagKey
-
-    client = store.client
-    name = plain_name(f"{run.rubric.name}-{run.prompt_id}")
-    content = hashlib.sha256(run.prompt_text.encode()).hexdigest()
-    version = _version_with(store, name, content)
-    if version is None:
-        tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash, "content_hash": content}
-        version = client.register_prompt(name, run.prompt_text, f"Registered by the run {run.name}", tags)
-    # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
-    link = [{"name": name, "version": str(version.version)}]
-    client.set_tag(run_id, TraceTagKey.LINKED_PROMPTS, json.dumps(link))
-    client.set_tag(run_id, "undogmatic.prompt", f"{name}, version {version.version}")
-
-
-def _version_with(store: Store, name: str, content: str) -> Any:
-    """The registered version with this content, or None."""
-    from mlflow.exceptions import MlflowException
-
-    number = 1
-    while True:
-        try:
-            version = store.client.get_prompt_version(name, number)
-        except MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-                raise
-            return None
-        if version is None or version.tags.get("content_hash") == content:
-            return version
-        number += 1
-
-
 def plain_key(key: str) -> str:
     """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
     return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]
-
-
-def plain_name(name: str) -> str:
-    """A name that the prompt registry takes: letters, digits and _ . -"""
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)

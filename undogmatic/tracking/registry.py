@@ -1,22 +1,38 @@
-"""Programs in MLflow's prompt registry: versions, the aliases `baseline` and `best`, and where each comes from."""
+"""Keeps prompts and programs in MLflow's prompt registry: one version per content, and the aliases of programs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import say
 from undogmatic.safety.outside import Unreadable, json_value
-from undogmatic.tracking.entries import plain_name
 from undogmatic.tracking.store import Store, opened
 
-if TYPE_CHECKING:
-    from undogmatic.optimize.programs import Program
-    from undogmatic.runs.outcome import FinishedRun
-
 CONTENT = "content_hash"
+ALIASES = ("baseline", "best", "newest")
+Program = Mapping[str, Any]
+"""What the file of a program holds (`optimize.programs.Program.whole`)."""
+
+
+def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
+    """Link the prompt's version in the registry, registering the content if it is new. Nothing if no model saw it."""
+    if not run.uses_prompt:
+        return
+    from mlflow.tracing.constant import TraceTagKey
+
+    name = plain_name(f"{run.rubric.name}-{run.prompt_id}")
+    tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash}
+    version = _registered(store, name, run.prompt_text, run, tags)
+    # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
+    link = [{"name": name, "version": str(version)}]
+    store.client.set_tag(run_id, TraceTagKey.LINKED_PROMPTS, json.dumps(link))
+    store.client.set_tag(run_id, "undogmatic.prompt", f"{name}, version {version}")
 
 
 def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
@@ -29,12 +45,13 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     if not run.programs:
         return
     before, after = run.programs
-    name = name_of(after)
+    name = plain_name(f"{after['rubric']}-{after['judge']}-program")
     standing = next((r.standing for r in run.results if r.name == "improvement"), None)
-    first = _registered(store, name, before, run, {"parent": before.lineage.parent})
+    first = _registered_program(store, name, before, run, {"parent": before["lineage"]["parent"]})
     store.client.set_prompt_alias(name, "baseline", first)
     tags = {"parent": f"version {first}", "verdict": str(standing)}
-    second = first if after.predictors == before.predictors else _registered(store, name, after, run, tags)
+    same = after["predictors"] == before["predictors"]
+    second = first if same else _registered_program(store, name, after, run, tags)
     store.client.set_prompt_alias(name, "newest", second)
     best = _version(store, name, "best")
     if best is None:
@@ -58,15 +75,9 @@ def _is(version: Any, program: Program) -> bool:
         registered = json_value(str(version.template))
     except Unreadable:
         return False
-    own = program.model_dump(mode="json")
     return isinstance(registered, dict) and all(
-        registered.get(name) == own[name] for name in ("predictors", "model", "readout")
+        registered.get(name) == program[name] for name in ("predictors", "model", "readout")
     )
-
-
-def name_of(program: Program) -> str:
-    """The name of a program and of all that it is compared with in the registry."""
-    return plain_name(f"{program.rubric}-{program.judge}-program")
 
 
 def read(uri: str | None, name: str, alias: str) -> str:
@@ -83,13 +94,14 @@ def read(uri: str | None, name: str, alias: str) -> str:
         version = _version(store, name, alias)
         if version is not None:
             return str(version.template)
-        known = _aliases(store, name)
-        if known:
+        aliases = [each for each in ALIASES if _version(store, name, each) is not None]
+        if aliases:
             raise ConfigError(
                 f"`prompt.alias` is {alias!r}, which the registered program {name} does not have (it has: "
-                f"{', '.join(sorted(known))}, or the number of a version)."
+                f"{', '.join(aliases)}, or the number of a version)."
             )
-        found = ", ".join(sorted(_names(store))[:10])
+        names = (prompt.name for prompt in store.client.search_prompts() if prompt.name.endswith("-program"))
+        found = ", ".join(sorted(names)[:10])
         raise ConfigError(
             f"`prompt.registry` is {name!r}, which is not in the prompt registry of {store.address}. "
             + (f"There are: {found}." if found else "It holds no program yet: an optimisation registers one.")
@@ -97,6 +109,7 @@ def read(uri: str | None, name: str, alias: str) -> str:
 
 
 def _version(store: Store, name: str, alias: str) -> Any:
+    """The version with this alias or number; None if there is none."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -107,41 +120,31 @@ def _version(store: Store, name: str, alias: str) -> Any:
         return None
 
 
-def _aliases(store: Store, name: str) -> Sequence[str]:
-    from mlflow.exceptions import MlflowException
-
-    try:
-        found = store.client.get_prompt(name)
-    except MlflowException:
-        return ()
-    if found is None:
-        return ()
-    known = ("baseline", "best", "newest")
-    return [alias for alias in known if _version(store, name, alias) is not None]
-
-
-def _names(store: Store) -> list[str]:
-    return [prompt.name for prompt in store.client.search_prompts() if prompt.name.endswith("-program")]
-
-
-def _registered(store: Store, name: str, program: Program, run: FinishedRun, tags: dict[str, str]) -> int:
-    """The version that holds this program; a new one if there is none."""
-    text = program.text()
-    content = hashlib.sha256(text.encode()).hexdigest()
-    number = 1
-    while (known := _version(store, name, str(number))) is not None:
-        if known.tags.get(CONTENT) == content:
-            return number
-        number += 1
-    lineage = program.lineage
-    whole = tags | {
-        CONTENT: content,
-        "optimizer": lineage.optimizer,
-        "metric": lineage.metric,
-        "seed": str(lineage.seed),
-        "data_digest": lineage.data,
+def _registered_program(store: Store, name: str, program: Program, run: FinishedRun, tags: dict[str, str]) -> int:
+    lineage = program["lineage"]
+    tags = tags | {
+        "optimizer": lineage["optimizer"],
+        "metric": lineage["metric"],
+        "seed": str(lineage["seed"]),
+        "data_digest": lineage["data"],
         "test_digest": run.dataset_digest,
-        "program_digest": program.digest,
-        "model": program.model,
+        "program_digest": program["digest"],
+        "model": program["model"],
     }
-    return int(store.client.register_prompt(name, text, f"Registered by the run {run.name}", whole).version)
+    return _registered(store, name, json.dumps(program, indent=1, ensure_ascii=False) + "\n", run, tags)
+
+
+def _registered(store: Store, name: str, text: str, run: FinishedRun, tags: Mapping[str, str]) -> int:
+    """The number of the first version that holds this text; of a new one if none does."""
+    content = hashlib.sha256(text.encode()).hexdigest()
+    wanted = f"name = '{name}' AND tag.`mlflow.prompt.is_prompt` = 'true' AND tag.`{CONTENT}` = '{content}'"
+    versions = store.client.search_model_versions(wanted, order_by=["version_number ASC"])
+    if versions:
+        return int(versions[0].version)
+    about = f"Registered by the run {run.name}"
+    return int(store.client.register_prompt(name, text, about, {**tags, CONTENT: content}).version)
+
+
+def plain_name(name: str) -> str:
+    """A name that the prompt registry takes: letters, digits and _ . -"""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)

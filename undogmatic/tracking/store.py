@@ -1,4 +1,4 @@
-"""The MLflow store: made once, opened under a lock where it is a local file, and its errors in plain words."""
+"""Opens the MLflow store (made once, locked where it is a local file), lets no secret into it, and words its errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety.files import OWN
-from undogmatic.safety.secrets import has_secret, learn, scrub_data
-from undogmatic.tracking.hide import without_secrets
+from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -26,6 +25,7 @@ SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 """How long another process may write to a local store before this one says that it waits, and before it gives up."""
 
 _UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
+_THEIRS = ("mlflow", "opentelemetry")
 _TABLES = ("alembic_version", "experiments")
 
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and a server that does
@@ -271,3 +271,50 @@ def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
         return str(found.experiment_id)
     location = None if file is None else (file.parent / "artifacts").as_uri()
     return str(client.create_experiment(name, artifact_location=location))
+
+
+def without_secrets(client: Any) -> Any:
+    """Wrap a client of MLflow so that no call of it is made with a secret in its arguments."""
+    return _Scrubbing(client)
+
+
+class _Scrubbing:
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if not callable(found):
+            return found
+
+        def call(*given: Any, **named: Any) -> Any:
+            return found(*(_scrubbed(each) for each in given), **{k: _scrubbed(v) for k, v in named.items()})
+
+        return call
+
+
+def _scrubbed(value: Any) -> Any:
+    """Plain data, tables and MLflow's own entities without secrets; an entity is changed where it is."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, Mapping):
+        return {scrub(k) if isinstance(k, str) else k: _scrubbed(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set):
+        return type(value)(map(_scrubbed, value)) if type(value) in (list, tuple, set) else value
+    kind = type(value).__module__.partition(".")[0]
+    if kind == "pandas" and hasattr(value, "isetitem"):
+        clean = value.copy(deep=False)
+        for n in range(value.shape[1]):
+            cells = value.iloc[:, n]
+            changed = {row: _scrubbed(cell) for row, cell in enumerate(cells) if isinstance(cell, str | list | Mapping)}
+            if any(cells.iloc[row] != cell for row, cell in changed.items()):
+                kept = [changed.get(row, cell) for row, cell in enumerate(cells)]
+                clean.isetitem(n, type(cells)(kept, index=value.index, dtype=cells.dtype))
+        return clean
+    if kind in _THEIRS and hasattr(value, "__dict__"):
+        for name, held in vars(value).items():
+            if isinstance(held, str | list | tuple | Mapping) or type(held).__module__.partition(".")[0] in _THEIRS:
+                changed_one = _scrubbed(held)
+                if changed_one is not held and changed_one != held:
+                    object.__setattr__(value, name, changed_one)
+    return value

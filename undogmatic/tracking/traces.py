@@ -11,15 +11,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.engine.journal import redact_judgment
 from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
-from undogmatic.safety.secrets import redacted
-from undogmatic.tracking.hide import without_secrets
+from undogmatic.tracking.store import Store, without_secrets
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
-
-    from undogmatic.tracking.store import Store
 
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
 LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
@@ -34,56 +30,52 @@ def choose(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
     return [*failed, *judged][:most]
 
 
-def trace_id(experiment_id: str, judgment: Judgment) -> str:
-    """The id of a judgment's trace in this experiment, written or not; the same whether texts are hidden or not."""
-    return f"tr-{_own(experiment_id, judgment)[:32]}"
+def mark_of(experiment_id: str, judgment: Judgment) -> str:
+    """64 hex digits that identify a judgment in an experiment, whether it was traced or not."""
+    # Without defaults: a field that a later version adds leaves the marks of earlier judgments as they are.
+    return digest([experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)])
+
+
+def trace_id(mark: str) -> str:
+    """The id of the trace of the judgment with this mark."""
+    return f"tr-{mark[:32]}"
 
 
 def log_traces(
-    store: Store, run_id: str, items: Iterable[Item], judgments: Sequence[Judgment], *, started: float, hide: bool
+    store: Store, run_id: str, items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
 ) -> int:
     """Write one trace per judgment and link them to the run.
 
     Args:
         store: Where to.
         run_id: The MLflow run they belong to.
-        items: Gives the judged texts.
-        judgments: What to trace.
+        items: Gives the texts to show.
+        judgments: What to trace, by `mark_of` each, as it is to be shown.
         started: Unix seconds, for a judgment without calls.
-        hide: Replace every text by its hash and length.
     Returns:
         How many were written: all, or 0 where the server is too old for it (MLflow before 3.4).
     """
     from mlflow.tracing.client import TracingClient
 
     by_id = {item.id: item for item in items}
-    traces = [_trace(store.experiment_id, by_id[j.item_id], j, started, hide) for j in judgments]
-    if not traces:
+    spans = [span for mark, j in judgments.items() for span in _trace(mark, by_id[j.item_id], j, started)]
+    if not spans:
         return 0
     try:
-        without_secrets(TracingClient(store.uri)).log_spans(
-            store.experiment_id, [span for spans in traces for span in spans]
-        )
+        without_secrets(TracingClient(store.uri)).log_spans(store.experiment_id, spans)
     except NotImplementedError:
         return 0
-    ids = [spans[0].trace_id for spans in traces]
+    ids = list(map(trace_id, judgments))
     for start in range(0, len(ids), LINKED_AT_ONCE):
         store.client.link_traces_to_run(ids[start : start + LINKED_AT_ONCE], run_id)
-    return len(traces)
+    return len(ids)
 
 
-def _own(experiment_id: str, judgment: Judgment) -> str:
-    # Without defaults: a field that a later version adds leaves the ids of earlier judgments as they are.
-    return digest([experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)])
-
-
-def _trace(experiment_id: str, item: Item, judgment: Judgment, started: float, hide: bool) -> list[Span]:
-    own = _own(experiment_id, judgment)
-    if hide:
-        judgment = redact_judgment(judgment)
+def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Span]:
     begin = min((c.started for c in judgment.calls), default=started)
-    calls = [_Placed(c, begin) for c in judgment.calls]
-    end = max([begin + judgment.cost.seconds, *(c.end for c in calls)])
+    begins = [call.started or begin for call in judgment.calls]
+    ends = [start + call.seconds for start, call in zip(begins, judgment.calls, strict=True)]
+    end = max([begin + judgment.cost.seconds, *ends])
     outcome = judgment.outcome
     error = outcome.reason if isinstance(outcome, Failure) else None
     tags = {
@@ -97,30 +89,21 @@ def _trace(experiment_id: str, item: Item, judgment: Judgment, started: float, h
         "cached": bool(judgment.calls) and all(c.cached for c in judgment.calls),
     }
     root = _span(
-        own,
+        mark,
         0,
         name=item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})",
         kind="EVALUATOR",
         seconds=(begin, end),
-        inputs={"item": item.id, "text": redacted(item.text) if hide else item.text},
+        inputs={"item": item.id, "text": item.text},
         outputs=outcome.model_dump(mode="json", exclude_none=True),
         error=None if not isinstance(outcome, Failure) else f"{outcome.reason}: {outcome.message}",
         more={f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None},
     )
-    return [root, *(_call_span(own, n, placed) for n, placed in enumerate(calls, 1))]
+    placed = zip(judgment.calls, begins, ends, strict=True)
+    return [root, *(_call_span(mark, n, call, (start, stop)) for n, (call, start, stop) in enumerate(placed, 1))]
 
 
-class _Placed:
-    """A call and the seconds between which it ran."""
-
-    def __init__(self, call: Call, begin: float) -> None:
-        self.call = call
-        self.begin = call.started or begin
-        self.end = self.begin + call.seconds
-
-
-def _call_span(own: str, number: int, placed: _Placed) -> Span:
-    call = placed.call
+def _call_span(mark: str, number: int, call: Call, seconds: tuple[float, float]) -> Span:
     usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
     more: dict[str, Any] = {
         "mlflow.llm.model": call.model,
@@ -131,11 +114,11 @@ def _call_span(own: str, number: int, placed: _Placed) -> Span:
     if call.usd is not None:
         more["mlflow.llm.cost"] = {"total_cost": call.usd}
     return _span(
-        own,
+        mark,
         number,
         name=f"{call.model} (from the cache)" if call.cached else call.model,
         kind="CHAT_MODEL",
-        seconds=(placed.begin, placed.end),
+        seconds=seconds,
         inputs=_brief(call.request),
         outputs=_brief(call.reply),
         error=call.error,
@@ -144,7 +127,7 @@ def _call_span(own: str, number: int, placed: _Placed) -> Span:
 
 
 def _span(
-    own: str,
+    mark: str,
     number: int,
     *,
     name: str,
@@ -155,18 +138,18 @@ def _span(
     error: str | None,
     more: Mapping[str, Any],
 ) -> Span:
-    """A finished span; number 0 is the root. `own` is 64 hex digits that identify the judgment."""
+    """A finished span; number 0 is the root."""
     from mlflow.entities import Span
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
     def context(n: int) -> SpanContext:
-        first = int(own[32:46], 16) << 8
-        return SpanContext(int(own[:32], 16), first + n + 1, False, TraceFlags(TraceFlags.SAMPLED))
+        first = int(mark[32:46], 16) << 8
+        return SpanContext(int(mark[:32], 16), first + n + 1, False, TraceFlags(TraceFlags.SAMPLED))
 
     attributes = {
-        "mlflow.traceRequestId": f"tr-{own[:32]}",
+        "mlflow.traceRequestId": trace_id(mark),
         "mlflow.spanType": kind,
         "mlflow.spanInputs": inputs,
         "mlflow.spanOutputs": outputs,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from undogmatic.engine.journal import redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
@@ -17,9 +18,9 @@ from undogmatic.safety import files
 from undogmatic.safety.command import say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking import entries
-from undogmatic.tracking.registry import log_programs
+from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
-from undogmatic.tracking.traces import choose, log_traces
+from undogmatic.tracking.traces import choose, log_traces, mark_of
 
 if TYPE_CHECKING:
     from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -118,6 +119,9 @@ class MlflowTracker:
             ConfigError: MLflow cannot be reached or written; the results are on disk.
         """
         kept = f"The results are in {run.folder}; to log them: the same command with run.resume={run.folder}."
+        if self.redact:
+            items, judgments = map(redact_item, run.items), map(redact_judgment, run.judgments)
+            run = replace(run, items=list(items), judgments=list(judgments))
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             run_id = store.client.create_run(
@@ -130,10 +134,10 @@ class MlflowTracker:
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             entries.log_params(store, run_id, entries.params(run))
             entries.log_metrics(store, run_id, entries.compared(run))
-            store.client.log_table(run_id, entries.table(run, self.redact), "judgments.json")
+            store.client.log_table(run_id, entries.table(run), "judgments.json")
             self._log_files(store, run_id, run)
             entries.log_dataset(store, run_id, run)
-            entries.log_prompt(store, run_id, run)
+            log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
                 self._log_traces(store, run_id, run)
@@ -196,17 +200,17 @@ class MlflowTracker:
             if (run.folder / folder).is_dir():
                 store.client.log_artifacts(run_id, str(run.folder / folder), folder)
         if self.redact:
-            lines = [redact_judgment(j).model_dump_json() for j in run.judgments]
+            lines = [j.model_dump_json() for j in run.judgments]
             store.client.log_text(run_id, "\n".join(lines) + "\n", "judgments.jsonl")
         import yaml
 
         config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
         store.client.log_text(run_id, config, "config.yaml")
-        store.client.log_text(run_id, run.prompt_text, f"prompt/{entries.plain_name(run.prompt_id)}.txt")
+        store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
 
     def _log_traces(self, store: Store, run_id: str, run: FinishedRun) -> None:
-        chosen = choose(run.judgments, self.traces)
-        written = log_traces(store, run_id, run.items, chosen, started=run.started, hide=self.redact)
+        chosen = {mark_of(store.experiment_id, j): j for j in choose(run.judgments, self.traces)}
+        written = log_traces(store, run_id, run.items, chosen, run.started)
         said = f"{written} of {len(run.judgments)}"
         if written < len(chosen):
             said += " (this server is older than MLflow 3.4, which first took traces in batches)"

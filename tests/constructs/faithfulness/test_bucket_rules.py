@@ -12,7 +12,7 @@ from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.facts import words as precision
-from undogmatic.constructs.faithfulness.quotes import Rules, quotes
+from undogmatic.constructs.faithfulness.quotes import QuoteClasses, quotes
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.paths import data_folder
 
@@ -68,7 +68,7 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
             assert row["doubt"] == (not costs)
             doubts += not costs
             (quote,) = quotes({"errors": json.dumps([row])})
-            assert Rules().classify("errors", quote.text) == kind
+            assert QuoteClasses().classify("errors", quote.text) == kind
     assert doubts == {"invented_detail": 3, "hedging": 8, "fabricated_citation": 0}[kind]
 
 

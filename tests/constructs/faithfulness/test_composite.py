@@ -11,10 +11,11 @@ import pytest
 
 from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
-from undogmatic.analyses.margins import margin_of
-from undogmatic.api import compose_config
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.truth import margin_of
 from undogmatic.config.build import build
-from undogmatic.constructs.faithfulness import systems
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
@@ -122,8 +123,8 @@ def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
     for seed in range(200):
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({name: np.clip(rng.normal(0.6, 0.1, 12), 0, 1) for name in "ab"})
-        found = systems.compare(table, [str(n) for n in range(12)], margin, 0.95, 0.8)
-        wrong += systems.rule(found, table.mean(), margin).standing == "supported"
+        systems = compare_systems(table, [str(n) for n in range(12)], margin, 0.95, 0.8)
+        wrong += verdict(COMPOSITE, systems).standing == "supported"
     assert wrong <= 5  # what a two-sided level of 95 % allows on one side
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from undogmatic.constructs.faithfulness.quotes import OTHER, QuotesDataset, Rules, quotes
+from undogmatic.constructs.faithfulness.quotes import OTHER, QuoteClasses, QuotesDataset, quotes
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.secrets import redacted
 
-RULES = Rules()
+RULES = QuoteClasses()
 OTHERS = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "faith"
 """Quotes that real judges made, with the classes that others gave them; they are no part of the project."""
 
@@ -75,7 +75,7 @@ def test_a_quote_has_the_class_of_the_first_rule_that_is_found(kind: str, text: 
 def test_the_order_of_the_rules_decides(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text("errors: [{class: one, any: [a]}, {class: two, any: [b]}]\nomissions: []\n")
-    rules = Rules(str(path))
+    rules = QuoteClasses(str(path))
     assert [rules.classify("errors", text) for text in ("ab", "B", "c")] == ["one", "two", OTHER]
     assert rules.classes() == ["one", "two", OTHER]
 
@@ -85,7 +85,7 @@ def test_broken_rules_are_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"rules\.yaml: no rules"):
-        Rules(str(path))
+        QuoteClasses(str(path))
 
 
 def test_quotes_are_texts_or_objects_and_a_class_is_no_word_of_theirs() -> None:

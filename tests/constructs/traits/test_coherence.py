@@ -19,7 +19,7 @@ from undogmatic.errors import OffScaleAnswer
 from undogmatic.judges.asker import LevelsAsker, WordsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder

@@ -1,10 +1,11 @@
-"""Judges of the same texts against each other: do they agree, and which agrees least with the rest?"""
+"""Asks whether judges agree: those of one pillar with one another, and each with itself when it judges again."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,24 +13,44 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import Judged, Unsuited, check_level
-from undogmatic.analyses.margins import Margin, margin_of
+from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.plots import interval
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.pillars import Scores, finding
+from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.truth import margin_of
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
+from undogmatic.constructs.faithfulness.pillars import finding, heatmap, square
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
+from undogmatic.records.results import AnalysisResult, Finding, metric_name
 from undogmatic.stats import agreement, coefficients, jackknife, limits
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.proportion import proportion
 
 _NEAR = 1e-6
+NOISE = 12
+_ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
+
+AGREEMENT = Rules("agreement.verdict_", (
+    Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
+    Rule("few", "undecided", lambda e: e.groups < e.needed, f"{_ALPHA} groups needed"),
+    Rule("agree", "supported", lambda e: e.tentative == e.reliable == "above", _ALPHA),
+    Rule("roughly", "supported", lambda e: e.tentative == "above", f"{_ALPHA} bound"),
+    Rule("missing", "undecided", lambda e: e.tentative == "missing", _ALPHA),
+    Rule("disagree", "refuted", lambda e: e.tentative == "below", f"{_ALPHA} bound"),
+    Rule("open", "undecided", always, f"{_ALPHA} bound"),
+))  # fmt: skip
+CONSISTENCY = Rules("consistency.verdict_", (
+    Rule("moves", "refuted", lambda e: e.moved, "margin=margin.value level names=moved"),
+    Rule("same", "supported", lambda e: e.margin.equivalence and e.within, "judges margin=margin.value level"),
+    Rule("few", "undecided", lambda e: e.few, "groups fewest judges"),
+    Rule("open", "undecided", always, "judges margin=margin.value level"),
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
-class AgreementAnalysis:
-    """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures are counted.
+class AgreementAnalysis(OfComposite):
+    """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures are counted. Names the
+    judge that agrees least with the rest.
 
     Args:
         composite: What the composite is made of.
@@ -39,18 +60,14 @@ class AgreementAnalysis:
     """
 
     name: ClassVar[str] = "agreement"
-    long: ClassVar[bool] = True
     composite: CompositeAnalysis
     pillar: str = "judge"
     categories: Sequence[float] = ()
     level: float = 0.95
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-
     def check(self, judged: Judged) -> None:
         """Raises Unsuited with fewer than two judges of the pillar."""
-        self.composite.check(judged)
+        super().check(judged)
         voices = self.composite.pillars.scores(judged).voices.get(self.pillar)
         if voices is None or voices.shape[1] < 2:
             there = 0 if voices is None else voices.shape[1]
@@ -70,31 +87,54 @@ class AgreementAnalysis:
             for judge, n in voices.isna().sum().items()
             if n
         ]
-        findings += [Finding("agreement.pair", self._said(row)) for row in pairs.to_dict("records")]
-        metrics = self._metrics(pairs)
+        metrics: dict[str, float] = {}
+        coefficients_of = {"tau": "tau"} | {f"kappa_{c}": f"kappa.{c}" for c in self._criteria()}
+        for row in pairs.to_dict("records"):
+            kappas = {c: row[f"kappa_{c}"] for c in self._criteria() if not np.isnan(row[f"kappa_{c}"])}
+            more = {"interval": (row["tau_low"], row["tau_high"]), "kappas": kappas}
+            findings.append(finding("agreement.pair", row | more, "left right n left_out tau p interval kappas"))
+            for column, name in coefficients_of.items():
+                if not np.isnan(row[column]):
+                    metric = metric_name("agreement", name, f"{row['left']}-{row['right']}")
+                    metrics |= interval(metric, row[column], row[f"{column}_low"], row[f"{column}_high"])
         ratings = voices.to_numpy(dtype=np.float64).T
         ends = judged.rubric.minimum, judged.rubric.maximum
         alpha = None
         if (~np.isnan(ratings)).sum(axis=0).max() > 1:
             alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
         if alpha is not None:
-            metrics |= interval("agreement.alpha", alpha.estimate, alpha.low, alpha.high)
-        weakest, said, own = self._weakest(scores, voices, groups, pairs, rng)
-        verdict, standing = self._verdict(alpha, voices, groups)
-        matrix = _matrix(pairs, list(voices.columns))
-        figure = {"matrix": matrix, "rows": list(voices.columns), "columns": list(voices.columns), "label": "tau"}
+            metrics |= alpha.metrics("agreement.alpha")
+        matrix = square(pairs, list(voices.columns), "tau")
+        table, weakest = self._weakest(voices, groups, matrix, rng)
+        metrics |= {metric_name("agreement.mean_tau", row.voice): float(row.mean_tau) for row in table.itertuples()}
+        rated = voices.notna().sum(axis=1) >= 2
+        evidence = SimpleNamespace(
+            judges=voices.shape[1],
+            n=int(rated.sum()),
+            groups=int(groups[rated].nunique()),
+            needed=FEWEST_GROUPS,
+            level=self.level,
+            alpha=alpha,
+            bound=TENTATIVE,
+            tentative=alpha and limits.hold(alpha, TENTATIVE).outcome,
+            reliable=alpha and limits.hold(alpha, RELIABLE).outcome,
+        )
+        ruling = verdict(AGREEMENT, evidence)
         return [
             AnalysisResult(
                 self.name,
-                metrics | own,
-                {"pairs": pairs, "voices": weakest},
-                [*findings, *said],
-                [FigureData("matrix", "heatmap", figure | {"limits": (-1.0, 1.0)})],
-                verdict,
-                standing,
+                metrics,
+                {"pairs": pairs, "voices": table},
+                [*findings, *weakest],
+                [heatmap("matrix", matrix, "tau", limits=(-1.0, 1.0))],
+                ruling.finding,
+                ruling.standing,
                 headline="agreement.alpha" if alpha is not None else None,
             )
         ]
+
+    def _criteria(self) -> list[str]:
+        return self.composite.pillars.of(self.pillar)
 
     def _pairs(self, judged: Judged, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator) -> pd.DataFrame:
         first = judged.frame[judged.frame["repeat"] == 0]
@@ -102,10 +142,10 @@ class AgreementAnalysis:
         rows = []
         for left, right in itertools.combinations(voices.columns, 2):
             tau = associate("kendall", voices[left], voices[right], groups, rng, self.level)
-            row: dict[str, Any] = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
-            row |= {"tau": tau.estimate, "tau_low": tau.low, "tau_high": tau.high, "p": tau.p}
+            row: dict[str, Any] = {"left": left, "right": right, "n": tau.estimate.n}
+            row |= {"left_out": len(voices) - tau.estimate.n} | tau.estimate.metrics("tau") | {"p": tau.p}
             both = voices[left].notna() & voices[right].notna()
-            for criterion in self.composite.pillars.of(self.pillar):
+            for criterion in self._criteria():
                 own = self._kappa(wide[(left, criterion)][both], wide[(right, criterion)][both], groups[both], rng)
                 row |= {f"kappa_{criterion}{end}": value for end, value in zip(("", "_low", "_high"), own, strict=True)}
             rows.append(row)
@@ -123,74 +163,30 @@ class AgreementAnalysis:
         if max(np.abs(x - a.to_numpy(dtype=float)).max(), np.abs(y - b.to_numpy(dtype=float)).max()) > _NEAR:
             return nothing
         found = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist())
-        return nothing if found is None else (found.estimate, found.low, found.high)
-
-    def _said(self, row: dict[str, Any]) -> dict[str, Any]:
-        kappas = {
-            key.removeprefix("kappa_"): value
-            for key, value in row.items()
-            if key.startswith("kappa_") and not key.endswith(("_low", "_high")) and value == value  # noqa: PLR0124
-        }
-        shown = ("left", "right", "n", "left_out", "tau", "p")
-        return {k: row[k] for k in shown} | {"interval": (row["tau_low"], row["tau_high"]), "kappas": kappas}
-
-    def _metrics(self, pairs: pd.DataFrame) -> dict[str, float]:
-        names = {"tau": "tau"} | {f"kappa_{c}": f"kappa.{c}" for c in self.composite.pillars.of(self.pillar)}
-        metrics: dict[str, float] = {}
-        for row in pairs.to_dict("records"):
-            for column, name in names.items():
-                if not np.isnan(row[column]):
-                    own = metric_name("agreement", name, f"{row['left']}-{row['right']}")
-                    metrics |= interval(own, row[column], row[f"{column}_low"], row[f"{column}_high"])
-        return metrics
+        return nothing if found is None else (found.value, found.low, found.high)
 
     def _weakest(
-        self, scores: Scores, voices: pd.DataFrame, groups: pd.Series, pairs: pd.DataFrame, rng: np.random.Generator
-    ) -> tuple[pd.DataFrame, list[Finding], dict[str, float]]:
+        self, voices: pd.DataFrame, groups: pd.Series, matrix: pd.DataFrame, rng: np.random.Generator
+    ) -> tuple[pd.DataFrame, list[Finding]]:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
         weight = self.composite.weights[self.pillar] / voices.shape[1]
-        matrix = np.asarray(_matrix(pairs, list(voices.columns)))
-        mean = (np.nansum(matrix, axis=1) - 1) / (voices.shape[1] - 1)
+        mean = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
         table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean, "weight": weight})
         table["failed"] = voices.isna().sum().to_numpy()
         table = table.sort_values("mean_tau", kind="stable").reset_index(drop=True)
-        metrics = {metric_name("agreement.mean_tau", row.voice): float(row.mean_tau) for row in table.itertuples()}
-        if voices.shape[1] < 3 or not np.isfinite(matrix).all():
-            return table, [], metrics
+        if voices.shape[1] < 3 or not np.isfinite(matrix.to_numpy()).all():
+            return table, []
         low, second = (list(voices.columns).index(table["voice"][n]) for n in (0, 1))
-        data = voices.dropna().to_numpy(dtype=np.float64)
         values: dict[str, Any] = {"judge": table["voice"][0], "tau": table["mean_tau"][0], "weight": weight}
         values |= {"second": table["voice"][1], "tau_second": table["mean_tau"][1], "interval": (None, None)}
-        own = groups[voices.notna().all(axis=1)].tolist()
+        rated_by_all = groups[voices.notna().all(axis=1)].tolist()
         shown = False
-        if len(set(own)) > 1:
-            held = jackknife.interval(data, _Behind(low, second), rng, self.level, groups=own)
+        if len(set(rated_by_all)) > 1:
+            data = voices.dropna().to_numpy(dtype=np.float64)
+            held = jackknife.interval(data, _Behind(low, second), rng, self.level, groups=rated_by_all)
             values["interval"] = (2 * held.low, 2 * held.high)
             shown = held.high < 0
-        return table, [Finding("agreement.weakest" if shown else "agreement.lowest", values)], metrics
-
-    def _verdict(
-        self, alpha: limits.Limits | None, voices: pd.DataFrame, groups: pd.Series
-    ) -> tuple[Finding, Standing]:
-        rated = voices.notna().sum(axis=1) >= 2
-        values: dict[str, Any] = {"judges": voices.shape[1], "n": int(rated.sum())}
-        values |= {"groups": int(groups[rated].nunique()), "needed": FEWEST_GROUPS, "level": self.level}
-        values |= {"alpha": None if alpha is None else alpha.estimate, "interval": (None, None), "bound": TENTATIVE}
-        if alpha is None:
-            return finding("agreement.verdict_none", values, "judges"), "undecided"
-        values["interval"] = (alpha.low, alpha.high)
-        if values["groups"] < FEWEST_GROUPS:
-            return finding("agreement.verdict_few", values, "judges alpha n level interval groups needed"), "undecided"
-        held = limits.hold(alpha, TENTATIVE)
-        if held.outcome == "above":
-            if limits.hold(alpha, RELIABLE).outcome == "above":
-                return finding("agreement.verdict_agree", values, "judges alpha n level interval"), "supported"
-            return finding("agreement.verdict_roughly", values, "judges alpha n level interval bound"), "supported"
-        if held.outcome == "missing":
-            return finding("agreement.verdict_missing", values, "judges alpha n level interval"), "undecided"
-        key = "agreement.verdict_disagree" if held.outcome == "below" else "agreement.verdict_open"
-        said = finding(key, values, "judges alpha n level interval bound")
-        return said, "refuted" if held.outcome == "below" else "undecided"
+        return table, [Finding("agreement.weakest" if shown else "agreement.lowest", values)]
 
 
 class _Behind:
@@ -210,19 +206,8 @@ class _Behind:
         return float(means[0] - means[1]) / 2
 
 
-def _matrix(pairs: pd.DataFrame, judges: Sequence[str]) -> list[list[float]]:
-    found = np.eye(len(judges))
-    for row in pairs.itertuples():
-        a, b = judges.index(row.left), judges.index(row.right)
-        found[a, b] = found[b, a] = row.tau
-    return [list(map(float, row)) for row in found]
-
-
-NOISE = 12
-
-
 @dataclass(frozen=True)
-class ConsistencyAnalysis:
+class ConsistencyAnalysis(OfComposite):
     """Every later judgment of a text against the first one of the same judge, pillar by pillar.
 
     Args:
@@ -233,20 +218,19 @@ class ConsistencyAnalysis:
     """
 
     name: ClassVar[str] = "consistency"
-    long: ClassVar[bool] = True
     composite: CompositeAnalysis
     close: float = 0.1
     margin: float | None = None
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
+        super().__post_init__()
         if not self.close >= 0:
             raise ConfigError(f"`analysis.close` is {self.close}; it must be 0 or more.")
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited where nothing was judged a second time."""
-        self.composite.check(judged)
+        super().check(judged)
         if judged.frame["repeat"].max() < 1:
             raise Unsuited(
                 "analysis=consistency compares judgments of the same texts by the same judges, and each was made once. "
@@ -268,9 +252,9 @@ class ConsistencyAnalysis:
                 held = claim(size, margin.value, alpha=alpha, groups=own["group"].tolist(), bounds=(0.0, margin.span))
             exact = proportion((size == 0).to_numpy(), self.level, groups=own["group"].tolist())
             row = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
-            row |= {"low": held.low if held else np.nan, "high": held.high if held else np.nan}
+            row |= {"low": held.estimate.low if held else np.nan, "high": held.estimate.high if held else np.nan}
             row |= {"mean_shift": float(own["change"].mean()), "largest": float(size.max())}
-            row |= {"exact_rate": exact.share, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
+            row |= {"exact_rate": exact.value, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
             rows.append(row | {"close_rate": float((size <= self.close + 1e-9).mean())})
             claims.append((str(voice), held))
         table = pd.DataFrame(rows)
@@ -282,10 +266,21 @@ class ConsistencyAnalysis:
             metrics["consistency.mean_change"] = float(table["mean_change"].max())
         used = "voice n mean_change largest exact_rate close close_rate"
         findings = [finding("consistency.one", row | {"close": self.close}, used) for row in rows]
-        verdict, standing = self._verdict(claims, margin)
+        held_claims = [held for _, held in claims]
+        evidence = SimpleNamespace(
+            judges=len(claims),
+            margin=margin,
+            level=self.level,
+            moved=[voice for voice, held in claims if held is not None and held.outcome == "beyond"],
+            within=bool(claims) and all(held is not None and held.outcome == "within" for held in held_claims),
+            few=not claims or any(held is None or held.reason == "too_few" for held in held_claims),
+            groups=min((0 if held is None else held.estimate.n_groups for held in held_claims), default=0),
+            fewest=max((held.fewest for held in held_claims if held is not None), default=2),
+        )
+        ruling = verdict(CONSISTENCY, evidence)
         headline = "consistency.mean_change" if rows else None
         tables = {"judges": table} if rows else {}
-        return [AnalysisResult(self.name, metrics, tables, findings, [], verdict, standing, headline)]
+        return [AnalysisResult(self.name, metrics, tables, findings, [], ruling.finding, ruling.standing, headline)]
 
     def _changes(self, judged: Judged) -> pd.DataFrame:
         """Columns pillar, voice, group, change: a row per text judged again without a failure on either side."""
@@ -300,18 +295,3 @@ class ConsistencyAnalysis:
                     rows.append(found.assign(pillar=pillar, voice=voice))
         kept = [each for each in rows if len(each)]
         return pd.concat(kept, ignore_index=True) if kept else pd.DataFrame(columns=["pillar", "voice"])
-
-    def _verdict(self, claims: list[tuple[str, Claim | None]], margin: Margin) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"judges": len(claims), "margin": margin.value, "level": self.level}
-        moved = [voice for voice, held in claims if held is not None and held.outcome == "beyond"]
-        if moved:
-            return finding("consistency.verdict_moves", values | {"names": moved}, "margin level names"), "refuted"
-        if claims and margin.equivalence and all(held is not None and held.outcome == "within" for _, held in claims):
-            return Finding("consistency.verdict_same", values), "supported"
-        few = [held for _, held in claims if held is None or held.reason == "too_few"]
-        groups = min((0 if held is None else held.n_units for _, held in claims), default=0)
-        fewest = max((held.fewest for _, held in claims if held is not None), default=2)
-        values |= {"groups": groups, "fewest": fewest}
-        if few or not claims:
-            return finding("consistency.verdict_few", values, "groups fewest judges"), "undecided"
-        return finding("consistency.verdict_open", values, "judges margin level"), "undecided"

@@ -1,29 +1,23 @@
-"""What judges have in common that hold a text against a reference, sentence by sentence, without asking a model."""
+"""Holds a text against a reference, sentence by sentence: what several judges share, and the judge of coverage."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from undogmatic.constructs.faithfulness.sentences import sentences
-from undogmatic.errors import UnfitInput
-from undogmatic.models.base import Model
-from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records.records import Item
-
-if TYPE_CHECKING:
-    from undogmatic.readouts.prompts import Prompt
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.errors import UnfitInput
 from undogmatic.judges.base import Judge, Source
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Verdict
+from undogmatic.models.base import Model
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.records import Item, Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
 

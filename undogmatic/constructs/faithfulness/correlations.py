@@ -1,30 +1,55 @@
-"""Pillars against one another: do they measure one thing, and does one of them run against the rest?"""
+"""Correlates what the judges of a composite say: its pillars with one another, with cheap scores of surface likeness,
+and with the length of the texts."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited, check_level, family_level
+from undogmatic.analyses.association import associate, crosses, partial
+from undogmatic.analyses.base import DIGITS, Judged, Unsuited, family_level
 from undogmatic.analyses.plots import interval
+from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_bound
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.pillars import Scores, finding
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
+from undogmatic.constructs.faithfulness.pillars import Scores, finding, heatmap, square
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import paired
 
-_USED = "pillar weight rho interval n"
+ROUGE = ("rouge1", "rouge2", "rougeL")
+
+PILLARS = Rules("pillars.verdict_", (
+    Rule("against", "refuted", lambda e: e.against, "level pillars=against"),
+    Rule("together", "supported", lambda e: e.n and not e.open, "n level"),
+    Rule("open", "undecided", always, "n level pillars=open"),
+))  # fmt: skip
+BASELINES = Rules("baselines.verdict_", (
+    Rule("follows", "supported", lambda e: e.above, "order level baselines=above"),
+    Rule("none", "refuted", lambda e: e.n and not e.open, "order level n"),
+    Rule("open", "undecided", always, "order level baselines=open"),
+))  # fmt: skip
+LENGTH = Rules("length_bias.verdict_", (
+    Rule("biased", "refuted", lambda e: e.biased, "bound level names=biased"),
+    Rule("none", "supported", lambda e: e.judges and not e.open, "bound level judges"),
+    Rule("open", "undecided", always, "bound level names=open"),
+))  # fmt: skip
+
+
+def _named(prefix: str, table: pd.DataFrame, name: str, column: str) -> dict[str, float]:
+    """A metric per row of a table that has a number in the column, by what the column `name` calls it."""
+    rows = zip(table[name], table[column], strict=True)
+    return {metric_name(prefix, str(row)): float(value) for row, value in rows if not np.isnan(value)}
 
 
 @dataclass(frozen=True)
-class CorrelationsAnalysis:
+class CorrelationsAnalysis(OfComposite):
     """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each with the mean of the
     others. A pillar that falls where the others rise is flagged; whether it does so beyond chance, its interval says.
 
@@ -34,58 +59,41 @@ class CorrelationsAnalysis:
     """
 
     name: ClassVar[str] = "pillars"
-    long: ClassVar[bool] = True
     composite: CompositeAnalysis
     level: float = 0.95
-
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-
-    def check(self, judged: Judged) -> None:
-        """As the composite."""
-        self.composite.check(judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `pillars.lowest`, the lowest correlation of a pillar with the mean of the others."""
         self.check(judged)
         scores = self.composite.pillars.scores(judged)
-        groups = scores.about["group"]
         columns = _columns(scores)
-        pairs = []
+        rows = []
         for (a, x), (b, y) in itertools.combinations(columns.items(), 2):
-            found = associate("spearman", x, y, groups, rng, self.level)
-            pairs.append({"left": a, "right": b, "n": found.n, "rho": found.estimate, "low": found.low})
-            pairs[-1] |= {"high": found.high, "p": found.p}
+            both = associate("spearman", x, y, scores.about["group"], rng, self.level)
+            rows.append({"left": a, "right": b, "n": both.estimate.n, **both.estimate.row("rho"), "p": both.p})
+        pairs = pd.DataFrame(rows, columns=["left", "right", "n", "rho", "low", "high", "p"] if not rows else None)
         rest = self._rest(scores, rng)
-        table = pd.DataFrame(pairs)
-        metrics = {
-            metric_name("pillars.rho", f"{row.left}-{row.right}"): float(row.rho)
-            for row in table.itertuples()
-            if not np.isnan(row.rho)
-        }
-        metrics |= {
-            metric_name("pillars.rest", row.pillar): float(row.rho)
-            for row in rest.itertuples()
-            if not np.isnan(row.rho)
-        }
+        metrics = _named("pillars.rho", pairs.assign(pair=[f"{a}-{b}" for a, b in pairs[["left", "right"]].to_numpy()]),
+                         "pair", "rho")  # fmt: skip
+        metrics |= _named("pillars.rest", rest, "pillar", "rho")
         known = rest["rho"].dropna()
         if len(known):
             metrics["pillars.lowest"] = float(known.min())
         findings = []
         for row in rest.to_dict("records"):
             key = "pillars.flagged" if row["flagged"] else "pillars.with_rest"
-            findings.append(finding(key, row | {"interval": (row["low"], row["high"])}, _USED))
-        verdict, standing = self._verdict(rest)
-        figure = {"matrix": _matrix(table, list(columns)), "rows": list(columns), "columns": list(columns)}
+            findings.append(finding(key, row | {"interval": (row["low"], row["high"])}, "pillar weight rho interval n"))
+        against, open_ = (rest.loc[rows, "pillar"].tolist() for rows in (rest["high"] < 0, ~(rest["low"] > 0)))
+        ruling = verdict(PILLARS, SimpleNamespace(n=len(rest), level=self.level, against=against, open=open_))
         return [
             AnalysisResult(
                 self.name,
                 metrics,
-                {"rest": rest, "pairs": table},
+                {"rest": rest, "pairs": pairs},
                 findings,
-                [FigureData("matrix", "heatmap", figure | {"label": "rho", "limits": (-1.0, 1.0)})],
-                verdict,
-                standing,
+                [heatmap("matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))],
+                ruling.finding,
+                ruling.standing,
                 headline="pillars.lowest" if len(known) else None,
             )
         ]
@@ -99,21 +107,9 @@ class CorrelationsAnalysis:
             others = weights.drop(pillar)
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             found = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
-            row = {"pillar": pillar, "n": found.n, "rho": found.estimate, "low": found.low, "high": found.high}
-            rows.append(row | {"p": found.p, "flagged": bool(found.estimate < 0), "weight": float(weights[pillar])})
+            row = {"pillar": pillar, "n": found.estimate.n, **found.estimate.row("rho"), "p": found.p}
+            rows.append(row | {"flagged": bool(found.estimate.value < 0), "weight": float(weights[pillar])})
         return pd.DataFrame(rows, columns=["pillar", "n", "rho", "low", "high", "p", "flagged", "weight"])
-
-    def _verdict(self, rest: pd.DataFrame) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"n": len(rest), "level": self.level, "pillars": rest["pillar"].tolist()}
-        against = rest[rest["high"] < 0]
-        if len(against):
-            return Finding(
-                "pillars.verdict_against", {"level": self.level, "pillars": against["pillar"].tolist()}
-            ), "refuted"
-        if len(rest) and bool((rest["low"] > 0).all()):
-            return finding("pillars.verdict_together", values, "n level"), "supported"
-        open_ = rest[~(rest["low"] > 0)]
-        return Finding("pillars.verdict_open", values | {"pillars": open_["pillar"].tolist()}), "undecided"
 
 
 def _columns(scores: Scores) -> dict[str, pd.Series]:
@@ -126,21 +122,10 @@ def _columns(scores: Scores) -> dict[str, pd.Series]:
     return found
 
 
-def _matrix(pairs: pd.DataFrame, names: list[str]) -> list[list[float]]:
-    found = np.eye(len(names))
-    for row in pairs.itertuples():
-        a, b = names.index(row.left), names.index(row.right)
-        found[a, b] = found[b, a] = row.rho
-    return [list(map(float, row)) for row in found]
-
-
-ROUGE = ("rouge1", "rouge2", "rougeL")
-_SHOWN = "baseline tau interval p_tau p_holm rho p_rho n"
-
-
 @dataclass(frozen=True)
-class BaselinesAnalysis:
-    """Kendall's tau-b and Spearman's correlation of each baseline with the composite, Holm over baselines.
+class BaselinesAnalysis(OfComposite):
+    """Kendall's tau-b and Spearman's correlation of each baseline with the composite, Holm over baselines: could a
+    cheap score of surface likeness (ROUGE, BERTScore) stand in for it?
 
     A baseline is a criterion of the run, else a column of the item's metadata; ROUGE (F, stemmed) is computed from the
     texts where they are known, and held against a column of that name.
@@ -154,7 +139,6 @@ class BaselinesAnalysis:
     """
 
     name: ClassVar[str] = "baselines"
-    long: ClassVar[bool] = True
     composite: CompositeAnalysis
     of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     order: float = 0.5
@@ -162,7 +146,7 @@ class BaselinesAnalysis:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
+        super().__post_init__()
         check_bound(self.order)
 
     def check(self, judged: Judged) -> None:
@@ -194,12 +178,10 @@ class BaselinesAnalysis:
             else:
                 findings.append(Finding("baselines.absent", {"baseline": name}))
         table = self._table(values, scores.composite, scores.about["group"], rng)
-        findings += [
-            finding("baselines.one", row | {"interval": (row["tau_low"], row["tau_high"])}, _SHOWN)
-            for row in table.to_dict("records")
-        ]
         metrics: dict[str, float] = {}
         for row in table.to_dict("records"):
+            used = "baseline tau interval p_tau p_holm rho p_rho n"
+            findings.append(finding("baselines.one", row | {"interval": (row["tau_low"], row["tau_high"])}, used))
             for key in ("tau", "rho"):
                 if not np.isnan(row[key]):
                     name = metric_name("baselines", key, row["baseline"])
@@ -208,14 +190,15 @@ class BaselinesAnalysis:
         known = table["tau"].dropna()
         if len(known):
             metrics["baselines.best"] = float(known.max())
-        verdict, standing = self._verdict(table)
-        forest = {
-            "labels": table["baseline"].tolist(),
-            "estimate": table["tau"].tolist(),
-            "low": table["tau_low"].tolist(),
-        }
-        forest |= {"high": table["tau_high"].tolist(), "x_label": "tau", "reference": 0.0, "limits": (-1.0, 1.0)}
-        items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
+        above, open_ = (
+            table.loc[rows, "baseline"].tolist()
+            for rows in (table["tau_low"] > self.order, ~(table["tau_high"] < self.order))
+        )
+        evidence = SimpleNamespace(n=len(table), order=self.order, level=self.level, above=above, open=open_)
+        ruling = verdict(BASELINES, evidence)
+        columns = {"labels": "baseline", "estimate": "tau", "low": "tau_low", "high": "tau_high"}
+        forest: dict[str, Any] = {name: table[column].tolist() for name, column in columns.items()}
+        forest |= {"x_label": "tau", "reference": 0.0, "limits": (-1.0, 1.0)}
         return [
             AnalysisResult(
                 self.name,
@@ -223,10 +206,10 @@ class BaselinesAnalysis:
                 {"baselines": table},
                 findings,
                 [FigureData("tau", "forest", forest)] if len(known) else [],
-                verdict,
-                standing,
+                ruling.finding,
+                ruling.standing,
                 headline="baselines.best" if len(known) else None,
-                items=items,
+                items=pd.DataFrame(values, index=index).rename_axis("item_id").reset_index(),
             )
         ]
 
@@ -259,23 +242,14 @@ class BaselinesAnalysis:
         for name, own in values.items():
             tau = associate("kendall", own, composite, groups, rng, level)
             rho = associate("spearman", own, composite, groups, rng, level)
-            rows.append({"baseline": name, "n": tau.n} | tau.row("tau") | rho.row("rho"))
+            row = {"baseline": name, "n": tau.estimate.n, **tau.estimate.metrics("tau"), "p_tau": tau.p}
+            rows.append(row | rho.estimate.metrics("rho") | {"p_rho": rho.p})
         columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
         table = pd.DataFrame(rows).reindex(columns=columns)
         known = table["p_tau"].notna()
         if known.any():
             table.loc[known, "p_holm"] = paired.holm(table.loc[known, "p_tau"].to_numpy(dtype=np.float64))
         return table
-
-    def _verdict(self, table: pd.DataFrame) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"order": self.order, "level": self.level}
-        above, below = table[table["tau_low"] > self.order], table[table["tau_high"] < self.order]
-        if len(above):
-            return Finding("baselines.verdict_follows", values | {"baselines": above["baseline"].tolist()}), "supported"
-        if len(table) and len(below) == len(table):
-            return Finding("baselines.verdict_none", values | {"n": len(table)}), "refuted"
-        rest = table[~table.index.isin(below.index)]["baseline"].tolist()
-        return Finding("baselines.verdict_open", values | {"baselines": rest}), "undecided"
 
 
 def _both(inputs: Mapping[str, str]) -> bool:
@@ -310,7 +284,7 @@ def rouge_of(judged: Judged, index: pd.Index) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class LengthBiasAnalysis:
+class LengthBiasAnalysis(OfComposite):
     """Pearson's correlation of the number of words with the score of each judge, plain and between texts of equal
     coverage or composite. |r| beyond the bound is flagged; bias is said where the whole interval lies beyond it.
 
@@ -323,7 +297,6 @@ class LengthBiasAnalysis:
     """
 
     name: ClassVar[str] = "length_bias"
-    long: ClassVar[bool] = True
     composite: CompositeAnalysis
     pillar: str = "judge"
     given: Sequence[str] = ()
@@ -331,7 +304,7 @@ class LengthBiasAnalysis:
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
+        super().__post_init__()
         if not 0 < self.bound < 1:
             raise ConfigError(f"`analysis.bound` is {self.bound}; a correlation between 0 and 1 is needed.")
         options = [*self.composite.weights, "composite"]
@@ -339,40 +312,36 @@ class LengthBiasAnalysis:
             if unknown := [name for name in names if name not in options]:
                 raise ConfigError(f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}.")
 
-    def check(self, judged: Judged) -> None:
-        """As the composite."""
-        self.composite.check(judged)
-
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `length_bias.largest`, the r of the judge that is furthest from 0."""
         self.check(judged)
         scores = self.composite.pillars.scores(judged)
-        voices = scores.voices[self.pillar]
+        voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         level = family_level(self.level, voices.shape[1])
         table = pd.DataFrame([self._row(judged, scores, str(judge), rng, level) for judge in voices])
         metrics: dict[str, float] = {}
-        for row in table.to_dict("records"):
-            for key in ("r", *(f"given_{name}" for name in self.given)):
-                low, high = (row["low"], row["high"]) if key == "r" else (row[f"{key}_low"], row[f"{key}_high"])
-                if not np.isnan(row[key]):
-                    metrics |= interval(
-                        metric_name("length_bias", key.replace("given_", "given."), row["voice"]), row[key], low, high
-                    )
-            for key, value in row.items():
-                if key == "spearman" or key.startswith("r_"):
-                    name = metric_name("length_bias", key.replace("r_", "r."), row["voice"])
-                    metrics |= {} if np.isnan(value) else {name: value}
         findings = [Finding("length_bias.given", {"given": list(self.given), "bound": self.bound})]
-        findings += [self._said(row) for row in table.to_dict("records")]
+        for row in table.to_dict("records"):
+            ends = {"r": ("low", "high")} | {f"given_{x}": (f"given_{x}_low", f"given_{x}_high") for x in self.given}
+            for key, (low, high) in ends.items():
+                if not np.isnan(row[key]):
+                    name = metric_name("length_bias", key.replace("given_", "given."), row["voice"])
+                    metrics |= interval(name, row[key], row[low], row[high])
+            for key, value in row.items():
+                if (key == "spearman" or key.startswith("r_")) and not np.isnan(value):
+                    metrics[metric_name("length_bias", key.replace("r_", "r."), row["voice"])] = value
+            values = {k: row[k] for k in ("n", "r", "p", "spearman")} | {"judge": row["voice"]}
+            values |= {"interval": (row["low"], row["high"]), "partials": {x: row[f"given_{x}"] for x in self.given}}
+            key, more = ("flagged", {"bound": self.bound}) if row["flagged"] else ("one", {})
+            findings.append(Finding(f"length_bias.{key}", values | more))
         known = table[table["r"].notna()]
         if len(known):
             furthest = known.loc[known["r"].abs().idxmax()]
-            ends = {"low": furthest["low"], "high": furthest["high"]}
-            metrics |= {"length_bias.largest": float(furthest["r"])} | {
-                f"length_bias.largest_{end}": float(value) for end, value in ends.items()
-            }
-        verdict, standing = self._verdict(table)
-        words = scores.about["words"].astype(float)
+            metrics |= interval("length_bias.largest", *(float(furthest[key]) for key in ("r", "low", "high")))
+        biased = [row.voice for row in table.itertuples() if crosses(row.low, row.high, self.bound)]
+        open_ = table.loc[~((table["low"] > -self.bound) & (table["high"] < self.bound)), "voice"].tolist()
+        evidence = SimpleNamespace(bound=self.bound, level=self.level, judges=len(table), biased=biased, open=open_)
+        ruling = verdict(LENGTH, evidence)
         shown = voices.stack().dropna()
         scatter = {
             "x": [float(words[item]) for item, _ in shown.index],
@@ -381,9 +350,18 @@ class LengthBiasAnalysis:
             "x_label": "words",
             "y_label": "score",
         }
-        figures = [FigureData("words", "scatter", scatter)] if len(shown) else []
-        headline = "length_bias.largest" if len(known) else None
-        return [AnalysisResult(self.name, metrics, {"judges": table}, findings, figures, verdict, standing, headline)]
+        return [
+            AnalysisResult(
+                self.name,
+                metrics,
+                {"judges": table},
+                findings,
+                [FigureData("words", "scatter", scatter)] if len(shown) else [],
+                ruling.finding,
+                ruling.standing,
+                headline="length_bias.largest" if len(known) else None,
+            )
+        ]
 
     def _row(
         self, judged: Judged, scores: Scores, judge: str, rng: np.random.Generator, level: float
@@ -391,45 +369,16 @@ class LengthBiasAnalysis:
         own, groups = scores.voices[self.pillar][judge], scores.about["group"]
         words = scores.about["words"].astype(float)
         plain = associate("pearson", words, own, groups, rng, level)
-        row: dict[str, Any] = {"voice": judge, "n": plain.n, "r": plain.estimate, "low": plain.low, "high": plain.high}
-        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate) > self.bound)}
-        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate
-        for criterion, values in self._criteria(judged, judge).items():
-            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate
-        for name in self.given:
-            held = self._partial(scores, judge, name, rng, level)
-            row |= {f"given_{name}": held.estimate, f"given_{name}_low": held.low, f"given_{name}_high": held.high}
-        return row
-
-    def _criteria(self, judged: Judged, judge: str) -> dict[str, pd.Series]:
+        row: dict[str, Any] = {"voice": judge, "n": plain.estimate.n, **plain.estimate.row("r")}
+        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate.value) > self.bound)}
+        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate.value
         criteria = self.composite.pillars.of(self.pillar)
         frame = judged.frame[(judged.frame["repeat"] == 0) & (judged.frame["judge"] == judge)]
-        index = pd.Index(judged.frame["item_id"].unique())
-        of = {c: frame[frame["criterion"] == c].set_index("item_id")["score"].reindex(index) for c in criteria}
-        return of if len(of) > 1 else {}
-
-    def _partial(self, scores: Scores, judge: str, name: str, rng: np.random.Generator, level: float) -> Association:
-        given = scores.composite if name == "composite" else scores.pillars[name]
-        own = scores.voices[self.pillar][judge]
-        return partial(scores.about["words"].astype(float), own, given, scores.about["group"], rng, level)
-
-    def _said(self, row: dict[str, Any]) -> Finding:
-        values = {k: row[k] for k in ("n", "r", "p", "spearman")} | {"judge": row["voice"]}
-        values |= {
-            "interval": (row["low"], row["high"]),
-            "partials": {each: row[f"given_{each}"] for each in self.given},
-        }
-        if row["flagged"]:
-            return Finding("length_bias.flagged", values | {"bound": self.bound})
-        return Finding("length_bias.one", values)
-
-    def _verdict(self, table: pd.DataFrame) -> tuple[Finding, Standing]:
-        values: dict[str, Any] = {"bound": self.bound, "level": self.level}
-        biased = [row.voice for row in table.itertuples() if crosses(row.low, row.high, self.bound)]
-        if biased:
-            return Finding("length_bias.verdict_biased", values | {"names": biased}), "refuted"
-        within = (table["low"] > -self.bound) & (table["high"] < self.bound)
-        if len(table) and bool(within.all()):
-            return Finding("length_bias.verdict_none", values | {"judges": len(table)}), "supported"
-        rest = table.loc[~within, "voice"].tolist()
-        return Finding("length_bias.verdict_open", values | {"names": rest}), "undecided"
+        for criterion in criteria if len(criteria) > 1 else ():
+            values = frame[frame["criterion"] == criterion].set_index("item_id")["score"].reindex(own.index)
+            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate.value
+        for name in self.given:
+            equal = scores.composite if name == "composite" else scores.pillars[name]
+            held = partial(words, own, equal, groups, rng, level)
+            row |= held.estimate.metrics(f"given_{name}")
+        return row

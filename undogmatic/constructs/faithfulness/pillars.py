@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import DIGITS, Judged, Unsuited
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import Finding
+from undogmatic.records.results import FigureData, Finding
 
 Missing = Literal["missing", "renormalise"]
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
@@ -159,3 +160,19 @@ def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
 def group_of_case(about: pd.DataFrame, cases: pd.Index) -> list[str]:
     """The independent unit of each case."""
     return about.drop_duplicates("case").set_index("case")["group"].reindex(cases).astype(str).tolist()
+
+
+def heatmap(name: str, grid: pd.DataFrame, label: str, **more: Any) -> FigureData:
+    """A table as a picture; its colours run over 0-1 where all numbers lie there."""
+    values = grid.to_numpy(dtype=float)
+    data = {"rows": grid.index.tolist(), "columns": grid.columns.tolist(), "matrix": values.tolist(), "label": label}
+    data["limits"] = (0.0, 1.0) if grid.max().max() <= 1 else None
+    return FigureData(name, "heatmap", data | more)
+
+
+def square(pairs: pd.DataFrame, names: Sequence[str], column: str) -> pd.DataFrame:
+    """A coefficient of every two, told by the columns left and right, as a matrix with 1 on its diagonal."""
+    matrix = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
+    for row in pairs.to_dict("records"):
+        matrix.loc[row["left"], row["right"]] = matrix.loc[row["right"], row["left"]] = row[column]
+    return matrix

@@ -25,7 +25,7 @@ _NO_WORDS = ("severity", "category", "categories", "primary_category")
 """Fields of a quote that are not what it says, but what somebody said of it."""
 
 
-class Rule(Record):
+class QuoteClass(Record):
     """A class, and the patterns of which one must be found."""
 
     name: str
@@ -43,7 +43,7 @@ class Quote(NamedTuple):
     given: str | None
 
 
-class Rules:
+class QuoteClasses:
     """Classes by ordered patterns, the first that is found counts.
 
     Args:
@@ -64,13 +64,13 @@ class Rules:
         return list(dict.fromkeys([*(rule.name for rules in self.by_kind.values() for rule in rules), OTHER]))
 
 
-def _read(file: Path) -> dict[str, tuple[Rule, ...]]:
+def _read(file: Path) -> dict[str, tuple[QuoteClass, ...]]:
     try:
         loaded = read_yaml(file)
         return {
             kind: tuple(
-                Rule(name=each["class"], patterns=tuple(re.compile(pattern, re.IGNORECASE) for pattern in each["any"]))
-                for each in loaded[kind]
+                QuoteClass(name=rule["class"], patterns=tuple(re.compile(x, re.IGNORECASE) for x in rule["any"]))
+                for rule in loaded[kind]
             )
             for kind in KINDS
         }
@@ -116,7 +116,7 @@ class QuotesDataset:
 
     Args:
         path: The run's folder, or its judgments.jsonl.
-        rules: A YAML file of rules (`Rules`); None: the shipped.
+        rules: A YAML file of rules (`QuoteClasses`); None: the shipped.
     """
 
     name = "quotes"
@@ -124,7 +124,7 @@ class QuotesDataset:
     def __init__(self, path: str, rules: str | None = None) -> None:
         folder = Path(path).expanduser()
         self.path = existing_file(str(folder / JOURNAL) if folder.is_dir() else path, "dataset.path", (".jsonl",))
-        self.rules = Rules(rules, "dataset.rules")
+        self.rules = QuoteClasses(rules, "dataset.rules")
         self.about = str(self.path)
 
     def load(self) -> list[Item]:

@@ -17,8 +17,8 @@ from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
-from undogmatic.readouts.prompts import Words
-from undogmatic.readouts.prompts import language as words_of
+from undogmatic.readouts.prompt import Words
+from undogmatic.readouts.prompt import language as words_of
 from undogmatic.records.records import Item, Record
 from undogmatic.records.wordings import of_this_project
 
@@ -115,11 +115,9 @@ class SystemsStep(Step):
                 "(steps=[extract,summarise]), or name the input: steps=[{step: summarise, text: NAME}]."
             )
         shared = {"pair": item.pair if item.pair is not None else item.id}
+        about = item.metadata | {"case": item.id}
         return [
-            item.model_copy(
-                update=shared
-                | {"id": f"{item.id}/{system}", "metadata": item.metadata | {"case": item.id, SYSTEM: system}}
-            )
+            item.model_copy(update=shared | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}})
             for system in self.systems
         ]
 
@@ -133,11 +131,8 @@ def system_names(models: Sequence[Model]) -> dict[str, Model]:
     full = Counter(model.name for model in models)
     if twice := next((name for name, times in full.items() if times > 1), None):
         raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
-    short = Counter(model.name.partition("@")[0] for model in models)
-    return {
-        model.name if short[model.name.partition("@")[0]] > 1 else model.name.partition("@")[0]: model
-        for model in models
-    }
+    short = [model.name.partition("@")[0] for model in models]
+    return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
 
 
 Task = Literal["whole", "part", "joined"]
@@ -164,10 +159,6 @@ class SummaryWording(Record):
     heading: str
     form: str
     continued: str
-
-    def task(self, task: Task, words: int) -> str:
-        """The instruction."""
-        return getattr(self, task).strip().format(words=words)  # type: ignore[no-any-return]
 
 
 class SummaryLimits(NamedTuple):
@@ -205,11 +196,8 @@ class Summarizer(dspy.Module):
         self.model, self.wording, self.limits, self.retries = model, wording, limits, retries
         self.rule = model if isinstance(model, Summarises) else None
         self.base = model if self.rule is None and model.base and isinstance(model, Continues) else None
-        if (
-            self.rule is None
-            and self.base is None
-            and not ("structured" in model.readouts and isinstance(model, Chats))
-        ):
+        chats = "structured" in model.readouts and isinstance(model, Chats)
+        if self.rule is None and self.base is None and not chats:
             raise ConfigError(
                 f"{model.name} writes no text (it serves: {', '.join(model.readouts)}). Name others, e.g. "
                 "summarizer=[lead,centroid,local,gpt]."
@@ -219,15 +207,11 @@ class Summarizer(dspy.Module):
         self.adapter = adapter.JudgeAdapter(words.model_copy(update={"fence": wording.fence}))
         schema = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
         form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
-        settings = {
-            "temperature": temperature,
-            "max_tokens": limits.max_tokens,
-            "response_format": {"type": "json_schema", "json_schema": form},
-        }
-        self.whole, self.part, self.joined = (
-            dspy.Predict(_signature(wording, wording.task(task, limits.words)), **settings)
-            for task in ("whole", "part", "joined")
-        )
+        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits.max_tokens}
+        settings["response_format"] = {"type": "json_schema", "json_schema": form}
+        for task in ("whole", "part", "joined"):
+            instruction = getattr(wording, task).strip().format(words=limits.words)
+            setattr(self, task, dspy.Predict(_signature(wording, instruction), **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
         """Summarise a text.
@@ -270,7 +254,7 @@ class Summarizer(dspy.Module):
         """All that is sent besides the text."""
         if self.base is not None:
             return self._continued("")
-        messages = self.adapter.format(self._predictor(task).signature, [], {"text": " "})
+        messages = self.adapter.format(getattr(self, task).signature, [], {"text": " "})
         return "\n\n".join(str(message["content"]) for message in messages)
 
     async def _of_parts(self, pieces: Sequence[str]) -> str:
@@ -281,16 +265,13 @@ class Summarizer(dspy.Module):
         if self.base is not None:
             went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
             return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")
-        predict = self._predictor(task)
+        predict = getattr(self, task)
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
                 return str((await ask(predict, self.adapter, text=text, **said)).summary)
 
         return await insisting(self.retries, once)
-
-    def _predictor(self, task: Task) -> dspy.Predict:
-        return getattr(self, task)
 
     def _continued(self, text: str) -> str:
         return f"{self.wording.heading}:\n\n{text}\n\n{self.wording.continued.strip()}"

@@ -1,19 +1,20 @@
-"""What judges quote as wrong or missing, by class: rules first, and the classes of others on the same quotes beside."""
+"""Counts what judges quote as wrong or missing by class: by rules, and beside them the classes that others gave."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Judged, Unsuited, check_level
-from undogmatic.constructs.faithfulness.pillars import finding
-from undogmatic.constructs.faithfulness.quotes import KINDS, OTHER, Rules, quotes
+from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.constructs.faithfulness.quotes import KINDS, OTHER, QuoteClasses, quotes
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.safety.secrets import is_redacted
 from undogmatic.stats import coefficients, limits
 
@@ -26,50 +27,30 @@ HEDGING = "hedging"
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
 
 
-class Agreed(NamedTuple):
-    """Two classifiers on the same quotes: kappa (unweighted) with its interval over groups, and the share in which they
-    agree. None where all are in one class."""
-
-    n: int
-    n_groups: int
-    share: limits.Limits | None
-    kappa: float | None
-    low: float | None
-    high: float | None
+_KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
+TAXONOMY = Rules("taxonomy.verdict_", (
+    Rule("none", "undecided", lambda e: e.kappa is None, "who"),
+    Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, f"{_KAPPA} groups needed"),
+    Rule("agree", "supported", lambda e: e.kappa.low > SUBSTANTIAL, _KAPPA),
+    Rule("differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.value"),
+    Rule("open", "undecided", always, _KAPPA),
+))  # fmt: skip
 
 
-def agreed(a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float) -> Agreed:
-    """Agreement of two columns of classes with the same index."""
-    n, n_groups = len(a), int(groups.nunique())
-    if not n:
-        return Agreed(0, 0, None, None, None, None)
-    share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
-    names = sorted({*a, *b})
-    codes = {name: float(n) for n, name in enumerate(names)}
-    found = None
-    if len(names) > 1:
+def agreed(
+    a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float, who: str
+) -> SimpleNamespace:
+    """How two classifiers of the same quotes agree, for TAXONOMY: the share of equal classes, and kappa (unweighted),
+    None where all quotes are in one class; both with intervals over groups."""
+    codes = {name: float(n) for n, name in enumerate(sorted({*a, *b}))}
+    kappa = None
+    if len(codes) > 1:
         x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
         order = list(codes.values())
-        found = coefficients.kappa_interval(x, y, order, rng, "none", level, groups=groups.tolist())
-    if found is None:
-        return Agreed(n, n_groups, share, None, None, None)
-    return Agreed(n, n_groups, share, found.estimate, found.low, found.high)
-
-
-def ruled(found: Agreed, level: float, who: str) -> tuple[Finding, Standing]:
-    """Do the two agree substantially (kappa above SUBSTANTIAL, with its whole interval)?"""
-    values: dict[str, Any] = {"n": found.n, "groups": found.n_groups, "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
-    values |= {"kappa": found.kappa, "interval": (found.low, found.high), "level": level, "who": who}
-    values["share"] = None if found.share is None else found.share.estimate
-    if found.kappa is None or found.low is None or found.high is None:
-        return finding("taxonomy.verdict_none", values, "who"), "undecided"
-    if found.n_groups < FEWEST_GROUPS:
-        return finding("taxonomy.verdict_few", values, "who kappa n level interval bound groups needed"), "undecided"
-    if found.low > SUBSTANTIAL:
-        return finding("taxonomy.verdict_agree", values, "who kappa n level interval bound"), "supported"
-    if found.high < SUBSTANTIAL:
-        return finding("taxonomy.verdict_differ", values, "who kappa n level interval bound share"), "refuted"
-    return finding("taxonomy.verdict_open", values, "who kappa n level interval bound"), "undecided"
+        kappa = coefficients.kappa_interval(x, y, order, rng, "none", level, groups=groups.tolist())
+    share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
+    counts = {"n": len(a), "groups": int(groups.nunique()), "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
+    return SimpleNamespace(share=share, kappa=kappa, level=level, who=who, **counts)
 
 
 @dataclass(frozen=True)
@@ -78,7 +59,7 @@ class TaxonomyAnalysis:
     is of a model that was asked for the class of each quote (dataset=quotes), its agreement with the rules is stated.
 
     Args:
-        rules: A YAML file of ordered patterns (`datasets.quotes.Rules`); None: the shipped.
+        rules: A YAML file of ordered patterns (`quotes.QuoteClasses`); None: the shipped.
         given: Fields of a quote that may hold a class that somebody put it in.
         same: Their names -> ours.
         level: Confidence level.
@@ -94,7 +75,7 @@ class TaxonomyAnalysis:
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
-        Rules(self.rules, "analysis.rules")
+        QuoteClasses(self.rules, "analysis.rules")
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
@@ -142,7 +123,7 @@ class TaxonomyAnalysis:
             severity = table["severity"].value_counts()
             tables["severity"] = severity.rename_axis("severity").rename("n").reset_index()
             metrics |= {metric_name("taxonomy.severity", str(name)): int(n) for name, n in severity.items()}
-        verdict, standing = None, None
+        ruling = None
         known = table[table["given"].notna()]
         if len(known):
             metrics |= _metrics("given", known, "given")
@@ -152,26 +133,27 @@ class TaxonomyAnalysis:
             }
             tables["given"] = _counts(known, "given")
             ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
-            found = agreed(known["class"], ours, known["group"], rng, self.level)
-            findings += _said(found, self.level)
-            metrics |= {} if found.share is None else {"taxonomy.agreement": found.share.estimate}
-            if found.kappa is not None and found.low is not None and found.high is not None:
-                metrics |= {"taxonomy.kappa": found.kappa, "taxonomy.kappa_low": found.low}
-                metrics["taxonomy.kappa_high"] = found.high
+            found = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
+            values = {"n": found.n, **found.share.values("share")}
+            findings.append(Finding("taxonomy.agreement", values | {"level": self.level}))
+            metrics["taxonomy.agreement"] = found.share.value
+            if found.kappa is not None:
+                metrics |= found.kappa.metrics("taxonomy.kappa")
+            ruling = verdict(TAXONOMY, found)
             crossed = pd.DataFrame({"given": ours, "class": known["class"]})
             tables["crossed"] = crossed.value_counts().rename("n").reset_index()
-            verdict, standing = ruled(found, self.level, str(known["by"].iloc[0]))
         figure = _counts(table, "class")
         pairs = zip(figure["kind"], figure["class"], strict=True)
         labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
         bars = {"labels": labels, "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
         headline = "taxonomy.kappa" if "taxonomy.kappa" in metrics else "taxonomy.quotes"
         drawn = [FigureData("classes", "bars", bars)]
-        return [AnalysisResult(self.name, metrics, tables, findings, drawn, verdict, standing, headline)]
+        said, standing = (None, None) if ruling is None else (ruling.finding, ruling.standing)
+        return [AnalysisResult(self.name, metrics, tables, findings, drawn, said, standing, headline)]
 
     def _quoted(self, judged: Judged) -> pd.DataFrame:
         """A row per quote of a judge; what it keeps beside several criteria counts once."""
-        rules, rows = Rules(self.rules, "analysis.rules"), []
+        rules, rows = QuoteClasses(self.rules, "analysis.rules"), []
         frame = judged.frame[judged.frame["repeat"] == 0]
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
@@ -186,7 +168,7 @@ class TaxonomyAnalysis:
 
     def _asked(self, judged: Judged) -> pd.DataFrame:
         """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
-        rules = Rules(self.rules, "analysis.rules")
+        rules = QuoteClasses(self.rules, "analysis.rules")
         frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
         frame = frame[frame["criterion"] == OVERALL]
         texts = zip(frame["metadata.kind"].astype(str), frame["text"].astype(str), strict=True)
@@ -238,10 +220,3 @@ def _by(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def _metrics(name: str, table: pd.DataFrame, column: str) -> dict[str, float]:
     counts = table.groupby(["kind", column]).size()
     return {metric_name("taxonomy", name, str(kind), str(label)): int(n) for (kind, label), n in counts.items()}
-
-
-def _said(found: Agreed, level: float) -> list[Finding]:
-    if found.share is None:
-        return []
-    values = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
-    return [Finding("taxonomy.agreement", values | {"level": level})]

@@ -1,20 +1,21 @@
-"""Predicted hierarchies and their judges against what can be measured: do judges follow the automatic metrics?"""
+"""Compares judges of predicted hierarchies with what can be measured of them: do they follow the automatic metrics?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.association import Association, partial
+from undogmatic.analyses.association import partial
 from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
-from undogmatic.analyses.following import FEWEST_GROUPS
+from undogmatic.analyses.labelled import FEWEST_GROUPS
+from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
@@ -38,25 +39,28 @@ COUNTERPARTS = {
 }
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
+_COUNTED = "judge n groups level order needed"
+_HELD = "judge n groups level order spearman=found.value interval=found.interval"
+_BEYOND = f"{_HELD} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval"
 
-_OUTCOMES: dict[limits.Outcome, tuple[str, Standing]] = {
-    "above": ("follows", "supported"),
-    "below": ("below", "refuted"),
-    "open": ("open", "undecided"),
-    "missing": ("missing", "undecided"),
-}
-
-
-class Followed(NamedTuple):
-    """How one judge's overall score follows F1. `reason` is the key of the sentence that says so, `standing` what it
-    means for the claim; `beyond` is the correlation at an equal number of gates."""
-
-    judge: str
-    rows: pd.DataFrame
-    order: limits.Limits | None
-    beyond: Association
-    reason: str
-    standing: Standing
+JUDGE = Rules("gating.judge_", (
+    Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
+    Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, _COUNTED),
+    Rule("constant", "refuted", lambda e: e.constant and e.whole, _COUNTED),
+    Rule("constant", "undecided", lambda e: e.constant, _COUNTED),
+    Rule("same_f1", "undecided", lambda e: e.found is None, _COUNTED),
+    Rule("reversed", "refuted", lambda e: e.found.best_high < 0, _HELD),
+    Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
+    Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
+    Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
+    Rule("size", "undecided", lambda e: not e.beyond.estimate.low > 0, _BEYOND),
+    Rule("follows", "supported", always, _BEYOND),
+))  # fmt: skip
+GATING = Rules("gating.verdict_", (
+    Rule("refuted", "refuted", lambda e: e.refuted, "order level judges=refuted"),
+    Rule("undecided", "undecided", lambda e: e.undecided or not e.supported, "order level judges=undecided"),
+    Rule("supported", "supported", always, "order level judges=supported"),
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,29 +103,38 @@ class GatingAnalysis:
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))
         known = first[first[F1].notna()]
-        followed = [self._followed(known[known["judge"] == judge], judge, level, rng) for judge in judges]
-        findings += [self._say(each, level) for each in followed]
-        findings += _failed(known)
+        rulings = [
+            verdict(JUDGE, self._followed(known[known["judge"] == judge], judge, level, rng)) for judge in judges
+        ]
+        followed = [ruling.evidence for ruling in rulings]
+        findings += [ruling.finding for ruling in rulings]
+        failed = known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
+        if len(failed):
+            findings.append(Finding("gating.failed", {"n": len(failed)}))
         tracking = self._tracking(judged, known, rng, level)
         for row in tracking.itertuples():
             for column in ("spearman", "low", "high", "mae", "bias"):
                 value = float(getattr(row, column))
                 if np.isfinite(value):
                     metrics[metric_name("gating", column, str(row.judge), str(row.criterion))] = value
-        shown = [each.order for each in followed if each.order is not None]
+        shown = [judge.found for judge in followed if judge.found is not None]
         if shown:
-            lowest = min(shown, key=lambda found: found.estimate)
-            metrics |= plots.interval("gating.spearman", lowest.estimate, lowest.low, lowest.high)
-        verdict, standing = self._verdict(followed, level)
+            lowest = min(shown, key=lambda found: found.value)
+            metrics |= lowest.metrics("gating.spearman")
+        by = {
+            standing: [ruling.evidence.judge for ruling in rulings if ruling.standing == standing]
+            for standing in ("supported", "refuted", "undecided")
+        }
+        ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
         return [
             AnalysisResult(
                 self.name,
                 metrics,
                 {"tracking": tracking} | tables if len(tracking) else tables,
                 findings,
-                [_figure(judged, each) for each in followed if len(each.rows) > 2],
-                verdict,
-                standing,
+                [_figure(judge.judge, judge.rows) for judge in followed if judge.n > 2],
+                ruling.finding,
+                ruling.standing,
                 "gating.spearman" if shown else None,
             )
         ]
@@ -156,47 +169,23 @@ class GatingAnalysis:
                 tables[table] = _by(measured, column, table.removeprefix("by_"))
         return findings, tables, metrics
 
-    def _followed(self, rows: pd.DataFrame, judge: str, level: float, rng: np.random.Generator) -> Followed:
-        """The overall score of one judge against F1, failures of it included."""
+    def _followed(self, rows: pd.DataFrame, judge: str, level: float, rng: np.random.Generator) -> SimpleNamespace:
+        """How the overall score of one judge follows F1, failures of it included: what JUDGE rules on. `beyond` is the
+        correlation at an equal number of gates."""
         rows = rows[rows["criterion"] == OVERALL]
         done = rows[rows["score"].notna()]
-        nothing = Association(np.nan, np.nan, np.nan, np.nan, len(done))
-        if (why := self._unheld(rows, done, level)) is not None:
-            return Followed(judge, done, None, nothing, *why)
-        found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
-        if found is None:
-            return Followed(judge, done, None, nothing, "same_f1", "undecided")
-        beyond = partial(done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level)
-        reason, standing = _OUTCOMES[limits.hold(found, self.order).outcome]
-        if found.best_high < 0:
-            reason, standing = "reversed", "refuted"
-        elif standing == "supported" and not beyond.low > 0:
-            reason, standing = "size", "undecided"
-        return Followed(judge, done, found, beyond, reason, standing)
-
-    def _unheld(self, rows: pd.DataFrame, done: pd.DataFrame, level: float) -> tuple[str, Standing] | None:
-        """What makes it needless to look at the order, and how it leaves the claim."""
-        groups = done["group"].nunique()
-        if rows.empty:
-            return "no_overall", "undecided"
-        if groups < FEWEST_GROUPS:
-            return "few", "undecided"
-        if checks.is_constant(done["score"].to_numpy(dtype=np.float64)):
-            shown = len(done) == len(rows) and limits.most_order(groups, level) < self.order
-            return "constant", "refuted" if shown else "undecided"
-        return None
-
-    def _say(self, each: Followed, level: float) -> Finding:
-        found = each.order
-        values: dict[str, Any] = {"judge": each.judge, "n": len(each.rows), "groups": each.rows["group"].nunique()}
-        values |= {"level": level, "order": self.order}
-        if found is None:
-            needed = limits.fewest_same(self.order, level) if each.reason == "constant" else FEWEST_GROUPS
-            return Finding(f"gating.judge_{each.reason}", values | {"needed": needed})
-        values |= {"spearman": found.estimate, "interval": (found.low, found.high)}
-        if each.reason in ("follows", "size"):
-            values |= {"beyond": each.beyond.estimate, "beyond_interval": (each.beyond.low, each.beyond.high)}
-        return Finding(f"gating.judge_{each.reason}", values)
+        e = SimpleNamespace(judge=judge, rows=done, n=len(done), groups=done["group"].nunique(), level=level)
+        e.order, e.overall, e.found, e.needed = self.order, not rows.empty, None, FEWEST_GROUPS
+        e.constant = e.groups >= FEWEST_GROUPS and checks.is_constant(done["score"].to_numpy(dtype=np.float64))
+        if e.constant:
+            e.whole = len(done) == len(rows) and limits.most_order(e.groups, level) < self.order
+            e.needed = limits.fewest_same(self.order, level)
+        elif e.overall and e.groups >= FEWEST_GROUPS:
+            e.found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
+        if e.found is not None:
+            e.beyond = partial(done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level)
+            e.outcome = limits.hold(e.found, self.order).outcome
+        return e
 
     def _tracking(self, judged: Judged, known: pd.DataFrame, rng: np.random.Generator, level: float) -> pd.DataFrame:
         """A row per judge and criterion that a metric measures: rank correlation, error and bias in shares."""
@@ -208,7 +197,8 @@ class GatingAnalysis:
             own = all_of_it[all_of_it[column].notna()]
             done = own[own["score"].notna()]
             share = done["score"].map(judged.rubric.share)
-            row: dict[str, Any] = {"judge": judge, "criterion": criterion, "metric": _label(column)}
+            row: dict[str, Any] = {"judge": judge, "criterion": criterion}
+            row |= {"metric": MEASURED[column.removeprefix("metadata.")]}
             row |= {"n": len(done), "spearman": np.nan, "low": np.nan, "high": np.nan}
             row |= {"mae": float((share - done[column]).abs().mean()), "bias": float((share - done[column]).mean())}
             if len(done) >= 4:
@@ -220,29 +210,6 @@ class GatingAnalysis:
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def _verdict(self, followed: list[Followed], level: float) -> tuple[Finding, Standing]:
-        by: dict[str, list[str]] = {"supported": [], "refuted": [], "undecided": []}
-        for each in followed:
-            by[each.standing].append(each.judge)
-        values = {"order": self.order, "level": level}
-        if by["refuted"]:
-            return Finding("gating.verdict_refuted", values | {"judges": by["refuted"]}), "refuted"
-        if by["undecided"] or not followed:
-            return Finding("gating.verdict_undecided", values | {"judges": by["undecided"]}), "undecided"
-        return Finding("gating.verdict_supported", values | {"judges": by["supported"]}), "supported"
-
-
-def _label(column: str) -> str:
-    return MEASURED[column.removeprefix("metadata.")]
-
-
-def _failed(known: pd.DataFrame) -> list[Finding]:
-    """Predictions that are hierarchies, and that a judge failed on all the same."""
-    failed = known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
-    if failed.empty:
-        return []
-    return [Finding("gating.failed", {"n": len(failed)})]
-
 
 def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     """Means of the metrics per group, the lowest F1 first."""
@@ -253,13 +220,8 @@ def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     return table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
 
 
-def _figure(judged: Judged, each: Followed) -> FigureData:
-    data: dict[str, Any] = {
-        "x": each.rows[F1].tolist(),
-        "y": each.rows["score"].tolist(),
-        "x_label": "f1",
-        "y_label": "score",
-    }
-    if each.rows["condition"].notna().all():
-        data["groups"] = each.rows["condition"].tolist()
-    return FigureData(f"scatter_{each.judge}", "scatter", data)
+def _figure(judge: str, rows: pd.DataFrame) -> FigureData:
+    data: dict[str, Any] = {"x": rows[F1].tolist(), "y": rows["score"].tolist(), "x_label": "f1", "y_label": "score"}
+    if rows["condition"].notna().all():
+        data["groups"] = rows["condition"].tolist()
+    return FigureData(f"scatter_{judge}", "scatter", data)

@@ -10,9 +10,241 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from undogmatic.safety.outside import Unreadable, brief, json_value
+
+Defect = Literal["empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"]
+
+MOST_LEVELS = 40
+"""Steps from the root to a leaf; published hierarchies have about ten."""
+MOST_GATES = 1_000
+LONGEST_GATE = 200
+"""Characters of a gate's name; what is longer is prose."""
+
+
+class Malformed(ValueError):
+    """A prediction that is no hierarchy.
+
+    Attributes:
+        defect: What is wrong with it; reports count by it.
+    """
+
+    def __init__(self, defect: Defect, message: str) -> None:
+        super().__init__(f"{defect}: {message}")
+        self.defect = defect
+
+
+class Gate(NamedTuple):
+    """A gate with those below it. `critical` is whether an expert cannot do without it; None: nobody has said."""
+
+    name: str
+    children: tuple[Gate, ...] = ()
+    critical: bool | None = None
+
+
+class Place(NamedTuple):
+    """A gate in its hierarchy: the name of the gate above it (None: the root) and its level, the root's being 0."""
+
+    gate: Gate
+    parent: str | None
+    level: int
+
+
+def places(root: Gate) -> Iterator[Place]:
+    """Every gate from the root down, each before those below it, in their order."""
+    waiting = [Place(root, None, 0)]
+    while waiting:
+        place = waiting.pop()
+        yield place
+        below = (Place(child, place.gate.name, place.level + 1) for child in reversed(place.gate.children))
+        waiting.extend(below)
+
+
+def names(root: Gate) -> list[str]:
+    """The names of all gates from the root down, repetitions included."""
+    return [place.gate.name for place in places(root)]
+
+
+def depth(root: Gate) -> int:
+    """Steps from the root to the deepest leaf; 0 for a root alone."""
+    return max(place.level for place in places(root))
+
+
+def outline(root: Gate) -> str:
+    """The hierarchy as text: a gate per line, two spaces further in than the one above it."""
+    return "\n".join(f"{'  ' * place.level}{place.gate.name}" for place in places(root))
+
+
+NAME = ("name", "gate", "gate_name", "population", "label")
+CHILDREN = ("children", "gates", "subgates", "sub_gates", "subpopulations", "populations")
+WRAPPERS = ("gating_hierarchy", "hierarchy", "prediction", "gating_strategy", "gating_tree", "tree", "root", "result")
+PARENT = ("parent", "parent_gate", "parent_name")
+CRITICAL = "is_critical"
+_HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"))
+
+
+def gate_name(given: Any) -> str:
+    """A name on one line, with typographic hyphens as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
+    Malformed where it is none."""
+    if not isinstance(given, str) or not given.strip():
+        raise Malformed("not_a_hierarchy", f"a gate's name is {brief(given, 60)}")
+    name = " ".join(given.translate(_HYPHENS).split())
+    if len(name) > LONGEST_GATE:
+        raise Malformed("not_a_hierarchy", f"a gate's name has {len(name):,} characters: {brief(name, 60)}")
+    if not name.isprintable():
+        raise Malformed("not_a_hierarchy", f"a gate's name holds what cannot be printed: {brief(name, 60)}")
+    return name
+
+
+class _Counted:
+    """Counts gates while they are made, so that what is absurdly wide is refused before it fills the memory."""
+
+    gates = 0
+
+    def more(self) -> None:
+        self.gates += 1
+        if self.gates > MOST_GATES:
+            raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
+
+
+def from_value(value: Any) -> Gate:
+    """The hierarchy of a JSON value. Raises Malformed.
+
+    Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as keys
+    ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one hierarchy.
+    """
+    value = _unwrapped(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if value and all(isinstance(each, Mapping) and _key(each, PARENT) is not None for each in value):
+            return from_links([(each[str(_key(each, PARENT))], _named(each)) for each in value])
+        if len(value) != 1:
+            raise Malformed("not_a_hierarchy", f"a list of {len(value)} and not one root")
+        value = value[0]
+    if not isinstance(value, Mapping):
+        raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
+    counted = _Counted()
+    if _key(value, NAME) is not None:
+        return _object(value, (), counted)
+    return _keyed(value, counted)
+
+
+def _unwrapped(value: Any) -> Any:
+    while isinstance(value, Mapping) and _key(value, NAME) is None:
+        inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
+        if not inner and set(value) <= set(CHILDREN):
+            inner = [each for each in value.values() if isinstance(each, list)]
+        if len(inner) != 1:
+            break
+        value = inner[0]
+    return value
+
+
+def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
+    return next((key for key in known if key in given and not (known is NAME and isinstance(given[key], list))), None)
+
+
+def _named(given: Mapping[str, Any]) -> Any:
+    key = _key(given, NAME)
+    if key is None:
+        raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(given, 60)}")
+    return given[key]
+
+
+def _object(given: Any, above: tuple[str, ...], counted: _Counted) -> Gate:
+    counted.more()
+    if isinstance(given, str):
+        return Gate(_below(given, above))
+    if not isinstance(given, Mapping):
+        raise Malformed("not_a_hierarchy", f"a gate is {brief(given, 60)}")
+    name = _below(_named(given), above)
+    listed = given.get(str(_key(given, CHILDREN))) or ()
+    if isinstance(listed, Mapping):
+        listed = [listed] if _key(listed, NAME) is not None else None
+    if not isinstance(listed, Sequence) or isinstance(listed, str):
+        raise Malformed("not_a_hierarchy", f"the gates below {brief(name, 60)} are no list")
+    critical = given.get(CRITICAL)
+    below = tuple(_object(each, (*above, name), counted) for each in listed)
+    return Gate(name, below, critical if isinstance(critical, bool) else None)
+
+
+def _keyed(given: Mapping[str, Any], counted: _Counted) -> Gate:
+    """Names as keys, each with an object, a list of names or nothing below it."""
+    if len(given) != 1:
+        raise Malformed("not_a_hierarchy", f"an object with {len(given)} keys and not one root: {brief([*given], 60)}")
+
+    def made(name: str, inside: Any, above: tuple[str, ...]) -> Gate:
+        counted.more()
+        path = (*above, _below(name, above))
+        if inside is None or inside in ("", [], {}):
+            return Gate(path[-1])
+        if isinstance(inside, str):
+            return Gate(path[-1], (made(inside, None, path),))
+        if isinstance(inside, Mapping):
+            return Gate(path[-1], tuple(made(key, value, path) for key, value in inside.items()))
+        if isinstance(inside, list):
+            return Gate(path[-1], tuple(of_list(each, path) for each in inside))
+        raise Malformed("not_a_hierarchy", f"below {brief(path[-1], 60)} stands {brief(inside, 60)}")
+
+    def of_list(each: Any, above: tuple[str, ...]) -> Gate:
+        if not isinstance(each, Mapping) or _key(each, NAME) is not None:
+            return _object(each, above, counted)
+        if len(each) != 1:
+            raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(each, 60)}")
+        ((key, value),) = each.items()
+        return made(key, value, above)
+
+    ((root, inside),) = given.items()
+    if not isinstance(inside, Mapping | list):
+        raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
+    return made(root, inside, ())
+
+
+def _below(given: Any, above: tuple[str, ...]) -> str:
+    name = gate_name(given)
+    if len(above) > MOST_LEVELS:
+        raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
+    if name.casefold() in (each.casefold() for each in above):
+        raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
+    return name
+
+
+def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
+    """The hierarchy of (parent, gate) pairs by name; a parent that is None or empty makes a root. Raises Malformed.
+
+    A gate that is linked to two parents is refused: which of them is meant cannot be known.
+    """
+    above: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for parent, gate in links:
+        name = gate_name(gate)
+        own = above.setdefault(name, [])
+        if parent is None or (isinstance(parent, str) and not parent.strip()):
+            continue
+        over = gate_name(parent)
+        above.setdefault(over, [])
+        if over not in own:
+            own.append(over)
+            below.setdefault(over, []).append(name)
+        if len(above) > MOST_GATES:
+            raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
+    try:
+        TopologicalSorter(above).prepare()
+    except CycleError as error:
+        raise Malformed(
+            "cyclic", f"the gates run in a ring: {brief(' -> '.join(reversed(error.args[1])), 80)}"
+        ) from None
+    if twice := next((name for name, parents in above.items() if len(parents) > 1), None):
+        raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
+    roots = [name for name, parents in above.items() if not parents]
+    if len(roots) != 1:
+        raise Malformed("not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}")
+
+    def made(name: str, over: tuple[str, ...]) -> Gate:
+        return Gate(_below(name, over), tuple(made(each, (*over, name)) for each in below.get(name, ())))
+
+    return made(roots[0], ())
+
 
 LONGEST_ANSWER = 200_000
 """Characters; the longest known answer has a tenth of it."""
@@ -161,15 +393,9 @@ def _arrows(text: str) -> Gate:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")
     if not chains:
         raise Malformed("not_a_hierarchy", "arrows, but between sentences and not gates")
-    root = chains[0][0]
-    if all(chain[0] == root for chain in chains):
-        return _paths(chains)
-    return from_links([pair for chain in chains for pair in itertools.pairwise(chain)])
-
-
-def _paths(chains: list[list[str]]) -> Gate:
-    """Paths from one root: a gate is known by its whole path, so that two may share a name."""
-    tree: dict[str, Any] = {}
+    if any(chain[0] != chains[0][0] for chain in chains):
+        return from_links([pair for chain in chains for pair in itertools.pairwise(chain)])
+    tree: dict[str, Any] = {}  # paths from one root: a gate is known by its whole path, so that two may share a name
     for chain in chains:
         node = tree
         for name in chain:
@@ -195,7 +421,8 @@ def _outline(text: str) -> Gate:
                 break
             lines.clear()
             continue
-        lines.append((len(marks["indent"]) + (len(marks["mark"]) if _drawn(marks["mark"]) else 0), gate_name(name)))
+        drawn = bulleted and marks["mark"][0] in "├└┣┗╰+`"  # the width of a drawn branch is part of the indentation
+        lines.append((len(marks["indent"]) + (len(marks["mark"]) if drawn else 0), gate_name(name)))
         if len(lines) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")
     if len(lines) < 2 or len({indent for indent, _ in lines}) < 2:
@@ -203,11 +430,6 @@ def _outline(text: str) -> Gate:
     while len(lines) > 2 and lines[0][0] == lines[1][0] and all(indent >= lines[1][0] for indent, _ in lines[1:]):
         lines = lines[1:]  # a heading
     return _nested(lines)
-
-
-def _drawn(mark: str | None) -> bool:
-    """Whether it is a branch of a drawn tree, whose width is part of the indentation."""
-    return mark is not None and mark[0] in "├└┣┗╰+`"
 
 
 def _nested(lines: list[tuple[int, str]]) -> Gate:
@@ -224,237 +446,3 @@ def _nested(lines: list[tuple[int, str]]) -> Gate:
         if len(path) > MOST_LEVELS + 1:
             raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
     return _guarded(root)
-
-
-NAME = ("name", "gate", "gate_name", "population", "label")
-CHILDREN = ("children", "gates", "subgates", "sub_gates", "subpopulations", "populations")
-WRAPPERS = ("gating_hierarchy", "hierarchy", "prediction", "gating_strategy", "gating_tree", "tree", "root", "result")
-PARENT = ("parent", "parent_gate", "parent_name")
-CRITICAL = "is_critical"
-_HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"))
-
-
-def gate_name(given: Any) -> str:
-    """A name on one line, with typographic hyphens as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
-    Malformed where it is none."""
-    if not isinstance(given, str) or not given.strip():
-        raise Malformed("not_a_hierarchy", f"a gate's name is {brief(given, 60)}")
-    name = " ".join(given.translate(_HYPHENS).split())
-    if len(name) > LONGEST_GATE:
-        raise Malformed("not_a_hierarchy", f"a gate's name has {len(name):,} characters: {brief(name, 60)}")
-    if not name.isprintable():
-        raise Malformed("not_a_hierarchy", f"a gate's name holds what cannot be printed: {brief(name, 60)}")
-    return name
-
-
-class _Counted:
-    """Counts gates while they are made, so that what is absurdly wide is refused before it fills the memory."""
-
-    def __init__(self) -> None:
-        self.gates = 0
-
-    def more(self) -> None:
-        self.gates += 1
-        if self.gates > MOST_GATES:
-            raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
-
-
-def from_value(value: Any) -> Gate:
-    """The hierarchy of a JSON value. Raises Malformed.
-
-    Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as keys
-    ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one hierarchy.
-    """
-    value = _unwrapped(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        if value and all(isinstance(each, Mapping) and _key(each, PARENT) is not None for each in value):
-            return from_links([(each[str(_key(each, PARENT))], _named(each)) for each in value])
-        if len(value) != 1:
-            raise Malformed("not_a_hierarchy", f"a list of {len(value)} and not one root")
-        value = value[0]
-    if not isinstance(value, Mapping):
-        raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
-    counted = _Counted()
-    if _key(value, NAME) is not None:
-        return _object(value, (), counted)
-    return _keyed(value, counted)
-
-
-def _unwrapped(value: Any) -> Any:
-    while isinstance(value, Mapping) and _key(value, NAME) is None:
-        inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
-        if not inner and set(value) <= set(CHILDREN):
-            inner = [each for each in value.values() if isinstance(each, list)]
-        if len(inner) != 1:
-            break
-        value = inner[0]
-    return value
-
-
-def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
-    return next((key for key in known if key in given and not (known is NAME and isinstance(given[key], list))), None)
-
-
-def _named(given: Mapping[str, Any]) -> Any:
-    key = _key(given, NAME)
-    if key is None:
-        raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(given, 60)}")
-    return given[key]
-
-
-def _object(given: Any, above: tuple[str, ...], counted: _Counted) -> Gate:
-    counted.more()
-    if isinstance(given, str):
-        return Gate(_below(given, above))
-    if not isinstance(given, Mapping):
-        raise Malformed("not_a_hierarchy", f"a gate is {brief(given, 60)}")
-    name = _below(_named(given), above)
-    listed = given.get(str(_key(given, CHILDREN))) or ()
-    if isinstance(listed, Mapping):
-        listed = [listed] if _key(listed, NAME) is not None else None
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise Malformed("not_a_hierarchy", f"the gates below {brief(name, 60)} are no list")
-    critical = given.get(CRITICAL)
-    below = tuple(_object(each, (*above, name), counted) for each in listed)
-    return Gate(name, below, critical if isinstance(critical, bool) else None)
-
-
-def _keyed(given: Mapping[str, Any], counted: _Counted) -> Gate:
-    """Names as keys, each with an object, a list of names or nothing below it."""
-    if len(given) != 1:
-        raise Malformed("not_a_hierarchy", f"an object with {len(given)} keys and not one root: {brief([*given], 60)}")
-
-    def made(name: str, inside: Any, above: tuple[str, ...]) -> Gate:
-        counted.more()
-        own = _below(name, above)
-        if inside is None or inside in ("", [], {}):
-            return Gate(own)
-        if isinstance(inside, str):
-            return Gate(own, (made(inside, None, (*above, own)),))
-        if isinstance(inside, Mapping):
-            return Gate(own, tuple(made(key, value, (*above, own)) for key, value in inside.items()))
-        if isinstance(inside, list):
-            return Gate(own, tuple(_listed(each, (*above, own)) for each in inside))
-        raise Malformed("not_a_hierarchy", f"below {brief(own, 60)} stands {brief(inside, 60)}")
-
-    def _listed(each: Any, above: tuple[str, ...]) -> Gate:
-        if isinstance(each, Mapping) and _key(each, NAME) is None:
-            if len(each) != 1:
-                raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(each, 60)}")
-            ((key, value),) = each.items()
-            return made(key, value, above)
-        return _object(each, above, counted)
-
-    ((root, inside),) = given.items()
-    if not isinstance(inside, Mapping | list):
-        raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
-    return made(root, inside, ())
-
-
-def _below(given: Any, above: tuple[str, ...]) -> str:
-    name = gate_name(given)
-    if len(above) > MOST_LEVELS:
-        raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
-    if name.casefold() in (each.casefold() for each in above):
-        raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
-    return name
-
-
-def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
-    """The hierarchy of (parent, gate) pairs by name; a parent that is None or empty makes a root. Raises Malformed.
-
-    A gate that is linked to two parents is refused: which of them is meant cannot be known.
-    """
-    above: dict[str, list[str]] = {}
-    below: dict[str, list[str]] = {}
-    for parent, gate in links:
-        name = gate_name(gate)
-        own = above.setdefault(name, [])
-        if parent is None or (isinstance(parent, str) and not parent.strip()):
-            continue
-        over = gate_name(parent)
-        above.setdefault(over, [])
-        if over not in own:
-            own.append(over)
-            below.setdefault(over, []).append(name)
-        if len(above) > MOST_GATES:
-            raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
-    try:
-        TopologicalSorter(above).prepare()
-    except CycleError as error:
-        raise Malformed(
-            "cyclic", f"the gates run in a ring: {brief(' -> '.join(reversed(error.args[1])), 80)}"
-        ) from None
-    if twice := next((name for name, parents in above.items() if len(parents) > 1), None):
-        raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
-    roots = [name for name, parents in above.items() if not parents]
-    if len(roots) != 1:
-        raise Malformed("not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}")
-
-    def made(name: str, over: tuple[str, ...]) -> Gate:
-        return Gate(_below(name, over), tuple(made(each, (*over, name)) for each in below.get(name, ())))
-
-    return made(roots[0], ())
-
-
-Defect = Literal["empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"]
-DEFECTS: tuple[Defect, ...] = get_args(Defect)
-
-MOST_LEVELS = 40
-"""Steps from the root to a leaf; published hierarchies have about ten."""
-MOST_GATES = 1_000
-LONGEST_GATE = 200
-"""Characters of a gate's name; what is longer is prose."""
-
-
-class Malformed(ValueError):
-    """A prediction that is no hierarchy.
-
-    Attributes:
-        defect: What is wrong with it; reports count by it.
-    """
-
-    def __init__(self, defect: Defect, message: str) -> None:
-        super().__init__(f"{defect}: {message}")
-        self.defect = defect
-
-
-class Gate(NamedTuple):
-    """A gate with those below it. `critical` is whether an expert cannot do without it; None: nobody has said."""
-
-    name: str
-    children: tuple[Gate, ...] = ()
-    critical: bool | None = None
-
-
-class Place(NamedTuple):
-    """A gate in its hierarchy: the name of the gate above it (None: the root) and its level, the root's being 0."""
-
-    gate: Gate
-    parent: str | None
-    level: int
-
-
-def places(root: Gate) -> Iterator[Place]:
-    """Every gate from the root down, each before those below it, in their order."""
-    waiting = [Place(root, None, 0)]
-    while waiting:
-        place = waiting.pop()
-        yield place
-        below = (Place(child, place.gate.name, place.level + 1) for child in reversed(place.gate.children))
-        waiting.extend(below)
-
-
-def names(root: Gate) -> list[str]:
-    """The names of all gates from the root down, repetitions included."""
-    return [place.gate.name for place in places(root)]
-
-
-def depth(root: Gate) -> int:
-    """Steps from the root to the deepest leaf; 0 for a root alone."""
-    return max(place.level for place in places(root))
-
-
-def outline(root: Gate) -> str:
-    """The hierarchy as text: a gate per line, two spaces further in than the one above it."""
-    return "\n".join(f"{'  ' * place.level}{place.gate.name}" for place in places(root))

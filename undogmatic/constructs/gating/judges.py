@@ -33,11 +33,11 @@ class Judged(Answer):
 
     def found(self) -> tuple[str, ...]:
         """What is wrong with the prediction, in words."""
-        return ()
+        return getattr(self, "issues", ())
 
     def said(self) -> str | None:
         """The verdict in a sentence or two."""
-        return None
+        return getattr(self, "summary", None)
 
 
 class Default(Judged):
@@ -49,12 +49,6 @@ class Default(Judged):
     accuracy: Scored
     scientific: Scored
     overall: Scored
-
-    def found(self) -> tuple[str, ...]:
-        return self.issues
-
-    def said(self) -> str | None:
-        return self.summary
 
 
 class Validation(Judged):
@@ -99,12 +93,6 @@ class Orthogonal(Judged):
     usefulness: Scored
     overall: Scored
 
-    def found(self) -> tuple[str, ...]:
-        return self.issues
-
-    def said(self) -> str | None:
-        return self.summary
-
 
 class Binary(Judged):
     """Yes or no, question by question; `overall` is whether an expert would accept it."""
@@ -133,6 +121,10 @@ class GatingJudge(Judge):
 
     asked: ClassVar[type[Judged]] = Default
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.criteria = tuple(numbers(cls.asked))
+
     def __init__(self, asker: Asker) -> None:
         super().__init__()
         self.asker, self.rubric = asker, asker.rubric
@@ -157,35 +149,30 @@ class DefaultJudge(GatingJudge):
     """`judge=gating/default`."""
 
     name, asked = "gating_default", Default
-    criteria = tuple(numbers(Default))
 
 
 class ValidationJudge(GatingJudge):
     """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates unseen."""
 
     name, asked = "gating_validation", Validation
-    criteria = tuple(numbers(Validation))
 
 
 class QualitativeJudge(GatingJudge):
     """`judge=gating/qualitative`: strengths, errors, gaps, advice, and grades in words."""
 
     name, asked = "gating_qualitative", Qualitative
-    criteria = tuple(numbers(Qualitative))
 
 
 class OrthogonalJudge(GatingJudge):
     """`judge=gating/orthogonal`: what the automatic metrics do not measure."""
 
     name, asked = "gating_orthogonal", Orthogonal
-    criteria = tuple(numbers(Orthogonal))
 
 
 class BinaryJudge(GatingJudge):
     """`judge=gating/binary`: yes or no."""
 
     name, asked = "gating_binary", Binary
-    criteria = tuple(numbers(Binary))
 
 
 def hierarchy(item: Item) -> None:

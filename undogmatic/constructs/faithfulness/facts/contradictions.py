@@ -7,6 +7,7 @@ of it. So a summary that leaves things out, or says true things besides, contrad
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -93,10 +94,8 @@ def contradictions(
 
 def _votes(both: Compared, n: int) -> Contradiction | None:
     """As other values, but where each side counts votes but once, those are compared wherever they stand."""
-    return _value(both, n, "vote", NEARBY) or _only_count(both, n)
-
-
-def _only_count(both: Compared, n: int) -> Contradiction | None:
+    if (found := _value(both, n, "vote")) is not None:
+        return found
     counts = [
         [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
         for side in (both.reference, both.text)
@@ -107,15 +106,7 @@ def _only_count(both: Compared, n: int) -> Contradiction | None:
     return None if place != n or agree(own, other) else Contradiction("vote", k, own.said, other.said)
 
 
-def _dates(both: Compared, n: int) -> Contradiction | None:
-    return _value(both, n, "date", both.aligned)
-
-
-def _numbers(both: Compared, n: int) -> Contradiction | None:
-    return _value(both, n, "number", both.aligned)
-
-
-def _value(both: Compared, n: int, kind: str, least: float) -> Contradiction | None:
+def _value(both: Compared, n: int, kind: str) -> Contradiction | None:
     """A value that the text nowhere near gives, while it gives another of the kind that the reference has not there."""
     own = [value for value in values(both.reference[n], both.language) if value.kind == kind]
     own = [value for value in own if counted(value)] or own  # "by a majority of 3 to 2" is 3 to 2
@@ -123,20 +114,16 @@ def _value(both: Compared, n: int, kind: str, least: float) -> Contradiction | N
         near = [other for k in both.near(n, NEARBY) for other in _alike(both, k, value)]
         if any(agree(value, other) and (counted(other) or not counted(value)) for other in near):
             continue
-        for k in both.near(n, least):
+        for k in both.near(n, NEARBY if kind == "vote" else both.aligned):
             for other in _alike(both, k, value):
                 if any(comparable(each, other) and agree(each, other) for each in own) or _excused(both, n, k, other):
                     continue
-                if kind == "number" and _close(value, other, both.text[k]):
-                    continue
-                if kind == "vote" or _same_place(both, n, k, value, other):
+                rounded = kind == "number" and abs((value.parts[0] or 0) - (other.parts[0] or 0)) <= room(
+                    other, both.text[k]
+                )
+                if not rounded and (kind == "vote" or _same_place(both, n, k, value, other)):
                     return Contradiction(kind, k, value.said, other.said)
     return None
-
-
-def _close(value: Value, other: Value, sentence: str) -> bool:
-    """Whether the number of a sentence is another, rounded, and says so."""
-    return abs((value.parts[0] or 0) - (other.parts[0] or 0)) <= room(other, sentence)
 
 
 def _alike(both: Compared, k: int, value: Value) -> list[Value]:
@@ -217,33 +204,23 @@ def _of_another(both: Compared, n: int, k: int, own: Outcome, wrong: Outcome) ->
 def _negations(both: Compared, n: int) -> Contradiction | None:
     for k in both.near(n, max(both.aligned, 0.6)):
         word = turned(both.reference[n], both.text[k], both.language)
-        if word is not None and not _better(both, n, k):
+        if word is not None and both.similarity[:, k].argmax() == n:
             return Contradiction("negation", k, word[0], word[1])
     return None
 
 
-def _better(both: Compared, n: int, k: int) -> bool:
-    """Whether the text's sentence resembles another sentence of the reference more."""
-    return bool(both.similarity[:, k].argmax() != n)
-
-
-def _parties(both: Compared, n: int) -> Contradiction | None:
-    for rule in (_judge_roles, _winning, _named, _doing):
-        found = rule(both, n)
-        if found is not None:
-            return found
-    return None
-
-
-def _judge_roles(both: Compared, n: int) -> Contradiction | None:
-    whole = [(k, role) for k, sentence in enumerate(both.text) for role in judges(sentence)]
-    for own in judges(both.reference[n]):
-        said = [(k, role) for k, role in whole if role.who == own.who]
-        if not said or any(role.what == own.what for _, role in said):
+def _roles(
+    both: Compared, n: int, read: Callable[[str], Sequence[Role]], faces: Callable[[str, str], bool]
+) -> Contradiction | None:
+    """Somebody with another role, which faces the one that the reference gives, and which it nowhere gives."""
+    in_text = [(k, role) for k, sentence in enumerate(both.text) for role in read(sentence)]
+    for own in read(both.reference[n]):
+        said = [(k, role) for k, role in in_text if role.who & own.who]
+        if any(role.what == own.what for _, role in said):
             continue
-        known = {role.what for sentence in both.reference for role in judges(sentence) if role.who == own.who}
+        known = {role.what for sentence in both.reference for role in read(sentence) if role.who & own.who}
         for k, role in said:
-            if role.what not in known:
+            if faces(own.what, role.what) and role.what not in known:
                 return Contradiction("party", k, own.said, role.said)
     return None
 
@@ -260,47 +237,31 @@ def _winning(both: Compared, n: int) -> Contradiction | None:
     return None
 
 
-def _named(both: Compared, n: int) -> Contradiction | None:
-    whole = [(k, role) for k, sentence in enumerate(both.text) for role in named_sides(sentence)]
-    for own in named_sides(both.reference[n]):
-        said = [(k, role) for k, role in whole if role.who & own.who]
-        if any(role.what == own.what for _, role in said):
-            continue
-        known = {role.what for s in both.reference for role in named_sides(s) if role.who & own.who}
-        for k, role in said:
-            if opposite(own.what, role.what) and role.what not in known:
-                return Contradiction("party", k, own.said, role.said)
-    return None
-
-
 def _doing(both: Compared, n: int) -> Contradiction | None:
+    """Who did it and to whom it was done are exchanged."""
     for own in deeds(both.reference[n], both.language):
+        verb, *whom = own.what.split()
         for k in both.near(n, both.aligned):
-            said = deeds(both.text[k], both.language)
-            if own in said or any(_same_deed(own, other) for other in said):
+            said = [other for other in deeds(both.text[k], both.language) if other.what.split()[0] == verb]
+            if any(own.who & other.who for other in said):
                 continue
-            other = next((each for each in said if _swapped(own, each)), None)
+            other = next((x for x in said if own.who & {*x.what.split()[1:]} and x.who & {*whom}), None)
             if other is not None:
                 return Contradiction("party", k, f"{own.said} {own.what}", f"{other.said} {other.what}")
     return None
 
 
-def _object(role: Role) -> tuple[str, frozenset[str]]:
-    verb, *rest = role.what.split()
-    return verb, frozenset(rest)
-
-
-def _same_deed(one: Role, other: Role) -> bool:
-    return _object(one)[0] == _object(other)[0] and bool(one.who & other.who)
-
-
-def _swapped(one: Role, other: Role) -> bool:
-    (verb, whom), (another, whom_else) = _object(one), _object(other)
-    return verb == another and bool(one.who & whom_else) and bool(other.who & whom)
-
-
-Rule = Callable[[Compared, int], Contradiction | None]
-RULES: tuple[Rule, ...] = (_votes, _dates, _outcomes, _parties, _numbers, _negations)
+RULES: tuple[Callable[[Compared, int], Contradiction | None], ...] = (
+    _votes,
+    partial(_value, kind="date"),
+    _outcomes,
+    partial(_roles, read=judges, faces=lambda own, other: True),
+    _winning,
+    partial(_roles, read=named_sides, faces=opposite),
+    _doing,
+    partial(_value, kind="number"),
+    _negations,
+)
 """In the order in which they are asked; the first that finds something names the kind."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
-from undogmatic.analyses.margins import Margin
-from undogmatic.analyses.verdict import REFUTING, Evidence, HybridEvidence, Key, Ruling, Standing, decide, withheld
+from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, PairSettings, Sides, withheld
+from undogmatic.analyses.ruling import AB, Ruling, verdict
+from undogmatic.analyses.truth import Margin
+from undogmatic.records.results import Standing
 from undogmatic.stats.claims import Claim, Outcome
 
 MARGIN = Margin(10.0, "rubric", 100.0)
@@ -27,9 +27,9 @@ def _rest() -> tuple[object, ...]:
     return tuple(None for _ in Claim._fields[8:])
 
 
-def evidence(**changes: object) -> Evidence:
+def evidence(**changes: object) -> PairEvidence:
     """What supports the claim, with changes."""
-    good = Evidence(
+    good = PairEvidence(
         judged=(46, 46),
         n_pairs=46,
         n_groups=46,
@@ -43,6 +43,8 @@ def evidence(**changes: object) -> Evidence:
         hybrid=HybridEvidence(46, found("beyond"), found("within"), "beyond_surface"),
         surface="beyond_surface",
         length="survives",
+        sides=Sides("t", "b", "h"),
+        settings=PairSettings(1, MARGIN, 0.95, 0.05, 0.8, "pratt"),
     )
     return good._replace(**changes)  # type: ignore[arg-type]
 
@@ -55,7 +57,7 @@ BELOW = found("open", inner=(-14.0, 7.0))
 ZERO = MARGIN._replace(value=0.0)
 UNSET = MARGIN._replace(source="default")
 
-TABLE: list[tuple[dict[str, object], Key, Standing]] = [
+TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({}, "supported", "supported"),
     ({"hybrid": None}, "supported", "supported"),
     ({"margin": UNSET}, "supported", "supported"),
@@ -100,33 +102,36 @@ TABLE: list[tuple[dict[str, object], Key, Standing]] = [
 
 
 @pytest.mark.parametrize(("changes", "key", "standing"), TABLE)
-def test_every_rule(changes: dict[str, object], key: Key, standing: Standing) -> None:
-    ruling = decide(evidence(**changes), 0.05)
+def test_every_rule(changes: dict[str, object], key: str, standing: Standing) -> None:
+    ruling = verdict(AB, evidence(**changes))
     assert (ruling.key, ruling.standing, ruling.others) == (key, standing, ())
 
 
 def test_the_table_has_every_key_but_the_one_of_failures() -> None:
-    assert {key for _, key, _ in TABLE} | {"missing"} == set(get_args(Key))
+    assert {key for _, key, _ in TABLE} | {"missing"} == {rule.key for rule in AB.rules}
 
 
 def test_the_gravest_reason_leads_and_the_others_follow() -> None:
-    ruling = decide(
-        evidence(surface="surface_as_good", length="confounded", hybrid=hybrid(found("open")), p_value=1), 0.05
-    )
-    assert ruling == Ruling("confounded", "refuted", ("surface_as_good", "hybrid_open", "inconsistent"))
-    ruling = decide(evidence(surface="surface_as_good", length="inseparable"), 0.05)
-    assert ruling == Ruling("surface_as_good", "undecided", ("inseparable",))
+    changes = {"surface": "surface_as_good", "hybrid": hybrid(found("open")), "p_value": 1}
+    ruling = verdict(AB, evidence(length="confounded", **changes))
+    assert (ruling.key, ruling.standing) == ("confounded", "refuted")
+    assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")
+    ruling = verdict(AB, evidence(surface="surface_as_good", length="inseparable"))
+    assert (ruling.key, ruling.standing, ruling.others) == ("surface_as_good", "undecided", ("inseparable",))
 
 
 def test_only_what_refutes_leads_to_a_refutation() -> None:
-    order = get_args(Key)
-    assert max(order.index(key) for key in REFUTING) < order.index("surface_as_good")
+    standings = [rule.standing for rule in AB.rules if rule.against]
+    assert standings == sorted(standings, key=lambda standing: standing != "refuted")
 
 
 def test_failures_withhold_a_verdict_that_they_could_turn() -> None:
-    yes, no, open_ = Ruling("supported", "supported"), Ruling("within", "refuted"), Ruling("open", "undecided")
-    assert withheld(yes, yes) == yes
-    assert withheld(no, Ruling("reversed", "refuted")) == no
-    assert withheld(yes, open_) == Ruling("missing", "undecided", ("supported",))
-    assert withheld(no, yes) == Ruling("missing", "undecided", ("within",))
-    assert withheld(open_, yes) == open_
+    yes, no = verdict(AB, evidence()), verdict(AB, evidence(difference=found("within")))
+    reversed_, open_ = (verdict(AB, evidence(difference=found(outcome))) for outcome in ("against", "open"))
+    assert withheld(yes, yes) is yes
+    assert withheld(no, reversed_) is no
+    assert withheld(open_, yes) is open_
+    for ruling, at_worst in ((yes, open_), (no, yes)):
+        left: Ruling = withheld(ruling, at_worst)
+        assert (left.key, left.standing) == ("missing", "undecided")
+        assert left.finding.values["otherwise"] == f"alone_{ruling.key}"

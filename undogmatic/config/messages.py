@@ -15,7 +15,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, InterpolationKeyError, OmegaConfBaseException
 
-from undogmatic.config.searchpath import keys_of, options
+from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
@@ -50,7 +50,7 @@ def _combined(word: str) -> str:
     word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
     for option in re.findall(r"[\w-]+(?:\+[\w-]+)+", word.partition("=")[2]):
         defaults = [f"{name}@{name}" for name in dict.fromkeys(option.split("+"))]
-        node = {"defaults": defaults, "_target_": "undogmatic.analyses.several.SeveralAnalyses"}
+        node = {"defaults": defaults, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
         ConfigStore.instance().store(option, node, group="analysis")
     return word
 
@@ -116,7 +116,7 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
     """A file that is in no group's folder, typed or named in another file's defaults list."""
     group, _, option = str(error.missing_cfg_file).rpartition("/")
     known = sorted(error.options or options(group))
-    if "/" in group and group not in map(_key, words):  # a folder is part of the option's name: judge=gating/default
+    if "/" in group and group not in map(_key, words):  # a folder is part of the option's name: judge=FOLDER/NAME
         group, _, folder = group.partition("/")
         option, known = f"{folder}/{option}", [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known
     typed = next((word for word in words if _key(word) == group and option in word.partition("=")[2]), None)

@@ -1,0 +1,73 @@
+"""Defines a person's label of an item, and the row, of a sheet or of an MLflow trace, in which it was filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from undogmatic.records.records import Name, Record
+
+HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
+"""The name of a label in MLflow, and what of a row of a review queue comes back with it."""
+
+
+class Filled(NamedTuple):
+    """One row as filled in.
+
+    Attributes:
+        place: Where it is, for messages: "queue.csv:7".
+        cells: By column: item_id, label, and what else there is of labeller, comment, QUEUE, PROBABILITY.
+        origin: Where it is, as fields of a Label.
+        comma: Whether decimals may be written with a comma.
+        quoted: Whether a quote may stand before an item's id, as written to CSV.
+    """
+
+    place: str
+    cells: Mapping[str, Any]
+    origin: Mapping[str, Any]
+    comma: bool = False
+    quoted: bool = False
+
+
+class Label(Record):
+    """One human's label of one item, and where it comes from.
+
+    `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale` (None: the rubric's
+    own) or a category's name.
+    `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
+    `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
+    from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
+    """
+
+    item_id: str
+    label: float
+    labeller: Name
+    comment: str | None = None
+    given: float | str
+    scale: tuple[float, float] | None = None
+    inclusion_probability: float | None = Field(default=None, gt=0, le=1)
+    queue: Name | None = None
+    file: str | None = None
+    line: int | None = None
+    file_hash: str | None = None
+    store: str | None = None
+    trace: str | None = None
+    assessment: str | None = None
+    imported: float
+
+    @property
+    def place(self) -> str:
+        """Where it comes from, for messages."""
+        return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
+
+    @property
+    def as_given(self) -> str:
+        """What was filled in, for messages."""
+        return self.given if isinstance(self.given, str) else f"{self.given:g}"
+
+
+def on_trace(trace: str, item: str) -> str:
+    """The place of an item's label in MLflow, for messages."""
+    return f"trace {trace} (item {item})"
