@@ -81,7 +81,7 @@ DOORS = {"safety.outside", "safety.files"}
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
     "datasets.rows": "looks for keys that come twice in what was read already",
-    "engine.ledger": "cuts a torn line off",
+    "engine.journal": "cuts a torn line off",
     "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.prices": "reads a file of litellm's",

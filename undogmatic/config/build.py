@@ -277,6 +277,11 @@ def _renamed() -> Mapping[str, str]:
     return found
 
 
+def earlier_name(name: str) -> str:
+    """The name that a class had when the earliest runs were made, which their hashes hold."""
+    return next((earlier for earlier, now in _renamed().items() if now == name), name)
+
+
 def _imported(module: str, name: str, said: str) -> Any:
     """A module's attribute. Whatever goes wrong in the user's module while it is imported is one message."""
     try:
