@@ -15,8 +15,8 @@ import yaml
 
 from tests.judges.conftest import Bench, FixedJudge
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.constructs.gating.hierarchy import parse
