@@ -68,8 +68,8 @@ def main() -> None:
         for k, after in enumerate(scores([family.into(item.text, item.id) for item in items])):
             moved = after - before[k]
             mean = means.interval(np.abs(moved), groups=groups, bounds=(0, 100))
-            whole[n, k] = mean.estimate
-            cells += [f"{mean.estimate:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
+            whole[n, k] = mean.value
+            cells += [f"{mean.value:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
         print(f"| {family.name} | {' | '.join(cells)} |", flush=True)
     print(f"| **mean of the {len(kinds)}** | {whole[:, 0].mean():.1f} | | {whole[:, 1].mean():.1f} | |")
     print(f"| **the worst** | {whole[:, 0].max():.1f} | | {whole[:, 1].max():.1f} | |")

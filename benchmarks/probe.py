@@ -161,7 +161,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     def area(high: np.ndarray, low: np.ndarray) -> str:
         groups_a, groups_b = units.of(high, low)
         found = auc(scores[high], scores[low], groups_a=groups_a, groups_b=groups_b)
-        return shown(found.auc, found.low, found.high, 3)
+        return shown(found.value, found.low, found.high, 3)
 
     found: dict[str, str] = {}
     for high, low in (("imitation", "explanation"), ("authority_only", "explained_only")):
@@ -174,25 +174,25 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         direction = share_in_direction(differences, groups=own_groups)
         mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
-        found[named] = shown(direction.share, direction.low, direction.high, 3)
-        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.estimate, mean.low, mean.high, 1)
+        found[named] = shown(direction.value, direction.estimate.low, direction.estimate.high, 3)
+        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.value, mean.low, mean.high, 1)
     rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
     error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
     found |= {
         "AUC naked against explained": area(naked, explained),
         "AUC naked against hybrid": area(naked, hybrid),
-        f"Spearman with the label (n={own.sum()})": shown(rank.estimate, rank.low, rank.high, 3),
-        "mean absolute error": shown(error.estimate, error.low, error.high, 1),
+        f"Spearman with the label (n={own.sum()})": shown(rank.value, rank.low, rank.high, 3),
+        "mean absolute error": shown(error.value, error.low, error.high, 1),
     }
     if judge.low is not None and judge.high is not None:
         covered = proportion(((judge.low <= labels) & (labels <= judge.high))[own], groups=together)
-        found["coverage of the 90 % interval"] = shown(covered.share, covered.low, covered.high, 3)
+        found["coverage of the 90 % interval"] = shown(covered.value, covered.low, covered.high, 3)
         width = means.interval((judge.high - judge.low)[own], groups=together, bounds=(0, 100))
-        found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
+        found["mean width of the 90 % interval"] = shown(width.value, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         gap = error_interval(judge.confidence[own], right, rng(), groups=together)
-        found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
+        found["calibration error (ECE) of the confidence"] = shown(gap.value, gap.estimate.low, gap.estimate.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)
@@ -203,7 +203,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         (members,) = units.of(chosen)
         if len(set(members)) >= 2:
             mean = means.interval(scores[chosen], groups=members, bounds=(0, 100))
-            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.estimate, mean.low, mean.high, 1)
+            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.value, mean.low, mean.high, 1)
     return found
 
 

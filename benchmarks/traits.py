@@ -93,7 +93,7 @@ def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> R
     values, labels = frame["score"].to_numpy(dtype=np.float64), frame["label"].to_numpy(dtype=np.float64)
     found = limits.order(values, labels, np.random.default_rng(SEED), groups=units(frame))
     failed = int(np.isnan(values).sum())
-    order = "one score for all" if found is None else shown(found.estimate, found.low, found.high, 2)
+    order = "one score for all" if found is None else shown(found.value, found.low, found.high, 2)
     assert result.verdict is not None
     said = f"{result.standing} ({result.verdict.key.removeprefix('labelled.verdict_').replace('_', ' ')})"
     return Row(rubric.name, name, order + (f", {failed} failed" if failed else ""), said)

@@ -174,7 +174,7 @@ def test_what_a_users_module_raises_is_one_message_with_its_place(
         ("undogmatic.safety.paths.Path", "model", "is pathlib.Path under another name"),
         ("undogmatic.judges.score.ScoreJudge", "dataset", "it has no `load`"),
         ("undogmatic.judges.score.ScoreJudge", "model", "it is no undogmatic.models.base.Model"),
-        ("undogmatic.readouts.prompts.Prompt", "rubric", "it is no undogmatic.records.rubric.Rubric"),
+        ("undogmatic.readouts.prompt.Prompt", "rubric", "it is no undogmatic.records.rubric.Rubric"),
         ("undogmatic.engine.journal.Journal", "engine", "it has no `arun`"),
         ("undogmatic.constructs.shame.patterns.PatternsModel", "tracking", "it has no `log`"),
         ("undogmatic.constructs.shame.patterns.PatternsModel", "judges[0]", "it is no undogmatic.judges.base.Judge"),
@@ -209,7 +209,7 @@ def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
 
 def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(here / "theirs_/__init__.py", "")
-    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompts.Prompt\nid: x\nlanguage: en\n")
+    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompt.Prompt\nid: x\nlanguage: en\n")
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])

@@ -255,9 +255,10 @@ def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
     mean = so_far(frame, parts.rubric)
     if mean is None:
         return ""
+    known = mean.estimate
     return (
-        f"By the {mean.n} judged texts of whole groups, the mean of all {mean.n_total} would be {mean.estimate:.1f} "
-        f"[{mean.low:.1f}, {mean.high:.1f}] ({mean.level:.0%}, whenever one stops). "
+        f"By the {known.n} judged texts of whole groups, the mean of all {mean.n_total} would be {known.value:.1f} "
+        f"[{known.low:.1f}, {known.high:.1f}] ({known.level:.0%}, whenever one stops). "
     )
 
 

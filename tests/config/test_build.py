@@ -9,11 +9,11 @@ from tests.rubrics import TEN
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.errors import ConfigError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 
 SAMPLES = "undogmatic.readouts.samples.SamplesReadout"
-PROMPT = "undogmatic.readouts.prompts.Prompt"
+PROMPT = "undogmatic.readouts.prompt.Prompt"
 
 
 def whole(**change: object) -> dict[str, object]:

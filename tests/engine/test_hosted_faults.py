@@ -28,7 +28,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
@@ -238,7 +238,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Provenance
 from undogmatic.records.rubric import Rubric, Wording
 import json

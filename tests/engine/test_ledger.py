@@ -25,7 +25,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.records.records import Provenance
 from undogmatic.records.rubric import Rubric

@@ -94,7 +94,7 @@ def enter(case: Case) -> None:
                     config.pop(case.group)
                     config["steps"] = ["fuzz"] if case.group == "step" else []
             if case.group == "language":
-                from undogmatic.readouts.prompts import language
+                from undogmatic.readouts.prompt import language
 
                 language("fuzz")
             built(config)

@@ -18,7 +18,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 

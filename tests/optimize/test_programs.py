@@ -24,7 +24,7 @@ from undogmatic.models.calls import Gateway
 from undogmatic.optimize.programs import Lineage, Program, changes, load, parse, predictors, rubric_digest, save
 from undogmatic.optimize.prompt import ProgramPrompt
 from undogmatic.optimize.splits import check_leaks
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric

@@ -15,7 +15,7 @@ from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import ProbeReadout
 from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 

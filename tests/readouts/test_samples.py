@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.calls import Gateway, ReplyCache
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.samples import SamplesReadout
 from undogmatic.records.records import Verdict
 from undogmatic.records.rubric import Rubric

@@ -9,10 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from tests.conftest import FakeChat, good_answer, reading_of
+from undogmatic.config.build import build
+from undogmatic.config.searchpath import plain
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.adapter import _code
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout, answer_schema
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
@@ -175,3 +177,10 @@ def test_with_reasoning_the_rationale_comes_first(prompt: Prompt, rubric: Rubric
     text = model.requests[0]["system"]
     assert text.index('"rationale"') < text.index('"shame_score"')
     assert text.endswith(prompt.words.reason_first)
+
+
+def test_the_hash_of_a_prompt_is_that_which_the_journals_of_earlier_runs_hold() -> None:
+    """Whoever changes the shipped words changes it on purpose; a moved class or a field no model sees must not."""
+    rubric: Rubric = build(plain("rubric", "shame", "rubric"), "rubric")
+    prompt: Prompt = build(plain("prompt", "anchored_pt", "prompt"), "prompt")
+    assert prompt.hash(rubric).startswith("f5590460efc5")

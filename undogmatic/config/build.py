@@ -178,7 +178,7 @@ KINDS = {
     "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
     "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
-    "prompt": ("undogmatic.readouts.prompts", "Prompt"),
+    "prompt": ("undogmatic.readouts.prompt", "Prompt"),
     "rubric": ("undogmatic.records.rubric", "Rubric"),
     "dataset": ("", "load"),
     "analysis": ("", "check", "__call__"),
@@ -272,6 +272,11 @@ def _renamed() -> Mapping[str, str]:
     """Where the classes lie now that the configs of earlier runs name."""
     found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
     return found
+
+
+def earlier_name(name: str) -> str:
+    """The name that a class had when the earliest runs were made, which their hashes hold."""
+    return next((earlier for earlier, now in _renamed().items() if now == name), name)
 
 
 def _imported(module: str, name: str, said: str) -> Any:

@@ -22,7 +22,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
 

@@ -9,7 +9,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from undogmatic.errors import ConfigError
 from undogmatic.optimize.programs import Program, load, parse, rubric_digest
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import data_folder

@@ -24,7 +24,7 @@ from undogmatic.safety.outside import brief, read_json
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class LogprobsReadout(Readout):

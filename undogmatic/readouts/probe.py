@@ -19,7 +19,7 @@ from undogmatic.safety.paths import data_folder
 from undogmatic.stats.distribution import discretised_normal
 
 if TYPE_CHECKING:
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class ProbeReadout(Readout):

@@ -18,7 +18,7 @@ from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class SamplesReadout(Readout):

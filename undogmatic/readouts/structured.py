@@ -16,7 +16,7 @@ from undogmatic.records.rubric import NumericScale, Rubric, Scale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 PERCENT = NumericScale(minimum=0, maximum=100)
 

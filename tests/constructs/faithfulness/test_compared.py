@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from undogmatic.config.door import compose_config
 
 from tests.conftest import reference
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.faithfulness import compared
 from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted

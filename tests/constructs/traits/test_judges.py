@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from undogmatic.config.door import compose_config
 
 from tests.conftest import FakeChat, reading_of
 from tests.judges.conftest import WORDINGS
 from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
 from tests.rubrics import TEN
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
@@ -26,7 +26,7 @@ from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
