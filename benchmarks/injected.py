@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, families
 from undogmatic.datasets.labels import development_items
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for

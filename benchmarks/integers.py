@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine

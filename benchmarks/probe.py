@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, copies
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
 from undogmatic.datasets.labels import PAIR_GOLD, development_items

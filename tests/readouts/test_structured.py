@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tests.conftest import FakeChat, good_answer, reading_of
 from undogmatic.config.build import build
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.adapter import _code

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from undogmatic.config.build import Settings, build, resolve, short
-from undogmatic.config.searchpath import named
+from undogmatic.config.groups import named
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.nli import Entailment
 from undogmatic.errors import ConfigError

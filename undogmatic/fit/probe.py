@@ -247,8 +247,8 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     Raises:
         ConfigError, DataError: Nothing was written.
     """
-    from undogmatic.api import compose_config
     from undogmatic.config.build import build, settings
+    from undogmatic.config.door import compose_config
     from undogmatic.datasets.labels import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":

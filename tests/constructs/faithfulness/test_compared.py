@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from undogmatic.config.door import compose_config
 
 from tests.conftest import reference
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import compared
 from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
 from undogmatic.errors import ConfigError, UnparseableAnswer

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from undogmatic.config.door import compose_config
 
 from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.truth import margin_of
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict

@@ -12,11 +12,11 @@ from typing import Any
 import dspy
 import pytest
 import yaml
-from undogmatic.config.door import compose_config
 
 from tests.judges.conftest import Bench, FixedJudge
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.constructs.gating.hierarchy import parse

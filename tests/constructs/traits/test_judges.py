@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from undogmatic.config.door import compose_config
 
 from tests.conftest import FakeChat, reading_of
 from tests.judges.conftest import WORDINGS
@@ -18,6 +17,7 @@ from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
 from tests.rubrics import TEN
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
 from undogmatic.engine.recipe import Recipe
