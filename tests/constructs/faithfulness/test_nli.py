@@ -15,7 +15,7 @@ import undogmatic.run  # noqa: F401  registers the resolver that config.yaml use
 from tests.conftest import FakeChat
 from undogmatic.api import judge_items
 from undogmatic.config.build import build
-from undogmatic.config.door import compose_config, judge_items
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.bucket import BucketJudge, stands_in
 from undogmatic.constructs.faithfulness.nli import LlmEntailment, NliJudge
 from undogmatic.datasets.tabular import TextsDataset

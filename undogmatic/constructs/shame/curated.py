@@ -51,7 +51,7 @@ class CuratedDataset:
 
     Conditions: pairs give `imitation` and `explanation`, theses `authority_only`, `explained_only`, `explained_cited`;
     controls `humble`, `hubristic`, `neutral`; attacks `attack:<name>`; labelled texts `gold:<class>`; the part
-    `injected` gives some labelled texts with and without text that has no part in them (`curated_copies.injected`).
+    `injected` gives some labelled texts with and without text that has no part in them (`injected`).
     Texts that two people labelled have metadata `second_label`; `precedent` names the precedents that a text is about,
     which tie texts together (`analyses.independence`).
 
