@@ -17,7 +17,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset, Family, copies, 
 from undogmatic.constructs.shame.patterns import count
 from undogmatic.datasets.labels import development_items
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.readouts.probe_file import said_once
+from undogmatic.readouts.probe import said_once
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.ranking import auc
 
