@@ -11,7 +11,6 @@ from benchmarks import house
 LONGEST = 500
 STILL_UPWARD = """
     analyses.rivals:constructs datasets.labels:constructs engine.composition:constructs
-    optimize.prompt:tracking
 """.split()
 """What is left to turn round, module:room; the list only gets shorter."""
 STILL_KNOWING = "analyses.rivals datasets.labels engine.composition".split()
@@ -89,7 +88,7 @@ PAST_THE_DOORS = {
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.prices": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",
-    "readouts.probe_file": "hands a file that it has measured to safetensors",
+    "readouts.probe": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
     "review.labels": "looks at the last byte of a file",
     "runs.folder": "hands a text that was read to pandas",

@@ -28,7 +28,7 @@ from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search
-from undogmatic.optimize.verdict import verdict
+from undogmatic.optimize.verdict import results_of
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
@@ -287,7 +287,7 @@ def _results(
     table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
     gains: Sequence[AnalysisResult] = ()
     if experiment.search is not None and found is not None:
-        gains = verdict(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
+        gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
         optimised = table.frame["judge"] == OPTIMISED
         table = replace(table, frame=table.frame[optimised].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]

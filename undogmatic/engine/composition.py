@@ -25,8 +25,7 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import digest
 from undogmatic.records.rubric import Rubric
 
