@@ -29,8 +29,7 @@ from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import JOURNAL, read_records
