@@ -72,7 +72,7 @@ class Question(Unit):
         self.step, self.kind = step, kind
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
         self.wording = asker.wording(step)
-        self.contents = {"asker": [asker.name, self.wording.model_dump(mode="json")]}
+        self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
 
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
@@ -145,7 +145,7 @@ class Asker:
 
     def identity(self) -> dict[str, Any]:
         """Its way of asking; what it asks is in the identity of its questions."""
-        return {"asker": self.name}
+        return {"asker": self.name} | {name: getattr(self, name) for name in self.options}
 
     def fitted_on(self) -> frozenset[str]:
         """Nothing in it is fitted; see `Readout.fitted_on`."""
