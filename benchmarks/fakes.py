@@ -31,8 +31,8 @@ from tests.fakes.judges import FAKES, GOOD
 from tests.fakes.worlds import judged, made_up
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame import patterns
 from undogmatic.records.records import FailureKind, Item
 from undogmatic.stats import surface

@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
-from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.shame.curated_copies import families
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.shame.curated import CuratedDataset, families
 from undogmatic.datasets.labels import development_items
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for
-from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_pieces
-from undogmatic.readouts.probe_file import Probe
+from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_pieces
 from undogmatic.records.records import digest
 from undogmatic.stats import means
 

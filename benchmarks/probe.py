@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
-from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.shame.curated_copies import copies
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.shame.curated import CuratedDataset, copies
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
 from undogmatic.datasets.labels import PAIR_GOLD, development_items
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
@@ -75,7 +74,7 @@ def development() -> tuple[list[Item], list[Scored]]:
     raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
     found = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]
-    return items, [Scored("probe", *found), *map(Scored, ("tfidf", "patterns"), mapped)]
+    return items, [Scored("probe", found.scores, *found.limits), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
 def test() -> tuple[list[Item], list[Scored]]:
@@ -106,7 +105,7 @@ def test() -> tuple[list[Item], list[Scored]]:
     mapped = [
         np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((counted, _patterns(items)), maps, strict=True)
     ]
-    probed = Scored("probe", *np.array([one[:3] for one in found]).T, confidence)
+    probed = Scored("probe", *np.array([(one.score, *one.interval) for one in found]).T, confidence)
     return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
 
 

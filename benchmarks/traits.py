@@ -21,8 +21,9 @@ from benchmarks.probe import SEED, lexical, shown
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.truth import units
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
 from undogmatic.config.build import build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
 from undogmatic.fit.probe import VIEWS, calibrate, fit_probe, fold_codes, held_out, held_out_raw, origin, read_features

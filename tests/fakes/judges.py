@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import RefusedAnswer
 from undogmatic.models.fake import KINDS, SURFACES, Expressions, FakeModel
 from undogmatic.records.order import turns

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import reading_of
 from undogmatic.config.build import build
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import View, cut
 from undogmatic.models.calls import Gateway

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.config.build import LARGEST_SEED, build, earlier_name
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record, digest
@@ -36,7 +36,7 @@ class Words(Record):
 
 def language(code: str) -> Words:
     """The fixed sentences of a language. Raises ConfigError naming those that exist."""
-    words: Words = build(searchpath.plain("language", code, "prompt.language"), f"language={code}")
+    words: Words = build(groups.plain("language", code, "prompt.language"), f"language={code}")
     return words
 
 
