@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
 from undogmatic.stats.estimate import Estimate
@@ -23,6 +23,7 @@ Scale = tuple[float, float]
 # A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
 _CONTENT_FREE_FLOOR = 1e-4
 _MOST_IDS_NAMED = 10
+_MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
@@ -79,8 +80,6 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
         doi:10.1007/s10994-007-5018-6
     """
-    import statsmodels.api as sm
-
     x, y = _fit_vectors(raw, label01, "label01")
     if np.any((y < 0) | (y > 1)):
         raise ValueError("`label01` must lie in [0, 1].")
@@ -90,8 +89,7 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
     negatives = y.size - positives
     target = y * (positives + 1) / (positives + 2) + (1 - y) / (negatives + 2)
     centre, spread = float(x.mean()), float(x.std())
-    design = sm.add_constant((x - centre) / spread)
-    constant, slope = sm.GLM(target, design, family=sm.families.Binomial()).fit().params
+    constant, slope = _logistic((x - centre) / spread, target)
     return {
         "kind": "platt",
         "slope": float(slope / spread),
@@ -99,6 +97,24 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
         **_scale(scale),
         "n": x.size,
     }
+
+
+def _logistic(x: checks.Vector, share: checks.Vector) -> tuple[float, float]:
+    """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted least squares."""
+    design = np.column_stack([np.ones(x.size), x])
+    fitted = (share + 0.5) / 2
+    deviance = np.inf
+    for _ in range(_MOST_STEPS):
+        weight = fitted * (1 - fitted)
+        aim = special.logit(fitted) + (share - fitted) / weight
+        root = np.sqrt(weight)
+        found = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
+        fitted = special.expit(design @ found)
+        apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
+        before, deviance = deviance, 2 * float(np.sum(apart))
+        if abs(before - deviance) <= _SAME_DEVIANCE:
+            break
+    return float(found[0]), float(found[1])
 
 
 def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:

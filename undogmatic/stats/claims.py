@@ -45,8 +45,6 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
     """
-    from statsmodels.stats.power import TTestPower
-
     _check_design(n_pairs, alpha)
     if not (math.isfinite(effect) and math.isfinite(sd_differences) and sd_differences > 0):
         raise ValueError(f"`effect` is {effect} and `sd_differences` {sd_differences}; finite, and the sd above 0.")
@@ -54,13 +52,13 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
     dz = abs(effect / sd_differences)
-    found = float(TTestPower().power(dz, pairs, alpha / 2, alternative="larger"))
-    if math.isnan(found):  # statsmodels' function gives up on some effects of thousands of pairs, SciPy's does not
-        critical = stats.t.isf(alpha / 2, pairs - 1)
-        found = float(stats.nct.sf(critical, pairs - 1, dz * math.sqrt(pairs)))
-    # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and statsmodels gives NaN.
-    if dz * math.sqrt(pairs) < _WRONG_SIDE_REACH:
-        found += float(TTestPower().power(dz, pairs, alpha / 2, alternative="smaller"))
+    critical, distance = float(stats.t.isf(alpha / 2, pairs - 1)), dz * math.sqrt(pairs)
+    found = 1 - float(special.nctdtr(pairs - 1, distance, critical))
+    if math.isnan(found):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
+        found = float(stats.nct.sf(critical, pairs - 1, distance))
+    # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may come out as NaN.
+    if distance < _WRONG_SIDE_REACH:
+        found += float(special.nctdtr(pairs - 1, distance, stats.t.ppf(alpha / 2, pairs - 1)))
     return min(found, 1.0)
 
 
