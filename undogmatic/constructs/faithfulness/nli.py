@@ -165,10 +165,8 @@ class LlmEntailment(Entailment):
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         found: dict[int, SentenceFinding] = {}
         for each in answer.contradictions:
-            for name, number, own in (
-                ("reference", each.reference, sides.reference),
-                ("summary", each.summary, sides.summary),
-            ):
+            for name in ("reference", "summary"):
+                number, own = getattr(each, name), getattr(sides, name)
                 if not 1 <= number <= len(own):
                     said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
                     raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
