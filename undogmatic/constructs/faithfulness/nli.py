@@ -1,4 +1,4 @@
-"""`nli`: how much of the reference the summary leaves uncontradicted."""
+"""Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that names sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, measured
+from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, precisions
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -231,4 +231,4 @@ class RulesEntailment(Entailment):
 
     def settings(self) -> dict[str, Any]:
         own = {"embeddings": self.embeddings.name, "aligned": self.aligned, "sure": self.sure}
-        return super().settings() | own | {"words": digest(lexicon()), "precision": digest(measured())}
+        return super().settings() | own | {"words": digest(lexicon()), "precision": digest(precisions())}

@@ -1,4 +1,9 @@
-"""`summarise`: every text is summarised by each of several models, so that the summaries can be judged."""
+"""Lets several models summarise every text, at once or part by part, so that the summaries can be judged.
+
+Parts are as large as a model's context allows, cut between paragraphs. What it says of the parts is summarised in turn,
+as often as it takes (map and reduce). `lead` and `centroid` take sentences out of the text instead of writing; they are
+baselines: who summarises worse than the first sentences has not summarised.
+"""
 
 from __future__ import annotations
 
