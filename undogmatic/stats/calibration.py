@@ -391,9 +391,8 @@ def error_difference(
 ) -> means.Bounds:
     """Limits of one calibration error minus another of the same units, from those of both.
 
-    What is observed of each is too large by another amount, so a bootstrap held their difference in as few as 75 % of
-    samples of its 95 %. That the two errors move together does not narrow the limits: what noise adds to each has no
-    sign.
+    What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
+    samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
 
     Args:
         one, other: The two errors, made with the same groups.
@@ -412,10 +411,8 @@ def error_if_perfect(
     *,
     groups: Groups | None = None,
 ) -> NDArray[np.float64]:
-    """`expected_calibration_error` of draws in which every item is right with exactly its stated probability.
-
-    Small bins make it larger than 0 even so; what was observed says something only beyond these. Members of a group are
-    drawn with one number, as if they were right and wrong together as far as their probabilities allow.
+    """`expected_calibration_error` of draws in which every item is right with exactly its stated probability: small bins
+    make it larger than 0 even so. Members of a group are drawn with one number, as if they were right together.
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1].
