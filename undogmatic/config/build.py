@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +265,27 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
         )
     _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
     return found
+
+
+def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
+    """The function that a config names to count what is in a text, if its package is allowed, and what it counts.
+
+    Args:
+        path: Its dotted name. It must say that it returns a NamedTuple: nothing else is called with a text.
+        key: The key that names it, for messages.
+    Raises:
+        ConfigError: It may not be named in a config, cannot be imported, or counts nothing.
+    """
+    module, _, name = path.rpartition(".")
+    if not permits(path) or not module:
+        raise ConfigError(refused(path, key))
+    found = _imported(module, name, f"`{key}` is {path[:200]!r}")
+    counts = typing.get_type_hints(found).get("return") if inspect.isfunction(found) else None
+    if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
+        raise ConfigError(f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts.")
+    if not permits(f"{found.__module__}.{name}"):
+        raise ConfigError(refused(f"{found.__module__}.{name}", key))
+    return found, counts._fields
 
 
 @functools.cache

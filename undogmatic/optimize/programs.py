@@ -116,7 +116,7 @@ class Program(Record):
 
 def rubric_digest(rubric: Rubric) -> str:
     """Hash of what a rubric means and says."""
-    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional"}))
+    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}))
 
 
 def signature_hash(predictor: dspy.Predict) -> str:

@@ -150,7 +150,13 @@ class Prompt(Record):
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
         own = self.model_dump(mode="json", exclude={"id"} | unset)
-        return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
+        return digest(
+            [
+                own,
+                rubric.model_dump(mode="json", exclude={"optional", "field_words"}),
+                self.words.model_dump(mode="json"),
+            ]
+        )
 
     def task(self, rubric: Rubric) -> str:
         """The judge's role and task."""
