@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import score_text
 from undogmatic.cli import main
-from undogmatic.config import searchpath
 from undogmatic.config.build import resolve, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.notebook import judge
@@ -160,7 +160,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The page's files in the working directory; what is imported of them is forgotten afterwards."""
     write_files(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(searchpath, "_said", set())
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] == "my"]:
         del sys.modules[name]
@@ -272,35 +271,25 @@ def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     assert done.err.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
 
 
-def test_a_file_with_a_shipped_name_takes_its_place_and_this_is_said_once(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put(here / "my/conf/judge/score.yaml", FILES["my/conf/judge/first_half.yaml"])
-    for _ in range(2):
-        assert compose_config()["judge"]["_target_"] == "my.first_half.FirstHalfJudge"
-    assert compose_config(["judge=panel"])["judge"]["members"][0] == "score"
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert said[0].endswith("my/conf/judge/score.yaml takes the place of the shipped judge=score")
-
-
-def test_a_folder_cannot_bring_its_own_beginning(here: Path) -> None:
-    put(here / "my/conf/config.yaml", "seed: 3\n")
-    with pytest.raises(ConfigError, match=r"my/conf/config.yaml would take the place of the program's own"):
-        compose_config()
-    assert command("undogmatic run --cfg job", here).status == 2
-    (here / "my/conf/config.yaml").unlink()
-    # In place of the default, and so at work unasked; under a name of its own it would have to be chosen.
-    place = r"judge/score.yaml takes the place of a shipped file.* leave out "
-    for elsewhere, said in (
-        ("# @package _global_\nseed: 3\n", "'# @package _global_'"),
-        ("defaults: [override /model: patterns]\n", "'defaults: override /model'"),
-        ("defaults: [/prompt: demos_en]\n", "'defaults: /prompt'"),
-        ("defaults: [panel@_global_.model]\n", "'defaults: panel@_global_.model'"),
+def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
+    """Else it would be at work unasked, and the shipped one gone; it may lie in any of the user's folders."""
+    for name, words, config_dir in (
+        ("my/conf/config.yaml", [], ()),
+        ("my/conf/judge/score.yaml", ["judge=panel"], ()),
+        ("other/prompt/trait/hedging.yaml", [], "other"),
+        ("other/prompt/trait/hedging.yaml", ["hydra.searchpath=[file://other]"], ()),
     ):
-        put(here / "my/conf/judge/score.yaml", elsewhere)
-        with pytest.raises(ConfigError, match=place + said):
-            compose_config()
+        put(here / name, "seed: 3\n")
+        shipped = conf_folder() / Path(name).relative_to("my/conf" if name.startswith("my") else "other")
+        with pytest.raises(ConfigError) as caught:
+            compose_config(words, config_dir=config_dir)
+        assert str(caught.value).startswith(
+            f"{name} would take the place of the program's own {shipped}. Give it a name"
+        )
+        done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
+        assert done is None or (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
+        (here / name).unlink()
+    assert compose_config()["seed"] == 0
 
 
 @pytest.mark.parametrize(

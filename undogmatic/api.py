@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, computed_field, model_validator
 
-from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
+from undogmatic.config.door import Folders, compose_config, composed
+from undogmatic.errors import DataError, StorageError, UndogmaticError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.command import say
@@ -26,8 +26,6 @@ DEFAULT_MODEL = "local"  # of conf/config.yaml
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
 _MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
-
-Folders = str | Path | Sequence[str | Path]
 
 
 class ScoreResult(Verdict):
@@ -87,7 +85,7 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
     from undogmatic.models.keys import setting
 
-    config, choices = _composed(overrides, config_dir)
+    config, choices = composed(overrides, config_dir)
     chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
     if chosen or setting("LLM_PROVIDER") is None:
         return config
@@ -99,11 +97,12 @@ def score_composed(
 ) -> list[ScoreResult]:
     """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
     from undogmatic.config.build import build
+    from undogmatic.engine.recipe import judged
 
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
     try:
-        results = [_result(judgment, overrides) for judgment in _judged(items, chosen)]
+        results = [_result(judgment, overrides) for judgment in judged(items, chosen)]
     except UndogmaticError as error:
         _log([{"error": type(error).__name__}])
         raise
@@ -135,8 +134,9 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
     from undogmatic.config.build import settings
+    from undogmatic.engine.recipe import judged
 
-    return _judged(items, settings(compose_config(overrides)))
+    return judged(items, settings(compose_config(overrides)))
 
 
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
@@ -155,61 +155,6 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
         raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
     inputs = {name: text[name] for name in rubric.inputs}
     return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
-
-
-def _judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
-    from undogmatic.config.build import build
-    from undogmatic.engine.journal import Journals
-    from undogmatic.engine.recipe import Recipe
-    from undogmatic.readouts.chat import finished
-
-    recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
-    return finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
-
-
-def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError.
-
-    Args:
-        overrides: As on the command line.
-        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
-    """
-    return _composed(overrides, config_dir)[0]
-
-
-def _composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """The config, and which option of each group is in it."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf, open_dict
-    from omegaconf.errors import MissingMandatoryValue
-
-    from undogmatic.config import searchpath
-    from undogmatic.config.overrides import combined, explain, typed_wrongly
-    from undogmatic.safety.guard import check_config, check_words
-    from undogmatic.safety.paths import conf_folder
-
-    words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
-    if sum(each.lstrip("+").startswith("hydra.searchpath=") for each in words) > 1:
-        raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
-    check_words(overrides)
-    try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
-            composed = compose("config", combined(words), return_hydra_config=True)
-        runtime = composed.hydra.runtime
-        with open_dict(composed):
-            del composed["hydra"]
-        check_config(composed)
-        config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    except MissingMandatoryValue as error:
-        raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
-    except UndogmaticError:
-        raise
-    except Exception as error:
-        if not typed_wrongly(error):
-            raise
-        raise ConfigError(explain(error, overrides)) from None
-    assert isinstance(config, dict)
-    return searchpath.adopt(config, runtime.config_sources, runtime.choices), runtime.choices
 
 
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:

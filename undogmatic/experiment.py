@@ -28,7 +28,7 @@ from undogmatic.engine.recipe import Buildable, Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search
-from undogmatic.optimize.verdict import verdict
+from undogmatic.optimize.verdict import results_of
 from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
@@ -257,9 +257,10 @@ def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
     mean = so_far(frame, parts.rubric)
     if mean is None:
         return ""
+    known = mean.estimate
     return (
-        f"By the {mean.n} judged texts of whole groups, the mean of all {mean.n_total} would be {mean.estimate:.1f} "
-        f"[{mean.low:.1f}, {mean.high:.1f}] ({mean.level:.0%}, whenever one stops). "
+        f"By the {known.n} judged texts of whole groups, the mean of all {mean.n_total} would be {known.value:.1f} "
+        f"[{known.low:.1f}, {known.high:.1f}] ({known.level:.0%}, whenever one stops). "
     )
 
 
@@ -288,7 +289,7 @@ def _results(
     table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
     gains: Sequence[AnalysisResult] = ()
     if experiment.search is not None and found is not None:
-        gains = verdict(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
+        gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
         optimised = table.frame["judge"] == OPTIMISED
         table = replace(table, frame=table.frame[optimised].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]

@@ -116,8 +116,8 @@ async def ajudge(
     progress: bool = True,
 ) -> Judgments:
     """`judge` within an event loop: `await undogmatic.ajudge(...)`."""
-    from undogmatic.api import compose_config
     from undogmatic.config.build import build, settings
+    from undogmatic.config.door import compose_config
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.journal import Journals
     from undogmatic.engine.recipe import Recipe
@@ -143,7 +143,7 @@ def _words(group: str, choice: Any) -> list[str]:
         return []
     if isinstance(choice, str):
         if group == "rubric" and Path(choice).suffix in (".yaml", ".yml"):
-            from undogmatic.config.searchpath import given_file
+            from undogmatic.config.groups import given_file
             from undogmatic.datasets.base import existing_file
 
             choice = given_file("rubric", existing_file(choice, "rubric", (".yaml", ".yml")))

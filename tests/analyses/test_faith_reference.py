@@ -11,8 +11,8 @@ import pytest
 
 from tests.conftest import reference
 from undogmatic.analyses.base import Judged, tabulate
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.records.results import AnalysisResult
 

@@ -28,9 +28,8 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import JOURNAL, read_records
@@ -238,7 +237,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Provenance
 from undogmatic.records.rubric import Rubric, Wording
 import json

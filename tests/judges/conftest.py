@@ -19,7 +19,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder

@@ -27,12 +27,10 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.decision import DecisionReadout
+from undogmatic.readouts.decision import DecisionReadout, RulesReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.readouts.rules import RulesReadout
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Demonstration, Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 

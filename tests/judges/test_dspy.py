@@ -19,9 +19,8 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Demonstration, Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Item
 
 WAYS: dict[str, Any] = {

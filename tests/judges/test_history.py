@@ -14,7 +14,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.judges.conftest import Bench, FixedJudge
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
@@ -126,7 +125,7 @@ class FewLabelsAnalysis:
             for calibration in _maps_for(effective)
         }  # fmt: skip
         mean = of_all[self.calibration]
-        metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
+        metrics |= mean.estimate.metrics("few_labels.mean")
         metrics["few_labels.judge_mean"] = mean.judge_mean
         table = [_row("all", found) for found in of_all.values()]
         findings = [Finding("few_labels.weighted" if inclusion is not None else "few_labels.even", {})]
@@ -136,7 +135,7 @@ class FewLabelsAnalysis:
         differences = self._pairs(rows, *sides, top - bottom)
         if self.calibration in differences:
             found = differences[self.calibration]
-            metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
+            metrics |= found.estimate.metrics("few_labels.difference")
             table += [_row("difference", each) for each in differences.values()]
             values: dict[str, Any] = {
                 "treatment": sides[0],
@@ -144,7 +143,7 @@ class FewLabelsAnalysis:
                 "n": found.n_items,
                 "labels": found.n_labels,
             }
-            values |= {"estimate": found.estimate, "interval": (found.low, found.high), "level": self.level}
+            values |= {**found.estimate.values("estimate"), "level": self.level}
             findings.append(Finding("few_labels.difference", values))
         if inclusion is None:
             findings += self._budget(judged, scores, labelled, labels, rows["group"].tolist(), metrics)
@@ -152,9 +151,9 @@ class FewLabelsAnalysis:
         shown = [(name if name != "none" else "corrected", each) for name, each in of_all.items()]
         data = {
             "labels": [*(name for name, _ in shown), "only_labels"],
-            "estimate": [*(each.estimate for _, each in shown), mean.labels_only],
-            "low": [*(each.low for _, each in shown), mean.labels_only_low],
-            "high": [*(each.high for _, each in shown), mean.labels_only_high],
+            "estimate": [*(each.estimate.value for _, each in shown), mean.labels_only.value],
+            "low": [*(each.estimate.low for _, each in shown), mean.labels_only.low],
+            "high": [*(each.estimate.high for _, each in shown), mean.labels_only.high],
             "reference": mean.judge_mean,
             "x_label": "label",
         }
@@ -225,16 +224,27 @@ def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
-    cells = (of, found.calibration, found.n_items, found.n_labels, found.estimate, found.low, found.high, found.degrees)
-    return dict(zip(COLUMNS, (*cells, found.labels_only, found.labels_only_low, found.labels_only_high), strict=True))
+    cells = (
+        of,
+        found.calibration,
+        found.n_items,
+        found.n_labels,
+        found.estimate.value,
+        found.estimate.low,
+        found.estimate.high,
+        found.estimate.df,
+    )
+    return dict(
+        zip(COLUMNS, (*cells, found.labels_only.value, found.labels_only.low, found.labels_only.high), strict=True)
+    )
 
 
 def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
     """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
     values: dict[str, Any] = {"used": mean.calibration}
     for place, other in zip(("first", "second")[: len(others)], others, strict=True):
-        values |= {place: other.calibration, f"{place}_estimate": other.estimate}
-        values[f"{place}_interval"] = (other.low, other.high)
+        values |= {place: other.calibration, f"{place}_estimate": other.estimate.value}
+        values[f"{place}_interval"] = other.estimate.interval
     if len(others) == 1:
         return Finding("few_labels.maps_but_isotonic", values | {"needed": FEWEST_ISOTONIC})
     return Finding("few_labels.maps", values)
@@ -254,7 +264,7 @@ def _whenever(
     found = sequential.mean_so_far_of_groups(
         labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level
     )
-    if found is None or found.n == found.n_total:
+    if found is None or found.estimate.n == found.n_total:
         return []
-    values = {"n": found.n, "total": found.n_total, "interval": (found.low, found.high), "level": level}
-    return [Finding("few_labels.whenever", values | {"mean": found.estimate})]
+    values = {"n": found.estimate.n, "total": found.n_total, "interval": found.estimate.interval, "level": level}
+    return [Finding("few_labels.whenever", values | {"mean": found.estimate.value})]

@@ -19,6 +19,7 @@ from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.stats import checks, jackknife, power, quality
 from undogmatic.stats.compare import Differences
+from undogmatic.stats.estimate import Estimate, Outcome
 
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
@@ -64,16 +65,11 @@ class Gain(NamedTuple):
     power; None where there is no spread, or no gain that is possible would be found so.
     """
 
-    outcome: Literal["beyond", "against", "within", "open"]
+    outcome: Outcome
     before: float
     after: float
-    gain: float
-    low: float
-    high: float
+    gain: Estimate
     p: float
-    n: int
-    n_groups: int
-    level: float
     detectable: float | None
 
 
@@ -111,7 +107,8 @@ def improvement(
     }  # fmt: skip
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
     if gain is not None:
-        values |= gain._asdict() | {"interval": (gain.low, gain.high), "detectable": gain.detectable}
+        values |= {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
+        values |= gain.gain.values("gain") | {"n_groups": gain.gain.n_groups, "level": gain.gain.level}
     return AnalysisResult(
         NAME,
         _metrics(gain, looks),
@@ -153,17 +150,14 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
     assert said is not None, "there are as many groups as a verdict needs"
     p = differences.p_beyond(margin)
     before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
-    reach, se = (said.high - said.low) / 2, said.sd / said.n_units**0.5
+    reach, se = (said.estimate.high - said.estimate.low) / 2, said.sd / said.estimate.n_groups**0.5
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se
         share = found.ends == (0.0, 1.0)
-        detectable = _of_share(distance, margin, said.sd, said.estimate) if share else margin + BOTH * distance
+        detectable = _of_share(distance, margin, said.sd, said.estimate.value) if share else margin + BOTH * distance
         detectable = detectable if detectable <= found.ends[1] - float(rows[BEFORE].mean()) else None
-    return Gain(
-        said.outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level,
-        detectable,
-    )  # fmt: skip
+    return Gain(said.outcome, before, after, said.estimate, p, detectable)
 
 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
@@ -239,33 +233,17 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
     said = jackknife.difference_of_means(new, old, 1 - alpha, (-1.0, 1.0))
     margin = found.margin.value
-    outcome: Literal["beyond", "against", "within", "open"] = "open"
-    if said.low > margin:
-        outcome = "beyond"
-    elif said.high < -margin:
-        outcome = "against"
+    outcome = said.against(margin)
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])
     by_group = np.bincount(codes, by_text)
     turned = rng.integers(2, size=(max(EXCHANGES, math.ceil(2 / alpha)), len(by_group)))
-    beyond = np.abs(start + turned @ by_group) >= abs(said.estimate) - checks.SAME
+    beyond = np.abs(start + turned @ by_group) >= abs(said.value) - checks.SAME
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (said.high - said.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
-    return Gain(
-        outcome,
-        old.estimate,
-        new.estimate,
-        said.estimate,
-        said.low,
-        said.high,
-        p,
-        len(rows),
-        said.n_units,
-        said.level,
-        detectable,
-    )
+    return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, said, p, detectable)
 
 
 def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFrame:
@@ -287,8 +265,9 @@ def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFram
 def _metrics(gain: Gain | None, looks: int) -> dict[str, float]:
     if gain is None:
         return {"improvement.looks": float(looks)}
-    said = {name: getattr(gain, name) for name in ("before", "after", "gain", "p", "n", "n_groups", "detectable")}
-    said |= {"gain_low": gain.low, "gain_high": gain.high, "looks": float(looks)}
+    said = {name: getattr(gain, name) for name in ("before", "after")} | {"gain": gain.gain.value, "p": gain.p}
+    said |= {"n": gain.gain.n, "n_groups": gain.gain.n_groups, "detectable": gain.detectable}
+    said |= gain.gain.metrics("gain") | {"looks": float(looks)}
     return {f"improvement.{name}": float(value) for name, value in said.items() if value is not None}
 
 
@@ -297,8 +276,8 @@ def _tables(found: Measured, gain: Gain | None) -> dict[str, pd.DataFrame]:
     if gain is not None:
         whole = {"measure": found.metric, "baseline": gain.before, "optimised": gain.after}
         whole["change"] = gain.after - gain.before
-        ends = (-gain.high, -gain.low) if found.falls else (gain.low, gain.high)
-        rows.append(whole | {"low": ends[0], "high": ends[1], "p": gain.p})
+        low, high = (-gain.gain if found.falls else gain.gain).interval
+        rows.append(whole | {"low": low, "high": high, "p": gain.p})
     for row in found.costs.to_dict("records"):
         change = row[AFTER] - row[BEFORE]
         rows.append(

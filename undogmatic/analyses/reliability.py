@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.runs import OtherRun, read_runs
@@ -20,6 +19,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import agreement, checks, limits
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.repeat import BackToBack, back_to_back
 
 FEWEST_ITEMS = 3
@@ -121,10 +121,10 @@ class ReliabilityAnalysis:
         decided: dict[str, Any] = {"verdict": ruling.finding, "standing": ruling.standing}
         if not found:
             return AnalysisResult(self.name, {}, findings=findings, **decided)
-        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.rate, -pair[0].max_abs_difference))
+        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.value, -pair[0].max_abs_difference))
         cached_share = max(cached / result.n for result, cached in found)
         exact = worst.exact_match
-        metrics = plots.interval("reliability.repeat.exact_match", exact.rate, exact.low, exact.high)
+        metrics = exact.metrics("reliability.repeat.exact_match")
         metrics |= {
             "reliability.repeat.max_difference": max(result.max_abs_difference for result, _ in found),
             "reliability.repeat.mean_abs_difference": worst.mean_abs_difference,
@@ -134,12 +134,7 @@ class ReliabilityAnalysis:
         for key, value in (("pearson", worst.pearson.estimate), ("spearman", worst.spearman.estimate)):
             if value is not None:
                 metrics[f"reliability.repeat.{key}"] = value
-        values: dict[str, Any] = {
-            "n": worst.n,
-            "matches": exact.n_match,
-            "rate": exact.rate,
-            "interval": (exact.low, exact.high),
-        }
+        values: dict[str, Any] = {"n": worst.n, "matches": exact.hits, **exact.values("rate")}
         values |= {"largest": worst.max_abs_difference, "tolerance": self.tolerance}
         values |= {"pearson": worst.pearson.estimate, "spearman": worst.spearman.estimate}
         findings.insert(0, Finding("reliability.repeat", values))
@@ -198,7 +193,7 @@ class ReliabilityAnalysis:
                 metrics["reliability.alpha"] = alpha
                 found = self._alpha(judged, scores, groups) if n_groups >= FEWEST_GROUPS else None
             if found is not None:
-                interval = (found.low, found.high)
+                interval = found.interval
                 metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
             findings.append(Finding("reliability.alpha", values | {"alpha": alpha, "interval": interval}))
         evidence = SimpleNamespace(**values, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
@@ -207,7 +202,7 @@ class ReliabilityAnalysis:
             evidence.tentative = limits.hold(found, TENTATIVE)
         return metrics, findings, verdict(AGREEMENT, evidence)
 
-    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> limits.Limits | None:
+    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Estimate | None:
         scale = judged.rubric.minimum, judged.rubric.maximum
         ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
         return limits.alpha(ratings, scale, groups=own, level=self.level)
@@ -229,14 +224,14 @@ class ReliabilityAnalysis:
             "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
             "bias": ends.bias,
-            "bias_low": None if bias is None else bias.low,
-            "bias_high": None if bias is None else bias.high,
+            "bias_low": None if bias is None else bias.estimate.low,
+            "bias_high": None if bias is None else bias.estimate.high,
             "bias_outcome": _outcome(bias, margin),
             "lower": ends.lower,
             "upper": ends.upper,
             "change": None if moved is None else float(moved.mean()),
-            "change_low": None if change is None else change.low,
-            "change_high": None if change is None else change.high,
+            "change_low": None if change is None else change.estimate.low,
+            "change_high": None if change is None else change.estimate.high,
             "change_outcome": _outcome(change, margin),
             "max_difference": agreement.max_abs_difference(a, b),
         }
@@ -285,7 +280,7 @@ def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
         "mean_abs_difference": result.mean_abs_difference,
         "max_difference": result.max_abs_difference,
         "sd_within": result.sd_within,
-        "exact_match_rate": result.exact_match.rate,
+        "exact_match_rate": result.exact_match.value,
         "n_cached": cached,
     }
 
@@ -384,7 +379,7 @@ class RepeatsEvidence(NamedTuple):
     def worst(self) -> Repeated:
         """The repeat whose scores move most."""
         known = [one for one in self.repeats if one.judged is not None]
-        return max(known, key=lambda one: -np.inf if one.judged is None else one.judged.estimate)
+        return max(known, key=lambda one: -np.inf if one.judged is None else one.judged.estimate.value)
 
     @property
     def open(self) -> Claim | None:

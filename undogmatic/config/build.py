@@ -10,12 +10,14 @@ import math
 import re
 import sys
 import traceback
+import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from typing_extensions import get_protocol_members
 
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
@@ -153,7 +155,8 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     arguments = {k: v for k, v in node.items() if k != "_target_"}
     target = resolve(node.get("_target_"), group)
     check_values(arguments, group)
-    arguments = {k: _nested(v, f"{group}.{k}") for k, v in arguments.items()}
+    places = _places(target)
+    arguments = {k: _nested(v, f"{group}.{k}", places.get(k, places["**"])) for k, v in arguments.items()}
     try:
         if issubclass(target, BaseModel):
             return target.model_validate(arguments)
@@ -178,7 +181,7 @@ KINDS = {
     "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
     "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
-    "prompt": ("undogmatic.readouts.prompts", "Prompt"),
+    "prompt": ("undogmatic.readouts.prompt", "Prompt"),
     "rubric": ("undogmatic.records.rubric", "Rubric"),
     "dataset": ("", "load"),
     "analysis": ("", "check", "__call__"),
@@ -263,7 +266,7 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
             f"`{group}._target_` is {path!r}, which is {found.__module__}.{found.__qualname__} under another name; "
             f"only classes of {', '.join(allowed())} may be built from a config."
         )
-    _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
+    _of_kind(found, group, kind or _last_word(group))
     return found
 
 
@@ -293,6 +296,11 @@ def _renamed() -> Mapping[str, str]:
     """Where the classes lie now that the configs of earlier runs name."""
     found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
     return found
+
+
+def earlier_name(name: str) -> str:
+    """The name that a class had when the earliest runs were made, which their hashes hold."""
+    return next((earlier for earlier, now in _renamed().items() if now == name), name)
 
 
 def _imported(module: str, name: str, said: str) -> Any:
@@ -327,14 +335,72 @@ def _where(error: BaseException) -> str:
     return f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
 
 
-def _nested(value: Any, key: str) -> Any:
+def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
+    """The value with what it describes built. Raises ConfigError for a class that its place does not take, before
+    anything is built: some classes open files when they are made.
+
+    Args:
+        value: Plain data.
+        key: Where it stands.
+        hints: What its place takes.
+    """
+    if isinstance(value, Mapping) and "_target_" in value:
+        target = resolve(value["_target_"], key)
+        if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):
+            raise ConfigError(f"`{key}._target_` is {value['_target_']!r}, and `{key}` takes no such object.")
+        return build(value, key)
     if isinstance(value, Mapping):
-        if "_target_" in value:
-            return build(value, key)
-        return {k: _nested(v, f"{key}.{k}") for k, v in value.items()}
+        return {k: _nested(v, f"{key}.{k}", [*_inside(hints, str(k))]) for k, v in value.items()}
     if isinstance(value, list):
-        return [_nested(v, f"{key}[{n}]") for n, v in enumerate(value)]
+        return [_nested(v, f"{key}[{n}]", [*_inside(hints, n)]) for n, v in enumerate(value)]
     return value
+
+
+def _places(target: Any) -> dict[str, list[Any]]:
+    """What each argument of a class takes: its annotation, or the parts of a union; `**`: one without a name."""
+    if issubclass(target, BaseModel):
+        hints = {name: field.annotation for name, field in target.model_fields.items()}
+        return {name: [*_alternatives(hint)] for name, hint in hints.items()} | {"**": []}
+    hints = typing.get_type_hints(target.__init__)
+    parameters = inspect.signature(target.__init__).parameters.values()
+    others = [hint for p in parameters if p.kind is p.VAR_KEYWORD for hint in _alternatives(hints.get(p.name, Any))]
+    return {p.name: [*_alternatives(hints.get(p.name, Any))] for p in parameters} | {"**": others}
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    if typing.get_origin(hint) is typing.Annotated:
+        yield from _alternatives(typing.get_args(hint)[0])
+    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for part in typing.get_args(hint):
+            yield from _alternatives(part)
+    else:
+        yield hint
+
+
+def _inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
+    """What a place inside one that takes these takes, by key or by number."""
+    for hint in hints:
+        outer, inner = typing.get_origin(hint), typing.get_args(hint)
+        if hint is Any:
+            yield hint
+        elif inspect.isclass(hint) and issubclass(hint, BaseModel):
+            yield from _alternatives(hint.model_fields[str(step)].annotation) if step in hint.model_fields else ()
+        elif inspect.isclass(outer) and inner and issubclass(outer, Mapping if isinstance(step, str) else Sequence):
+            yield from _alternatives(inner[-1] if isinstance(step, str) else inner[0])
+
+
+def _takes(hint: Any, target: type) -> bool:
+    """Whether objects of the class may stand where this is the annotation."""
+    if not inspect.isclass(hint) or hint is object:
+        return False
+    if not getattr(hint, "_is_protocol", False):
+        return issubclass(target, hint)
+    able = [name for name in get_protocol_members(hint) if callable(getattr(hint, name, None))]
+    return bool(able) and all(any(name in vars(each) for each in target.__mro__) for name in able)
+
+
+def _last_word(key: str) -> str:
+    return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
 
 
 def takes(target: Any) -> dict[str, Any] | None:

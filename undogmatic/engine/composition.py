@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from undogmatic.config.build import Settings, build, resolve, short
-from undogmatic.config.searchpath import named
+from undogmatic.config.groups import named
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.nli import Entailment
 from undogmatic.errors import ConfigError
@@ -24,9 +24,8 @@ from undogmatic.models.base import Model, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import digest
 from undogmatic.records.rubric import Rubric
 

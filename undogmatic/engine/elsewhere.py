@@ -13,7 +13,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Nobody
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Made
 from undogmatic.records.rubric import Rubric
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 import dspy
 
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings
-from undogmatic.config.searchpath import named
+from undogmatic.config.groups import named
 from undogmatic.engine.composition import Composer, readout_node
 from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.step import Step
@@ -22,8 +22,8 @@ from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.records.records import Item, Provenance, digest, text_mark
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
 
 
@@ -124,7 +124,7 @@ class Recipe:
 
 
 def _compose(chosen: Settings) -> Parts:
-    searchpath.search(chosen.folders)
+    groups.search(chosen.folders)
     rubric: Rubric = build(chosen.rubric, "rubric")
     prompt: Prompt = build(chosen.prompt, "prompt")
     model: Model = build(chosen.model, "model")
@@ -244,3 +244,13 @@ def _distinct(names: Sequence[str]) -> list[str]:
             number += 1
         found.append(one)
     return found
+
+
+def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
+    """Judge items with a composed config, without journal, analysis or tracking. In input order."""
+    from undogmatic.engine.journal import Journals
+    from undogmatic.readouts.chat import finished
+
+    recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
+    judgments: list[Judgment] = finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
+    return judgments

@@ -32,7 +32,7 @@ from undogmatic.readouts.structured import shown
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
     from undogmatic.records.records import Item
     from undogmatic.records.rubric import Rubric
 

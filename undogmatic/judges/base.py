@@ -17,7 +17,7 @@ from undogmatic.runs.outcome import Asked
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class Source(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
+from undogmatic.config.build import earlier_name
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
@@ -15,7 +16,7 @@ from undogmatic.records.rubric import NumericScale, Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class Unit(dspy.Module):
@@ -26,8 +27,8 @@ class Unit(dspy.Module):
         raise NotImplementedError
 
     def name_of(self) -> str:
-        """What it is, for the hash of the program."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"
+        """The name of its class in the hash of the program: that by which earlier runs know it."""
+        return earlier_name(f"{type(self).__module__}.{type(self).__qualname__}")
 
 
 class Readout(Unit):

@@ -86,7 +86,7 @@ class OptunaSweeper(Sweeper):
         space = read_space([*words, *arguments], self.context.config_loader)
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, self.folder / "multirun.yaml")
+        OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
         state = self._begin(space)
         study = self._study()
         waiting = [trial for trial in state.trials if trial.state in ("waiting", "failed")]
@@ -371,16 +371,3 @@ def _plain(value: Any) -> str | int | float:
 def _example(distribution: Any) -> Any:
     choices = getattr(distribution, "choices", None)
     return choices[0] if choices else distribution.low
-
-
-NAME = f"{OptunaSweeper.__module__}.{OptunaSweeper.__qualname__}"
-_known = Plugins.is_in_toplevel_plugins_module
-
-
-def _is_plugin(name: str) -> bool:
-    """Hydra takes plugins from a namespace package alone; this one comes with ours, and is registered by hand."""
-    return name == NAME or _known(name)
-
-
-Plugins.is_in_toplevel_plugins_module = staticmethod(_is_plugin)  # type: ignore[method-assign,assignment]
-Plugins.instance().register(OptunaSweeper)

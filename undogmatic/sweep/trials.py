@@ -49,7 +49,7 @@ class Trial(BaseModel):
 class SearchState(BaseModel):
     """`search.json`: what is searched, and how far it has come.
 
-    `looks` is the number of the winner's look at its test texts (`optimize.looks`).
+    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -100,7 +100,7 @@ def write_search(folder: Path, search: SearchState) -> None:
 
 def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
     """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
-    from undogmatic.optimize.looks import looked
+    from undogmatic.optimize.splits import looked
     from undogmatic.records.records import OVERALL
 
     run = RunFolder(folder / name)

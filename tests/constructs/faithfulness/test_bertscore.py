@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import bertscore
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.records.records import Item

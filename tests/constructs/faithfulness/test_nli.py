@@ -13,8 +13,9 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import FakeChat
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.bucket import BucketJudge, stands_in
 from undogmatic.constructs.faithfulness.nli import LlmEntailment, NliJudge
 from undogmatic.datasets.tabular import TextsDataset

@@ -70,7 +70,7 @@ def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
     labelled = [r for r in rows("labelled.jsonl") if r["split"] == split]
     high = np.array([len(r["text"]) for r in labelled if r["label"] >= 75], dtype=float)
     low = np.array([len(r["text"]) for r in labelled if r["label"] <= 25], dtype=float)
-    assert 0.35 <= auc(high, low).auc <= 0.65
+    assert 0.35 <= auc(high, low).value <= 0.65
 
 
 def test_both_texts_of_a_pair_look_alike() -> None:

@@ -20,7 +20,7 @@ from undogmatic.judges.asker import WordsAsker
 from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder

@@ -12,14 +12,14 @@ from tests.conftest import reading_of
 from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
 from tests.rubrics import TEN
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import TraitJudge, check_guide
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder

@@ -16,7 +16,7 @@ from undogmatic.errors import UnfitInput
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Model
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"

@@ -18,7 +18,7 @@ from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Source
 from undogmatic.models.base import Model
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
 

@@ -16,7 +16,7 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, as_json
 from undogmatic.readouts.base import Unit
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Record, Verdict, digest
 
 

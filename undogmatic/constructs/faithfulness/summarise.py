@@ -17,8 +17,8 @@ from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
-from undogmatic.readouts.prompts import Words
-from undogmatic.readouts.prompts import language as words_of
+from undogmatic.readouts.prompt import Words
+from undogmatic.readouts.prompt import language as words_of
 from undogmatic.records.records import Item, Record
 from undogmatic.records.wordings import of_this_project
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Judged, Unsuited, check_level
-from undogmatic.analyses.plots import interval
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.constructs.faithfulness.quotes import KINDS, OTHER, QuoteClasses, quotes
 from undogmatic.records.records import OVERALL
@@ -28,12 +27,12 @@ HEDGING = "hedging"
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
 
 
-_KAPPA = "who kappa=kappa.estimate n level interval=kappa.low,kappa.high bound"
+_KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
 TAXONOMY = Rules("taxonomy.verdict_", (
     Rule("none", "undecided", lambda e: e.kappa is None, "who"),
     Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, f"{_KAPPA} groups needed"),
     Rule("agree", "supported", lambda e: e.kappa.low > SUBSTANTIAL, _KAPPA),
-    Rule("differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.estimate"),
+    Rule("differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.value"),
     Rule("open", "undecided", always, _KAPPA),
 ))  # fmt: skip
 
@@ -135,11 +134,11 @@ class TaxonomyAnalysis:
             tables["given"] = _counts(known, "given")
             ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
             found = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
-            values = {"n": found.n, "share": found.share.estimate, "interval": (found.share.low, found.share.high)}
+            values = {"n": found.n, **found.share.values("share")}
             findings.append(Finding("taxonomy.agreement", values | {"level": self.level}))
-            metrics["taxonomy.agreement"] = found.share.estimate
+            metrics["taxonomy.agreement"] = found.share.value
             if found.kappa is not None:
-                metrics |= interval("taxonomy.kappa", found.kappa.estimate, found.kappa.low, found.kappa.high)
+                metrics |= found.kappa.metrics("taxonomy.kappa")
             ruling = verdict(TAXONOMY, found)
             crossed = pd.DataFrame({"given": ours, "class": known["class"]})
             tables["crossed"] = crossed.value_counts().rename("n").reset_index()
