@@ -18,13 +18,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic.api import score_text
+from undogmatic.api import judge, score_text
 from undogmatic.cli import main
 from undogmatic.config.build import resolve, settings
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
-from undogmatic.notebook import judge
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
@@ -393,3 +392,14 @@ class TestScore:
             main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
         assert caught.value.code == 2
         assert said in capsys.readouterr().err
+
+
+def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> None:
+    put(
+        here / "my/conf/analysis/mine/few.yaml",
+        "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
+    )
+    for words in (["analysis=[mine/few,none]"], ["analysis=[none,mine/few]", "analysis.few.level=0.9"]):
+        chosen = compose_config(words)["analysis"]
+        assert chosen["few"]["level"] == 0.9
+        assert set(chosen) == {"few", "none", "_target_"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.shame.curated_copies import copies
+from undogmatic.constructs.shame.curated import CuratedDataset, copies
 from undogmatic.constructs.traits.responses import development_responses
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError

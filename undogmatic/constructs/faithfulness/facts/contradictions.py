@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from undogmatic.constructs.faithfulness.facts.inventions import room, support
-from undogmatic.constructs.faithfulness.facts.outcomes import Outcome, alike, opposed, outcomes, turned
-from undogmatic.constructs.faithfulness.facts.parties import (
+from undogmatic.constructs.faithfulness.facts.outcomes import (
+    Outcome,
     Role,
+    alike,
     deeds,
     judges,
     named_sides,
+    opposed,
     opposite,
+    outcomes,
     side_of,
+    turned,
     winners,
 )
 from undogmatic.constructs.faithfulness.facts.values import Value, agree, comparable, counted, values

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from undogmatic.constructs.faithfulness.facts.parties import NAME
+from undogmatic.constructs.faithfulness.facts.outcomes import NAME
 from undogmatic.constructs.faithfulness.facts.values import Value, agree, digits, months, values
 from undogmatic.constructs.faithfulness.facts.words import (
     Language,

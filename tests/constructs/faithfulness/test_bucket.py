@@ -12,7 +12,7 @@ from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.facts import words as precision
-from undogmatic.constructs.faithfulness.quotes import QuoteClasses, quotes
+from undogmatic.constructs.faithfulness.taxonomy import QuoteClasses, quotes
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.paths import data_folder
 
