@@ -22,7 +22,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
-from undogmatic.sweep.space import Space, read_space
+from undogmatic.sweep.search import Space, read_space
 from undogmatic.sweep.trials import SearchState, Trial, read_search, write_search
 
 pytest.importorskip("optuna")

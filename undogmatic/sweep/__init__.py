@@ -5,8 +5,8 @@ family    every two jobs tested by every measure, corrected once
 tables    leaderboard, agreement, worth, costs
 verdicts  whether the best may be believed, and whether it is better than the others
 compare   all of that as one result
-search    a search in place of a grid: jobs chosen by those before them (`space`: of what; `trials`: what it leaves;
-          `searched`: what is said of it)
+search    a search in place of a grid: jobs chosen by those before them; `trials`: what it leaves in its folder
+reaching  whether what is swept reaches a model at all
 workers   jobs side by side share the cores
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
