@@ -170,7 +170,7 @@ class IntegersReadout(LogprobsReadout):
         )
         self.predict.demos = demonstrations(prompt)
         self.given = {} if model.base else {"the_rubric": about}
-        self.adapter = NumberAdapter(prompt.words, own, self.interval, model.base, prompt.reasoning)
+        self.adapter = NumberAdapter(prompt.words, own, (self.low, self.high), model.base, prompt.reasoning)
 
     def tolerating(self, minimum_mass: float) -> IntegersReadout:
         """The same readout with another least mass."""
