@@ -17,7 +17,6 @@ from undogmatic.records.results import Finding
 from undogmatic.stats import means, missing, paired, power, ranking, typical
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.surface import KERNELS
 
 
 class PairSettings(NamedTuple):
@@ -398,11 +397,6 @@ class PairEvidence(NamedTuple):
     def counts(self) -> int:
         """How many things the surface judge counts."""
         return len(self.settings.seen.columns)
-
-    @property
-    def kernels(self) -> int:
-        """In how many ways it compares texts."""
-        return KERNELS
 
     @property
     def by_hybrid(self) -> str | None:
