@@ -271,13 +271,10 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """The function that a config names to count what is in a text, if its package is allowed, and what it counts.
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
 
-    Args:
-        path: Its dotted name. It must say that it returns a NamedTuple: nothing else is called with a text.
-        key: The key that names it, for messages.
-    Raises:
-        ConfigError: It may not be named in a config, cannot be imported, or counts nothing.
+    It must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
+    cannot be imported, or is in a package that a config may not name.
     """
     module, _, name = path.rpartition(".")
     if not permits(path) or not module:
