@@ -411,7 +411,7 @@ def error_if_perfect(
     *,
     groups: Groups | None = None,
 ) -> NDArray[np.float64]:
-    """`expected_calibration_error` of draws in which every item is right with exactly its stated probability: small bins
+    """`expected_calibration_error` of draws in which each item is right with exactly its stated probability: small bins
     make it larger than 0 even so. Members of a group are drawn with one number, as if they were right together.
 
     Args:

@@ -2,7 +2,7 @@
 
 Counts are of characters, words, sentences, capitals, digits, punctuation and alliteration; words of a field (citations,
 say) are counted by whoever knows the field, and come in as `extra`. Eight kernels make a judge of them
-(`stats.crossfit`): curved functions of single counts, added up; products of two counts; steps in several counts
+(`predict`): curved functions of single counts, added up; products of two counts; steps in several counts
 together, as a forest has them; where in the text things stand and how long its words are; how often each character
 occurs; TF-IDF of character n-grams; how the text begins and ends, and the order of kinds of sentences; where words of
 each ending stand.
