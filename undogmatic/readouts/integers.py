@@ -170,7 +170,7 @@ class IntegersReadout(LogprobsReadout):
         )
         self.predict.demos = demonstrations(prompt)
         self.given = {} if model.base else {"the_rubric": about}
-        self.adapter = NumberAdapter(prompt.words, own, self.interval, model.base, prompt.reasoning)
+        self.adapter = NumberAdapter(prompt.words, own, (self.low, self.high), model.base, prompt.reasoning)
 
     def tolerating(self, minimum_mass: float) -> IntegersReadout:
         """The same readout with another least mass."""
@@ -232,11 +232,6 @@ class IntegersReadout(LogprobsReadout):
     async def _odds(self, inputs: Mapping[str, Any]) -> list[tuple[str, Odds]]:
         """The tokens of an answer, each with the odds of what could have stood there."""
         return token_odds(await ask(self.predict, self.adapter, **inputs))
-
-    def settings(self) -> dict[str, Any]:
-        own = {"look_ahead": self.look_ahead, "least": self.least, "reason_tokens": self.reason_tokens}
-        words = self.adapter.own.model_dump(mode="json")
-        return super().settings() | own | {"words": words, "reasoning": self.prompt.reasoning}
 
 
 def whole_ends(rubric: Rubric) -> tuple[int, int]:
