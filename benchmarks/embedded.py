@@ -52,7 +52,7 @@ def pipeline(items: list[Item], overrides: list[str]) -> Callable[[], None]:
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            _, judged = asyncio.run(LocalEngine(cache=False).arun(parts, items, Journals(Path(folder))))
+            _, judged = asyncio.run(LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder))))
             failed = [j.outcome for j in judged if j.score is None]
             if failed:
                 raise SystemExit(f"{len(failed)} judgments failed, the first: {failed[0]}")

@@ -48,7 +48,7 @@ def judge(parts: Parts, items: list[Item]) -> Pass:
     """All items through everything but the cache."""
     with tempfile.TemporaryDirectory() as folder:
         clock = time.perf_counter()
-        _, judged = asyncio.run(LocalEngine(cache=False).arun(parts, items, Journals(Path(folder))))
+        _, judged = asyncio.run(LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder))))
         seconds = time.perf_counter() - clock
     found = list(judged)
     return Pass(len(items) / seconds, sum(each.cost.calls for each in found) / seconds, found)

@@ -92,8 +92,8 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
         ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,_args_:[{_target_:os.system}]}", "_args_.0._target_"),
         ("+hydra.callbacks.x=\"${oc.create:'{_target_: os.system}'}\"", "of functions only oc.env, now"),
         ("+hydra.callbacks.x='${oc.select:nowhere,{_target_:os.system}}'", "of functions only oc.env, now"),
-        ("+hydra.callbacks.x={_target_:undogmatic.engine.ledger.Ledger,path:x}", "Hydra may run only its own launchers"),
-        ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,a:{_target_:undogmatic.engine.ledger.Ledger}}", "`hydra.callbacks.x.a._target_`"),
+        ("+hydra.callbacks.x={_target_:undogmatic.engine.journal.Ledger,path:x}", "Hydra may run only its own launchers"),
+        ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,a:{_target_:undogmatic.engine.journal.Ledger}}", "`hydra.callbacks.x.a._target_`"),
         ("hydra.launcher._target_=os.system", "`hydra.launcher._target_` is 'os.system'"),
         ("hydra.sweeper._target_=os.system", "`hydra.sweeper._target_` is 'os.system'"),
         ("+hydra.launcher.x={_target_:os.system}", "`hydra.launcher.x._target_` is 'os.system'"),
@@ -137,7 +137,7 @@ def test_a_reference_to_a_secret_reaches_no_prompt(monkeypatch: pytest.MonkeyPat
     assert "4f9aX" not in str(caught.value)
 
 
-LEDGER = "undogmatic.engine.ledger.Ledger"
+LEDGER = "undogmatic.engine.journal.Ledger"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ LEDGER = "undogmatic.engine.ledger.Ledger"
     [
         ({"_target_": "undogmatic.readouts.prompt.Prompt", "id": "x", "language": "en"}, "prompt", "instructions"),
         ({"_target_": "undogmatic.constructs.shame.curated.CuratedDataset", "parts": ["pairs"]}, "dataset", "path"),
-        ({"_target_": "undogmatic.records.records.Rubric"}, "rubric", "wordings"),
+        ({"_target_": "undogmatic.records.rubric.Rubric"}, "rubric", "wordings"),
         ({"_target_": "undogmatic.analyses.suite.SuiteAnalysis"}, "analysis", "mine"),
     ],
 )

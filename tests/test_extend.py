@@ -97,7 +97,7 @@ def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
     )
     stems = [Path(name).name.split(".")[0] for name in FILES if not name.endswith(".txt")]
     assert max(stems.count(stem) for stem in stems) <= 3
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 9
 
 
 def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path) -> None:
@@ -125,6 +125,25 @@ def test_a_readout(folder: Path) -> None:
     # confidence 70, pull 0.5, middle 5.5
     assert cautious == pytest.approx([score + 0.5 * 0.3 * (5.5 - score) for score in plain])
     assert cautious != plain
+
+
+def test_a_judge_with_one_question(folder: Path) -> None:
+    ran("out/reader", folder)
+    rows = journal(folder, "reader")
+    assert all(1 <= row["outcome"]["score"] <= 10 and "words" in row["outcome"]["rationale"] for row in rows)
+    told = ran("undogmatic describe", folder).out
+    first = min(rows, key=lambda row: int(row["item_id"]))
+    for message in first["calls"][0]["request"]["messages"]:
+        assert message["content"] in told
+
+
+def test_a_changed_argument_of_ones_own_judge_is_another_run(here: Path) -> None:
+    chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=first_half"]
+    identities = [
+        Recipe(compose_config([*chosen, *more])).build().identity
+        for more in ([], ["judge.tolerance=0.3"], ["readout=cautious"], ["readout=cautious", "readout.pull=0.4"], [])
+    ]
+    assert len(set(identities)) == 4 and identities[0] == identities[-1]
 
 
 def test_a_judge_style(folder: Path) -> None:

@@ -19,9 +19,9 @@ import pytest
 
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
 from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
@@ -67,7 +67,7 @@ class Run:
         options |= {"cache_dir": str(self.folder / "cache")} | engine
         parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
         journals = Journals(folder if folder is not None else self.folder)
-        return asyncio.run(LocalEngine(**options).arun(parts, items, journals))[1]
+        return asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals))[1]
 
     def kept(self) -> list[Judgment]:
         return list(read_records(self.path, Judgment))

@@ -10,9 +10,9 @@ import pytest
 
 from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
-from undogmatic.engine.composition import asker_for
-from undogmatic.engine.judging import JudgeStep
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge, coherent
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
 from undogmatic.judges.debate import DebateJudge

@@ -11,7 +11,7 @@ import pytest
 from tests.judges.conftest import WORDINGS
 from tests.judges.test_any_scale import STYLES
 from tests.rubrics import FIVE, QUESTION_ANSWER, FormFiller
-from undogmatic.engine.composition import asker_for
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway, ReplyCache

@@ -16,8 +16,8 @@ from tests.rubrics import FIVE, TEN, FormFiller
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.engine.composition import asker_for
 from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway

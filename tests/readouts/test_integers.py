@@ -166,5 +166,5 @@ def test_what_it_asks_determines_its_identity() -> None:
     for prompt, ahead in itertools.product(prompts, (3, 10)):
         own = readout(look_ahead=ahead)
         own.bind(NumbersChat(lambda _: SPREAD), prompt, HUNDRED)
-        found.append(own.settings())
+        found.append([own.identity(), prompt.hash(HUNDRED)])
     assert all(one != other for one, other in itertools.combinations(found, 2))

@@ -128,7 +128,7 @@ def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) ->
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
     tmp_path: Path, prompt: Prompt, rubric: Rubric
 ) -> None:
-    from undogmatic.engine.judging import JudgeStep
+    from undogmatic.engine.step import JudgeStep
     from undogmatic.fit.calibration import fit_content_free
     from undogmatic.judges.score import ScoreJudge
     from undogmatic.records.records import Provenance

@@ -178,8 +178,6 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
-    "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
-    "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
     "prompt": ("undogmatic.readouts.prompt", "Prompt"),
     "rubric": ("undogmatic.records.rubric", "Rubric"),
@@ -192,13 +190,15 @@ KINDS = {
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
 
-def _of_kind(target: type, group: str, kind: str) -> None:
+def _of_kind(target: type, group: str, kind: str | type) -> None:
     """Raise ConfigError for a class that is of another kind than its group."""
-    if kind not in KINDS:
+    if isinstance(kind, str) and kind not in KINDS:
         return
-    module, *names = KINDS[kind]
+    module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
     said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
-    base = bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == KINDS[kind]
+    base = (
+        bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == (module, *names)
+    )
     if base or getattr(target, "_is_protocol", False):
         raise ConfigError(
             f"{said} only says what such a class must be able to do. Name one that does it, as the files of conf/ do."
@@ -241,13 +241,13 @@ def check_values(node: Any, key: str) -> None:
             raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
 
 
-def resolve(path: Any, group: str, kind: str | None = None) -> Any:
+def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     """Import what `_target_` names, if its package is allowed.
 
     Args:
         path: The value of `_target_`.
         group: Its key, for messages.
-        kind: What it must be, a key of KINDS; None: as the last word of its key says.
+        kind: What it must be, a class or a key of KINDS; None: as the last word of its key says.
     Raises:
         ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
     """

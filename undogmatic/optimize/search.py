@@ -18,10 +18,10 @@ from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named
-from undogmatic.engine.judging import JudgeStep
-from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels

@@ -233,11 +233,6 @@ class IntegersReadout(LogprobsReadout):
         """The tokens of an answer, each with the odds of what could have stood there."""
         return token_odds(await ask(self.predict, self.adapter, **inputs))
 
-    def settings(self) -> dict[str, Any]:
-        own = {"look_ahead": self.look_ahead, "least": self.least, "reason_tokens": self.reason_tokens}
-        words = self.adapter.own.model_dump(mode="json")
-        return super().settings() | own | {"words": words, "reasoning": self.prompt.reasoning}
-
 
 def whole_ends(rubric: Rubric) -> tuple[int, int]:
     """The lowest and the highest number of a rubric. Raises ConfigError for a scale that is not of whole numbers."""

@@ -86,6 +86,7 @@ class LogprobsReadout(Readout):
         self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
+            self.contents = {"calibration": self.calibration}
 
     async def read(self, item: Item) -> Verdict:
         prediction = await ask(self.predict, self.adapter, **self.inputs(item), **self.given)
@@ -112,10 +113,6 @@ class LogprobsReadout(Readout):
 
     def shown(self) -> str:
         return shown(self.predict, self.adapter, self.rubric, self.given)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"minimum_mass": self.minimum_mass, "calibration": self.calibration, "given": self.given}
-        return super().settings() | own
 
 
 def check_labels(rubric: Rubric) -> None:

@@ -349,6 +349,8 @@ class ProbeReadout(Readout):
         super().bind(model, prompt, rubric)
         path = self.path or shipped_probe(rubric)
         self.probe = fitting_probe(path, model, rubric)
+        about = self.probe.about
+        self.contents = {"path": [about.arrays, [view.model_dump() for view in about.views]]}
 
     async def read(self, item: Item) -> Verdict:
         states = served_model()
@@ -363,10 +365,6 @@ class ProbeReadout(Readout):
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
-
-    def settings(self) -> dict[str, Any]:
-        about = self.probe.about
-        return super().settings() | {"probe": about.arrays, "views": [v.model_dump() for v in about.views]}
 
 
 async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:

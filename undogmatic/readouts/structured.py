@@ -83,9 +83,6 @@ class StructuredReadout(Readout):
     def shown(self) -> str:
         return shown(self.predict, self.adapter, self.rubric, self.given)
 
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"retries": self.retries, "given": self.given}
-
 
 class SamplesReadout(Readout):
     """n structured answers at a temperature above 0, each with its own rollout id so that no cache answers twice.
@@ -163,9 +160,6 @@ class SamplesReadout(Readout):
 
     def shown(self) -> str:
         return self.inner.shown()
-
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"n": self.n}
 
 
 def demonstrations(prompt: Prompt) -> list[dspy.Example]:

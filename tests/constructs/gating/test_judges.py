@@ -21,8 +21,8 @@ from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.constructs.gating.hierarchy import parse
 from undogmatic.constructs.gating.judges import UncertaintyJudge
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge

@@ -22,8 +22,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnfitInput
-from undogmatic.judges.asker import WordsAsker
-from undogmatic.judges.levels import LevelsAsker
+from undogmatic.judges.asker import LevelsAsker, WordsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Prompt

@@ -200,6 +200,7 @@ class BucketRulesJudge(Judge):
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
+        self.contents = {"support": digest(support()), "precision": digest(measured())}
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
@@ -285,13 +286,7 @@ class BucketRulesJudge(Judge):
         return rows
 
     def readouts(self) -> Sequence[Source]:
-        return (*self.nli.sources(), Means("embeddings", self.embeddings, self.prompt))
-
-    def settings(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
-        own |= {"invented": self.invented, "hedged": self.hedged, "several": self.several, "aligned": self.aligned}
-        own |= {"support": digest(support()), "sure": self.sure, "precision": digest(measured())}
-        return super().settings() | own | {"least": self.least, "embeddings": self.embeddings.name}
+        return (*self.nli.readouts(), Means("embeddings", self.embeddings, self.prompt))
 
 
 def _weighed(row: Fault, bucket: int, sure: bool) -> Fault:

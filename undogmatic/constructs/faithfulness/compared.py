@@ -184,10 +184,6 @@ class CoverageJudge(Judge):
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)
 
-    def settings(self) -> dict[str, Any]:
-        own = {"embeddings": self.embeddings.name, "threshold": self.threshold}
-        return super().settings() | own | {"inclusive": self.inclusive, "least": self.least}
-
 
 class BertScoreJudge(Judge):
     """F1 of BERTScore, on the scale of the rubric; precision and recall are kept beside it.
@@ -231,15 +227,6 @@ class BertScoreJudge(Judge):
         beside: dict[str, float | str] = {"precision": precision, "recall": recall}
         share = min(1.0, max(0.0, score))  # rescaled, it may lie a little outside
         return {"bertscore": Verdict(score=self.rubric.units(share), raw_score=score, details=beside)}
-
-    def readouts(self) -> Sequence[Source]:
-        """None: nothing is asked."""
-        return ()
-
-    def settings(self) -> dict[str, Any]:
-        """What determines its scores."""
-        own = "encoder language layers rescale text reference".split()
-        return super().settings() | {name: getattr(self, name) for name in own}
 
 
 @functools.cache

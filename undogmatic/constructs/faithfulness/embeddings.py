@@ -34,6 +34,7 @@ class Embeddings(Model):
     A subclass sets `name` and has `read`.
     """
 
+    group = "embeddings"
     readouts = ()
 
     def __init__(self) -> None:

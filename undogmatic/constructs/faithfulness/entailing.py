@@ -228,9 +228,5 @@ class DebertaEntailment(Entailment):
             findings.append(SentenceFinding(contradicted, own[k], why, numbers=numbers))
         return findings
 
-    def sources(self) -> Sequence[Source]:
+    def readouts(self) -> Sequence[Source]:
         return (Means("entailment", self.model, self.prompt),)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"path": self.model.path, "nearest": self.nearest}
-        return super().settings() | own | ({} if self.nearest is None else {"embeddings": self.embeddings.name})

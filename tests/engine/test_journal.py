@@ -15,8 +15,7 @@ import pytest
 
 from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
 from tests.stub_server import Fault, StubServer
-from undogmatic.engine.journal import Journals
-from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.engine.journal import LEDGER, Journals, Ledger
 from undogmatic.errors import BudgetExceeded, DataError
 from undogmatic.readouts.structured import SamplesReadout
 from undogmatic.records.records import Cost
