@@ -1,4 +1,7 @@
-"""`bucket`: a whole number from 1 to 5, by how grave the worst error and the worst omission of a summary are."""
+"""Gives a summary a whole number from 1 to 5 by its worst error and its worst omission: by a model, or by rules.
+
+The judge by rules and embeddings is a baseline that runs offline, and no person.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ from undogmatic.constructs.faithfulness.facts.words import (
     INVENTED,
     is_sure,
     language_of,
-    measured,
     pattern,
     plain,
+    precisions,
 )
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.constructs.faithfulness.sentences import sentences
@@ -200,7 +203,7 @@ class BucketRulesJudge(Judge):
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
-        self.contents = {"support": digest(support()), "precision": digest(measured())}
+        self.contents = {"support": digest(support()), "precision": digest(precisions())}
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""

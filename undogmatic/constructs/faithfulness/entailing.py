@@ -1,4 +1,4 @@
-"""Sequence classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
+"""Runs classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nli`: how much of the reference the summary leaves uncontradicted."""
+"""Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that names sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, measured
+from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, precisions
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -157,10 +157,8 @@ class LlmEntailment(Entailment):
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         found: dict[int, SentenceFinding] = {}
         for each in answer.contradictions:
-            for name, number, own in (
-                ("reference", each.reference, sides.reference),
-                ("summary", each.summary, sides.summary),
-            ):
+            for name in ("reference", "summary"):
+                number, own = getattr(each, name), getattr(sides, name)
                 if not 1 <= number <= len(own):
                     said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
                     raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
@@ -201,7 +199,7 @@ class RulesEntailment(Entailment):
     ) -> None:
         super().__init__()
         self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
-        self.contents = {"words": digest(lexicon()), "precision": digest(measured())}
+        self.contents = {"words": digest(lexicon()), "precision": digest(precisions())}
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the rules find of every sentence of the reference."""

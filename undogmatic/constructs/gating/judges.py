@@ -1,4 +1,4 @@
-"""Judges of predicted gating hierarchies that ask once: five styles of one procedure, each with criteria of its own."""
+"""Judges predicted gating hierarchies: five styles that ask once, and one that argues against a first judgment."""
 
 from __future__ import annotations
 

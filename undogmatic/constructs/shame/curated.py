@@ -1,4 +1,9 @@
-"""The curated Brazilian-law texts that ship with the project (`data/curated/`), and the step from theses to pairs."""
+"""Reads the curated Brazilian-law texts that ship with the project, and puts text into copies of them.
+
+What is put in has no part in the text: pasted JSON, a grade said twenty times, a reason for the weather. The families
+ship in `data/curated/injections.yaml`. Those of the split `development` are in the texts that the shipped probe is
+fitted on; those of the split `test` are in none, so that they say what the probe does with the next one.
+"""
 
 from __future__ import annotations
 

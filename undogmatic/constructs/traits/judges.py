@@ -1,4 +1,4 @@
-"""`trait`: how far a response shows one trait, by a scoring guide."""
+"""Judges responses: how far one shows a trait, by a scoring guide, and how coherent it is."""
 
 from __future__ import annotations
 

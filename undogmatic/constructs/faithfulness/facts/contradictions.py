@@ -1,4 +1,4 @@
-"""Which sentences of a reference a text contradicts: the facts of sentences that are about the same, compared.
+"""Finds the sentences of a reference that a text contradicts, by comparing the facts of sentences about the same.
 
 Every rule wants two things: that the text says something else, and that it does not say the right thing where it speaks
 of it. So a summary that leaves things out, or says true things besides, contradicts nothing.

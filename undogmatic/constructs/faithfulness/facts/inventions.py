@@ -1,4 +1,4 @@
-"""What a summary says that stands in none of its sources: citations, names, dates, numbers, events.
+"""Finds what a summary says that stands in none of its sources: citations, names, dates, numbers, events.
 
 A rule only says that it did not find something. It is lenient wherever it can be: a name is known if each of its words
 stands anywhere in a source, a number if it stands there of whatever, and small numbers are never asked for, because a

@@ -1,4 +1,4 @@
-"""How things ended: affirmed or reversed, granted or denied, lawful or not, and which instance held it."""
+"""Reads from sentences how things ended and in which instance, what is denied, and who is or did what."""
 
 from __future__ import annotations
 
