@@ -63,6 +63,17 @@ def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: p
     assert "6 calls for 3 items" in printed and "USD" in printed
 
 
+def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    main(["describe", "judge=debate", "model=gpt", "--price"])
+    assert "=== 1. to gpt-4.1-mini@" in capsys.readouterr().out
+
+
+def test_a_model_that_is_sent_no_messages_reads_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["describe", "model=patterns"])
+    assert "=== 1. to patterns-1\n[reads]\n" in capsys.readouterr().out
+
+
 def test_what_is_asked_several_times_is_paid_several_times() -> None:
     with StubServer() as stub:
         parts = Recipe(compose_config([*chosen(stub, "score"), "readout=samples", "readout.n=4"])).build()

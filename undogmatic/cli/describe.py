@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.recipe import Recipe
 
-    config = compose_config(words(given))
+    config = _keyless(compose_config(words(given)))
     chosen, parts = settings(config), Recipe(config).build()
     items = on_scale(build(chosen.dataset, "dataset").load()[: chosen.run.limit], parts.rubric)
     requests = [sent for step in parts.judges for sent in described(parts, step.for_item(items[0]).judge, items[0])]
@@ -61,6 +61,13 @@ def run(given: argparse.Namespace) -> None:
     )
     if given.price:
         print(price(requests, items, chosen.run.repeats))
+
+
+def _keyless(node: Any) -> Any:
+    """The config without the names of keys: as nothing is sent, none is needed."""
+    if isinstance(node, dict):
+        return {name: None if name == "key_env" else _keyless(value) for name, value in node.items()}
+    return [_keyless(each) for each in node] if isinstance(node, list) else node
 
 
 def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
@@ -107,9 +114,8 @@ def _replace(model: Any, note: Callable[..., None], answer: Callable[[Request], 
             raise UnparseableAnswer("nothing was sent, so there are no probabilities")
         return settled({}, model.name, answer(request), Tokens(0, 0))
 
-    async def other(*asked: Any) -> Any:
-        said = [part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str) for part in asked]
-        note(model, tuple(("reads", text) for text in said), 0)
+    async def other(text: Any, *_: Any) -> Any:
+        note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
         raise UnparseableAnswer("nothing was sent")
 
     if hasattr(model, "complete"):
