@@ -95,7 +95,7 @@ class TestClosedForms:
         assert (pairs.estimate.low, pairs.estimate.value, pairs.estimate.high) == pytest.approx(
             (-turned.estimate.high, -turned.estimate.value, -turned.estimate.low)
         )
-        assert pairs.labels_only == pytest.approx(np.mean(y_a[chosen] - y_b[chosen]))
+        assert pairs.labels_only.value == pytest.approx(np.mean(y_a[chosen] - y_b[chosen]))
 
 
 class TestCoverage:
@@ -133,8 +133,8 @@ class TestCoverage:
         for _ in range(300):
             scores, label, _unsure = _items(rng, 400, noise=30)
             p, chosen = _drawn(rng, label - 20, 60, 0.3)  # the unsure items are the high ones
-            plain.append(few_labels.estimate_mean(scores, chosen, label[chosen]).labels_only)
-            weighted.append(few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen]).labels_only)
+            plain.append(few_labels.estimate_mean(scores, chosen, label[chosen]).labels_only.value)
+            weighted.append(few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen]).labels_only.value)
         assert np.mean(plain) - MEAN > 5
         assert abs(np.mean(weighted) - MEAN) < 0.6
 
