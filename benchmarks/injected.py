@@ -19,9 +19,8 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
-from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items
 from undogmatic.constructs.shame.curated_copies import families
-from undogmatic.datasets.labels import development_items
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for
 from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_pieces
 from undogmatic.readouts.probe_file import Probe

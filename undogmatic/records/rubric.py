@@ -287,6 +287,8 @@ class Rubric(Record):
         rivals: Dotted names of models (built without arguments) that were fitted to labels of this construct and read
             only the surface of a text; a judge that follows labels must do more than they. They decide what verdicts
             say, too, never what is judged.
+        labelled: The dataset option with the development texts that ship with labels of this construct; what is fitted
+            without a file is fitted on them. It says nothing of a score, and no hash knows it.
     """
 
     name: str
@@ -300,6 +302,7 @@ class Rubric(Record):
     rivals: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     partial: bool = False
+    labelled: str | None = Field(default=None, exclude=True)
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

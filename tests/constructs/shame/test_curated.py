@@ -12,9 +12,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
-from undogmatic.constructs.shame.curated import CuratedDataset, make_pairs
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items, make_pairs
 from undogmatic.constructs.shame.patterns import count
-from undogmatic.datasets.labels import development_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.ranking import auc

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items
 from undogmatic.constructs.shame.curated_copies import Family, copies, families
-from undogmatic.datasets.labels import development_items
 from undogmatic.readouts.probe_file import said_once
 
 TEXT = "First the facts. Then the reason. So it stands."

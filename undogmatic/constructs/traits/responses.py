@@ -152,15 +152,6 @@ class LabelledResponsesDataset:
         )
 
 
-def development_responses(rubric: str) -> list[Item]:
-    """The shipped responses with labels of the rubric of this name, of development alone; none where none ship."""
-    coherence = LabelledResponsesDataset("coherence", split="dev")
-    if rubric == coherence.name:
-        return coherence.load()
-    items = LabelledResponsesDataset("trait", "all", split="dev").load()
-    return [item for item in items if item.metadata["trait"] == rubric]
-
-
 def _item(place: str, part: str, row: Mapping[str, Any]) -> Item:
     """A row as an item, its label as the overall one. Raises DataError."""
     label = row.get("label")
