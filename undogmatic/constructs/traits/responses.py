@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import json_lines, listed
+from undogmatic.datasets.rows import Names, json_lines, listed
 from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
-from undogmatic.datasets.verdict_rows import Names
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
