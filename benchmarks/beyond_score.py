@@ -94,7 +94,7 @@ def _trial(doubt: Array, error: Array, score: Array) -> tuple[bool, bool]:
     if np.ptp(np.asarray(doubt, dtype=float)) == 0:
         return False, True
     found = beyond_score(doubt, error, score, MIDDLE)
-    return found.low > 0, found.function
+    return found.estimate.low > 0, found.function
 
 
 def _within(values: Array) -> Array:

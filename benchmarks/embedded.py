@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
@@ -52,7 +52,7 @@ def pipeline(items: list[Item], overrides: list[str]) -> Callable[[], None]:
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            _, judged = asyncio.run(LocalEngine(cache=False).arun(parts, items, Journals(Path(folder))))
+            _, judged = asyncio.run(LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder))))
             failed = [j.outcome for j in judged if j.score is None]
             if failed:
                 raise SystemExit(f"{len(failed)} judgments failed, the first: {failed[0]}")

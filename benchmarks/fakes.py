@@ -31,10 +31,9 @@ from tests.fakes.judges import FAKES, GOOD
 from tests.fakes.worlds import judged, made_up
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame import patterns
-from undogmatic.models import fake
 from undogmatic.records.records import FailureKind, Item
 from undogmatic.stats import surface
 
@@ -64,9 +63,7 @@ def remembered() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(np.linalg, "eigh", eigh))
         stack.enter_context(mock.patch.object(surface, "kernels", kernels))
-        count = functools.cache(patterns.count)
-        for module in (patterns, fake):
-            stack.enter_context(mock.patch.object(module, "count", count))
+        stack.enter_context(mock.patch.object(patterns, "count", functools.cache(patterns.count)))
         yield
 
 

@@ -27,9 +27,9 @@ from benchmarks.hosted import component, items
 from tests import hostile
 from tests.stub_server import Fault, StubServer
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
@@ -119,7 +119,7 @@ def _run(url: str, todo: list[Item], in_flight: int, folder: Path) -> bool:
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
     engine = LocalEngine(concurrency=in_flight, timeout=TIMEOUT, backoff=0.01, cache_dir=str(folder / "cache"))
     try:
-        _, judgments = asyncio.run(engine.arun(parts, todo, Journals(folder)))
+        _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     except RunStopped as error:
         print(f"stopped: {error}", flush=True)
         return False

@@ -26,9 +26,9 @@ from omegaconf import OmegaConf
 
 from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.records.records import Item, Provenance, Verdict
@@ -98,7 +98,7 @@ def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
     engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
     clock, processor = time.perf_counter(), time.process_time()
-    _, judgments = asyncio.run(engine.arun(parts, todo, Journals(folder)))
+    _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     pace = Pace.since(clock, processor, len(todo))
     assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
     return pace

@@ -163,7 +163,6 @@ def walk() -> tuple[list[str], int]:
     """The modules that hold the config or a mapping in it while a run of `model=patterns` goes, in order, and how often
     it goes from a room to one above without returning."""
     from undogmatic.config.door import compose_config
-
     from undogmatic.experiment import run_experiment
 
     with tempfile.TemporaryDirectory() as folder:

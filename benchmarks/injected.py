@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
-from undogmatic.constructs.shame.curated import CuratedDataset, development_items
-from undogmatic.constructs.shame.curated_copies import families
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for
-from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_pieces
-from undogmatic.readouts.probe_file import Probe
+from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_pieces
 from undogmatic.records.records import digest
 from undogmatic.stats import means
 
@@ -68,8 +66,8 @@ def main() -> None:
         for k, after in enumerate(scores([family.into(item.text, item.id) for item in items])):
             moved = after - before[k]
             mean = means.interval(np.abs(moved), groups=groups, bounds=(0, 100))
-            whole[n, k] = mean.estimate
-            cells += [f"{mean.estimate:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
+            whole[n, k] = mean.value
+            cells += [f"{mean.value:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
         print(f"| {family.name} | {' | '.join(cells)} |", flush=True)
     print(f"| **mean of the {len(kinds)}** | {whole[:, 0].mean():.1f} | | {whole[:, 1].mean():.1f} | |")
     print(f"| **the worst** | {whole[:, 0].max():.1f} | | {whole[:, 1].max():.1f} | |")

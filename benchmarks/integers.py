@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
@@ -48,7 +48,7 @@ def judge(parts: Parts, items: list[Item]) -> Pass:
     """All items through everything but the cache."""
     with tempfile.TemporaryDirectory() as folder:
         clock = time.perf_counter()
-        _, judged = asyncio.run(LocalEngine(cache=False).arun(parts, items, Journals(Path(folder))))
+        _, judged = asyncio.run(LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder))))
         seconds = time.perf_counter() - clock
     found = list(judged)
     return Pass(len(items) / seconds, sum(each.cost.calls for each in found) / seconds, found)
@@ -148,7 +148,7 @@ def reference() -> None:
         both = [(scores[row["id"]], row[key], row["prompt"]) for row in rows if scores.get(row["id"]) is not None]
         score, hosted, prompts = zip(*both, strict=True)
         found = limits.order(score, hosted, np.random.default_rng(0), groups=prompts)
-        said = "no rank correlation" if found is None else f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        said = "no rank correlation" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
         print(
             f"{experiment}: Spearman with the hosted model {said}, {len(both)} of {len(rows)} responses judged, "
             f"{len(set(prompts))} prompts; scores {min(score):.0f} to {max(score):.0f}",

@@ -67,15 +67,15 @@ FAULTS = {
         ("tests/stats/test_few_labels.py",),
     ),
     "superiority without the margin": Fault(
-        "undogmatic/stats/claims.py",
-        "    elif near > margin:\n",
-        "    elif near > 0:\n",
+        "undogmatic/stats/estimate.py",
+        "        if self.low - about > margin:\n",
+        "        if self.low - about > 0:\n",
         ("tests/stats/test_claims.py",),
     ),
     "no two one-sided tests": Fault(
-        "undogmatic/stats/claims.py",
-        "    elif inner.low > -margin and inner.high < margin:\n",
-        "    elif abs(outer.estimate) < margin:\n",
+        "undogmatic/stats/estimate.py",
+        "if inner.low - about > -margin and inner.high - about < margin else",
+        "if abs(self.value - about) < margin else",
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(

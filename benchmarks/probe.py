@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build, settings
-from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, development_items
-from undogmatic.constructs.shame.curated_copies import copies
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, copies, development_items
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
 from undogmatic.models.base import Model
@@ -74,7 +73,7 @@ def development() -> tuple[list[Item], list[Scored]]:
     raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
     found = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]
-    return items, [Scored("probe", *found), *map(Scored, ("tfidf", "patterns"), mapped)]
+    return items, [Scored("probe", found.scores, *found.limits), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
 def test() -> tuple[list[Item], list[Scored]]:
@@ -105,7 +104,7 @@ def test() -> tuple[list[Item], list[Scored]]:
     mapped = [
         np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((counted, _patterns(items)), maps, strict=True)
     ]
-    probed = Scored("probe", *np.array([one[:3] for one in found]).T, confidence)
+    probed = Scored("probe", *np.array([(one.score, *one.interval) for one in found]).T, confidence)
     return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
@@ -161,7 +160,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     def area(high: np.ndarray, low: np.ndarray) -> str:
         groups_a, groups_b = units.of(high, low)
         found = auc(scores[high], scores[low], groups_a=groups_a, groups_b=groups_b)
-        return shown(found.auc, found.low, found.high, 3)
+        return shown(found.value, found.low, found.high, 3)
 
     found: dict[str, str] = {}
     for high, low in (("imitation", "explanation"), ("authority_only", "explained_only")):
@@ -174,25 +173,25 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         direction = share_in_direction(differences, groups=own_groups)
         mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
-        found[named] = shown(direction.share, direction.low, direction.high, 3)
-        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.estimate, mean.low, mean.high, 1)
+        found[named] = shown(direction.value, direction.estimate.low, direction.estimate.high, 3)
+        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.value, mean.low, mean.high, 1)
     rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
     error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
     found |= {
         "AUC naked against explained": area(naked, explained),
         "AUC naked against hybrid": area(naked, hybrid),
-        f"Spearman with the label (n={own.sum()})": shown(rank.estimate, rank.low, rank.high, 3),
-        "mean absolute error": shown(error.estimate, error.low, error.high, 1),
+        f"Spearman with the label (n={own.sum()})": shown(rank.value, rank.low, rank.high, 3),
+        "mean absolute error": shown(error.value, error.low, error.high, 1),
     }
     if judge.low is not None and judge.high is not None:
         covered = proportion(((judge.low <= labels) & (labels <= judge.high))[own], groups=together)
-        found["coverage of the 90 % interval"] = shown(covered.share, covered.low, covered.high, 3)
+        found["coverage of the 90 % interval"] = shown(covered.value, covered.low, covered.high, 3)
         width = means.interval((judge.high - judge.low)[own], groups=together, bounds=(0, 100))
-        found["mean width of the 90 % interval"] = shown(width.estimate, width.low, width.high, 1)
+        found["mean width of the 90 % interval"] = shown(width.value, width.low, width.high, 1)
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         gap = error_interval(judge.confidence[own], right, rng(), groups=together)
-        found["calibration error (ECE) of the confidence"] = shown(gap.estimate, gap.low, gap.high, 3)
+        found["calibration error (ECE) of the confidence"] = shown(gap.value, gap.estimate.low, gap.estimate.high, 3)
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)
@@ -203,7 +202,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         (members,) = units.of(chosen)
         if len(set(members)) >= 2:
             mean = means.interval(scores[chosen], groups=members, bounds=(0, 100))
-            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.estimate, mean.low, mean.high, 1)
+            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.value, mean.low, mean.high, 1)
     return found
 
 

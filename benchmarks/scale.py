@@ -91,8 +91,8 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     import pandas as pd
 
     from undogmatic.analyses.base import COLUMNS, Judged, analyse
-    from undogmatic.api import compose_config
     from undogmatic.config.build import build
+    from undogmatic.config.door import compose_config
     from undogmatic.engine.recipe import Recipe
 
     config = compose_config([f"analysis={analysis}", "model=patterns"])

@@ -21,8 +21,9 @@ from benchmarks.probe import SEED, lexical, shown
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.truth import units
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
 from undogmatic.config.build import build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
 from undogmatic.fit.probe import VIEWS, calibrate, fit_probe, fold_codes, held_out, held_out_raw, origin, read_features
@@ -93,7 +94,7 @@ def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> R
     values, labels = frame["score"].to_numpy(dtype=np.float64), frame["label"].to_numpy(dtype=np.float64)
     found = limits.order(values, labels, np.random.default_rng(SEED), groups=units(frame))
     failed = int(np.isnan(values).sum())
-    order = "one score for all" if found is None else shown(found.estimate, found.low, found.high, 2)
+    order = "one score for all" if found is None else shown(found.value, found.low, found.high, 2)
     assert result.verdict is not None
     said = f"{result.standing} ({result.verdict.key.removeprefix('labelled.verdict_').replace('_', ' ')})"
     return Row(rubric.name, name, order + (f", {failed} failed" if failed else ""), said)

@@ -16,7 +16,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.runs import claim

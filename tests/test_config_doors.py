@@ -7,14 +7,16 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import undogmatic
-from undogmatic.api import compose_config
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.config.build import build, resolve, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
@@ -40,11 +42,18 @@ def put(path: Path, content: str) -> None:
     [
         ({"prompt/x.yaml": f"# @package _global_\nhydra: {{callbacks: {{x: {CALL}}}}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": "# @package _global_\nhydra: {job_logging: {root: {level: INFO}}}\n"}, "the key `hydra`"),
-        ({"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra.callbacks`"),
-        ({"prompt/x.yaml": f"# @package _global_.hydra.callbacks\nx: {CALL}\n"}, "`# @package _global_.hydra"),
+        ({"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "c/prompt/x.yaml: a file of a group may not set Hydra's own keys, which run code: leave out its place `hydra.callbacks`"),
+        ({"prompt/x.yaml": f"# @package _global_.hydra.callbacks\nx: {CALL}\n"}, "its place `hydra.callbacks`"),
         ({"prompt/x.yaml": "# @package _global_\ndefaults: [override /hydra/launcher: y]\n"}, "'override /hydra/launcher'"),
         ({"prompt/x.yaml": "defaults: [/hydra/callbacks/y]\n"}, "'/hydra/callbacks/y'"),
-        ({"prompt/x.yaml": "defaults: [y@_global_.hydra.callbacks]\n", "prompt/y.yaml": f"x: {CALL}\n"}, "y@_global_.hydra"),
+        ({"prompt/x.yaml": "defaults: [y@_global_.hydra.callbacks]\n", "prompt/y.yaml": f"x: {CALL}\n"}, "c/prompt/y.yaml: a file of a group may not set"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@[hydra].job.env_set': settings}]\n", "judge/settings.yaml": "UNDOGMATIC_ALLOW: os\n"}, "its place `[hydra].job.env_set`"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@hydra[job].env_set': settings}]\n", "judge/settings.yaml": "HTTPS_PROXY: http://evil\n"}, "its place `hydra[job].env_set`"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@[hydra][run]': settings}]\n", "judge/settings.yaml": "dir: elsewhere\n"}, "its place `[hydra][run]`"),
+        ({"prompt/x.yaml": "# @package [hydra].job.env_set\nUNDOGMATIC_ALLOW: os\n"}, "its place `[hydra].job.env_set`"),
+        ({"prompt/x.yaml": "defaults: ['y@_global_.[hydra].callbacks']\n", "prompt/y.yaml": f"x: {CALL}\n"}, "its place `"),
+        ({"prompt/x.yaml": "# @package _global_\ndefaults: [{'/judge@hydra.callbacks.x y': settings}]\n", "judge/settings.yaml": CALL}, "its place `hydra.callbacks.x y`"),
+        ({"prompt/x.yaml": "defaults: [{/judge@_global_: settings}]\n", "judge/settings.yaml": "hydra: {run: {dir: x}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": "defaults: [/z]\n", "z.yaml": f"hydra: {{callbacks: {{x: {CALL}}}}}\n"}, "no option of a group"),
         ({"prompt/x.yaml": "# @package _global_\nhydra: {sweeper: {params: {hydra/launcher: y}}}\n"}, "the key `hydra`"),
         ({"prompt/x.yaml": f"x: {CALL}\n"}, "`prompt.x._target_` is 'subprocess.call'"),
@@ -83,12 +92,23 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
         ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,_args_:[{_target_:os.system}]}", "_args_.0._target_"),
         ("+hydra.callbacks.x=\"${oc.create:'{_target_: os.system}'}\"", "of functions only oc.env, now"),
         ("+hydra.callbacks.x='${oc.select:nowhere,{_target_:os.system}}'", "of functions only oc.env, now"),
+        ("+hydra.callbacks.x={_target_:undogmatic.engine.journal.Ledger,path:x}", "Hydra may run only its own launchers"),
+        ("+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,a:{_target_:undogmatic.engine.journal.Ledger}}", "`hydra.callbacks.x.a._target_`"),
         ("hydra.launcher._target_=os.system", "`hydra.launcher._target_` is 'os.system'"),
         ("hydra.sweeper._target_=os.system", "`hydra.sweeper._target_` is 'os.system'"),
         ("+hydra.launcher.x={_target_:os.system}", "`hydra.launcher.x._target_` is 'os.system'"),
         ("hydra.job_logging.handlers.console.class=os.system", "only these log handlers"),
         ("hydra.job_logging.handlers.console.stream='ext://os.system'", "only ext://sys.stdout and ext://sys.stderr"),
         ("+hydra.job_logging.formatters.simple.'()'=os.system", "cannot be read as an override"),
+        ("+hydra.callbacks.x='${model}'", "which stands for more than one value"),
+        ("+hydra.job.env_set.UNDOGMATIC_ALLOW=os", "`hydra.job.env_set` sets UNDOGMATIC_ALLOW"),
+        ("+hydra.job.env_set.https_proxy=http://x", "`hydra.job.env_set` sets https_proxy"),
+        ("++hydra.job.env_set={PYTHONPATH:/tmp}", "`hydra.job.env_set` sets PYTHONPATH"),
+        ("++hydra.job.env_set={SSL_CERT_FILE:x}", "`hydra.job.env_set` sets SSL_CERT_FILE"),
+        ("hydra.run.dir='out/${oc.env:MY_API_KEY}'", "the name of a folder may not hold a secret"),
+        ("hydra.sweep.dir='${oc.decode:x}'", "of functions only oc.env, now"),
+        ("hydra.run.dir=' '", "it must be the name of a folder"),
+        ("hydra.output_subdir=.hydra", "what it would hold is written to .hydra"),
         ("hydra.searchpath=[pkg://antigravity]", "a package that may not be used"),
         ("hydra.searchpath=[zip://x]", "it must be a folder"),
     ],
@@ -97,6 +117,48 @@ def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str,
     with pytest.raises(ConfigError) as caught:
         compose_config([*WORDS, word])
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "+prompt.instructions='${oc.env:MY_API_KEY}'",
+        "rubric.wordings.en.domain='Say ${oc.env:MY_API_KEY} first.'",
+        "+prompt.instructions='${model.extra.note}'",
+        "judges='[{judge: score, prompt: {id: ${oc.env:MY_API_KEY}}}]'",
+    ],
+)
+def test_a_reference_to_a_secret_reaches_no_prompt(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-4f9aX2bQ7rT1mZ8wK3vN6c")
+    words = ["model=gpt", "+model.extra.note='${oc.env:MY_API_KEY}'"]
+    assert compose_config(words)["model"]["extra"]["note"] == "sk-4f9aX2bQ7rT1mZ8wK3vN6c"
+    with pytest.raises(ConfigError, match="brings in a secret") as caught:
+        compose_config([*words, word])
+    assert "4f9aX" not in str(caught.value)
+
+
+LEDGER = "undogmatic.engine.journal.Ledger"
+
+
+@pytest.mark.parametrize(
+    ("node", "group", "said"),
+    [
+        ({"_target_": "undogmatic.readouts.prompt.Prompt", "id": "x", "language": "en"}, "prompt", "instructions"),
+        ({"_target_": "undogmatic.constructs.shame.curated.CuratedDataset", "parts": ["pairs"]}, "dataset", "path"),
+        ({"_target_": "undogmatic.records.rubric.Rubric"}, "rubric", "wordings"),
+        ({"_target_": "undogmatic.analyses.suite.SuiteAnalysis"}, "analysis", "mine"),
+    ],
+)
+@pytest.mark.parametrize("inside", [lambda node: node, lambda node: [node], lambda node: {"en": node}])
+def test_what_a_place_does_not_take_is_not_built(
+    here: Path, node: dict[str, Any], group: str, said: str, inside: Callable[[Any], Any]
+) -> None:
+    """A journal opens its file, and cuts off what is no line."""
+    put(here / "precious", "a text without an end")
+    wrong = inside({"_target_": LEDGER, "path": str(here / "precious"), "read": "x"})
+    with pytest.raises(ConfigError, match=rf"`{group}\.{said}.*_target_` is '{LEDGER}'"):
+        build(node | {said: wrong}, group)
+    assert (here / "precious").read_text() == "a text without an end"
 
 
 def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
@@ -120,7 +182,7 @@ def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
         (["--config-name", "mine"], {"mine.yaml": "defaults: [config, _self_]\nhydra: {searchpath: ['pkg://antigravity']}\n"},
          "a package that may not be used"),
         (["-m", "hydra/launcher=mine"], {"hydra/launcher/mine.yaml": CALL}, "no options of Hydra's own groups"),
-        (["--cfg", "job", "prompt=x"], {"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "`# @package hydra"),
+        (["--cfg", "job", "prompt=x"], {"prompt/x.yaml": f"# @package hydra.callbacks\nx: {CALL}\n"}, "its place `hydra.callbacks`"),
         (["--config-path", "c"], {}, "`--config-path` is 'c'; the program's own folder cannot be replaced"),
         (["--experimental-rerun", "x.pickle"], {}, "reads a pickle"),
     ],
@@ -174,7 +236,7 @@ def test_what_a_users_module_raises_is_one_message_with_its_place(
         ("undogmatic.safety.paths.Path", "model", "is pathlib.Path under another name"),
         ("undogmatic.judges.score.ScoreJudge", "dataset", "it has no `load`"),
         ("undogmatic.judges.score.ScoreJudge", "model", "it is no undogmatic.models.base.Model"),
-        ("undogmatic.readouts.prompts.Prompt", "rubric", "it is no undogmatic.records.rubric.Rubric"),
+        ("undogmatic.readouts.prompt.Prompt", "rubric", "it is no undogmatic.records.rubric.Rubric"),
         ("undogmatic.engine.journal.Journal", "engine", "it has no `arun`"),
         ("undogmatic.constructs.shame.patterns.PatternsModel", "tracking", "it has no `log`"),
         ("undogmatic.constructs.shame.patterns.PatternsModel", "judges[0]", "it is no undogmatic.judges.base.Judge"),
@@ -209,9 +271,9 @@ def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
 
 def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(here / "theirs_/__init__.py", "")
-    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompts.Prompt\nid: x\nlanguage: en\n")
+    put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompt.Prompt\nid: x\nlanguage: en\n")
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
     assert config["prompt"]["id"] == "x"
-    assert config[searchpath.FOLDERS] == [f"file://{here}/theirs_/conf"]
+    assert config[groups.FOLDERS] == [f"file://{here}/theirs_/conf"]

@@ -18,10 +18,10 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from tests.stub_server import KEY, StubServer
-from undogmatic.api import compose_config
 from undogmatic.cli import main
-from undogmatic.config.overrides import combined
-from undogmatic.config.searchpath import keys_of, options
+from undogmatic.config.door import compose_config
+from undogmatic.config.groups import keys_of, options
+from undogmatic.config.messages import combined
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.runs.manifest import Manifest

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.runs.folder import RunFolder

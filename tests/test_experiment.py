@@ -13,7 +13,8 @@ import pytest
 import undogmatic.run
 from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.independence import withheld
-from undogmatic.api import compose_config, score_text, score_texts
+from undogmatic.api import score_text, score_texts
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment

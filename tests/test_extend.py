@@ -18,13 +18,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import judge, score_text
 from undogmatic.cli import main
-from undogmatic.config import searchpath
 from undogmatic.config.build import resolve, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
-from undogmatic.notebook import judge
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
@@ -98,7 +97,7 @@ def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
     )
     stems = [Path(name).name.split(".")[0] for name in FILES if not name.endswith(".txt")]
     assert max(stems.count(stem) for stem in stems) <= 3
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 9
 
 
 def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path) -> None:
@@ -126,6 +125,25 @@ def test_a_readout(folder: Path) -> None:
     # confidence 70, pull 0.5, middle 5.5
     assert cautious == pytest.approx([score + 0.5 * 0.3 * (5.5 - score) for score in plain])
     assert cautious != plain
+
+
+def test_a_judge_with_one_question(folder: Path) -> None:
+    ran("out/reader", folder)
+    rows = journal(folder, "reader")
+    assert all(1 <= row["outcome"]["score"] <= 10 and "words" in row["outcome"]["rationale"] for row in rows)
+    told = ran("undogmatic describe", folder).out
+    first = min(rows, key=lambda row: int(row["item_id"]))
+    for message in first["calls"][0]["request"]["messages"]:
+        assert message["content"] in told
+
+
+def test_a_changed_argument_of_ones_own_judge_is_another_run(here: Path) -> None:
+    chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=first_half"]
+    identities = [
+        Recipe(compose_config([*chosen, *more])).build().identity
+        for more in ([], ["judge.tolerance=0.3"], ["readout=cautious"], ["readout=cautious", "readout.pull=0.4"], [])
+    ]
+    assert len(set(identities)) == 4 and identities[0] == identities[-1]
 
 
 def test_a_judge_style(folder: Path) -> None:
@@ -160,7 +178,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The page's files in the working directory; what is imported of them is forgotten afterwards."""
     write_files(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(searchpath, "_said", set())
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] == "my"]:
         del sys.modules[name]
@@ -272,35 +289,25 @@ def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     assert done.err.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
 
 
-def test_a_file_with_a_shipped_name_takes_its_place_and_this_is_said_once(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    put(here / "my/conf/judge/score.yaml", FILES["my/conf/judge/first_half.yaml"])
-    for _ in range(2):
-        assert compose_config()["judge"]["_target_"] == "my.first_half.FirstHalfJudge"
-    assert compose_config(["judge=panel"])["judge"]["members"][0] == "score"
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert said[0].endswith("my/conf/judge/score.yaml takes the place of the shipped judge=score")
-
-
-def test_a_folder_cannot_bring_its_own_beginning(here: Path) -> None:
-    put(here / "my/conf/config.yaml", "seed: 3\n")
-    with pytest.raises(ConfigError, match=r"my/conf/config.yaml would take the place of the program's own"):
-        compose_config()
-    assert command("undogmatic run --cfg job", here).status == 2
-    (here / "my/conf/config.yaml").unlink()
-    # In place of the default, and so at work unasked; under a name of its own it would have to be chosen.
-    place = r"judge/score.yaml takes the place of a shipped file.* leave out "
-    for elsewhere, said in (
-        ("# @package _global_\nseed: 3\n", "'# @package _global_'"),
-        ("defaults: [override /model: patterns]\n", "'defaults: override /model'"),
-        ("defaults: [/prompt: demos_en]\n", "'defaults: /prompt'"),
-        ("defaults: [panel@_global_.model]\n", "'defaults: panel@_global_.model'"),
+def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
+    """Else it would be at work unasked, and the shipped one gone; it may lie in any of the user's folders."""
+    for name, words, config_dir in (
+        ("my/conf/config.yaml", [], ()),
+        ("my/conf/judge/score.yaml", ["judge=panel"], ()),
+        ("other/prompt/trait/hedging.yaml", [], "other"),
+        ("other/prompt/trait/hedging.yaml", ["hydra.searchpath=[file://other]"], ()),
     ):
-        put(here / "my/conf/judge/score.yaml", elsewhere)
-        with pytest.raises(ConfigError, match=place + said):
-            compose_config()
+        put(here / name, "seed: 3\n")
+        shipped = conf_folder() / Path(name).relative_to("my/conf" if name.startswith("my") else "other")
+        with pytest.raises(ConfigError) as caught:
+            compose_config(words, config_dir=config_dir)
+        assert str(caught.value).startswith(
+            f"{name} would take the place of the program's own {shipped}. Give it a name"
+        )
+        done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
+        assert done is None or (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
+        (here / name).unlink()
+    assert compose_config()["seed"] == 0
 
 
 @pytest.mark.parametrize(
@@ -404,3 +411,14 @@ class TestScore:
             main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
         assert caught.value.code == 2
         assert said in capsys.readouterr().err
+
+
+def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> None:
+    put(
+        here / "my/conf/analysis/mine/few.yaml",
+        "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
+    )
+    for words in (["analysis=[mine/few,none]"], ["analysis=[none,mine/few]", "analysis.few.level=0.9"]):
+        chosen = compose_config(words)["analysis"]
+        assert chosen["few"]["level"] == 0.9
+        assert set(chosen) == {"few", "none", "_target_"}

@@ -17,7 +17,7 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.faults import FORBIDDEN, FULL, KILL_STATUS, KILLED, Ended, forked, run
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 from undogmatic.safety.command import say, tell
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from undogmatic.analyses.plan import of_plan
-from undogmatic.api import compose_config
 from undogmatic.config.build import Plan
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.results import AnalysisResult

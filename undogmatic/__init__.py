@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.api import ScoreResult, score_text, score_texts
-    from undogmatic.notebook import Judgments, ajudge, judge
+    from undogmatic.api import Judgments, ScoreResult, ajudge, judge, score_text, score_texts
 
 __all__ = ["Judgments", "ScoreResult", "ajudge", "judge", "score_text", "score_texts"]
-_NOTEBOOK = ("Judgments", "ajudge", "judge")
 
 
 def __getattr__(name: str) -> Any:
@@ -21,5 +19,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"undogmatic.{'notebook' if name in _NOTEBOOK else 'api'}"), name)
+        return getattr(import_module("undogmatic.api"), name)
     raise AttributeError(f"module 'undogmatic' has no attribute {name!r}")

@@ -1,33 +1,50 @@
-"""The Python door: `score_text("...")` for a notebook or another program."""
+"""The Python door: `judge(frame, ...)` gives a table with a row per judgment, `score_text("...")` scores one text."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import pandas as pd
 from pydantic import Field, computed_field, model_validator
 
+from undogmatic.analyses.base import tabulate
+from undogmatic.config.door import Folders, compose_config, composed
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.command import say
 from undogmatic.safety.files import Log
 from undogmatic.safety.paths import cache_folder
-from undogmatic.safety.secrets import scrub_words
+from undogmatic.safety.secrets import scrub, scrub_words
 
 if TYPE_CHECKING:
     from undogmatic.config.build import Settings
+    from undogmatic.engine.recipe import Parts
 
 DEFAULT_MODEL = "local"  # of conf/config.yaml
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
 _MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
 
-Folders = str | Path | Sequence[str | Path]
+Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
+Choice: TypeAlias = str | Mapping[str, Any] | None
+SHOWN = 20
+"""Rows that a notebook shows of a table."""
+_HTML = (
+    "<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
+    "{table}</div>"
+)
+COLUMNS = (
+    "item_id judge criterion repeat score category low high confidence uncertainty is_uncertain revised_score doubt "
+    "review rationale issues error message calls cached input_tokens output_tokens usd seconds pair_id condition label"
+).split()
 
 
 class ScoreResult(Verdict):
@@ -87,7 +104,7 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
     from undogmatic.models.keys import setting
 
-    config, choices = _composed(overrides, config_dir)
+    config, choices = composed(overrides, config_dir)
     chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
     if chosen or setting("LLM_PROVIDER") is None:
         return config
@@ -99,11 +116,12 @@ def score_composed(
 ) -> list[ScoreResult]:
     """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
     from undogmatic.config.build import build
+    from undogmatic.engine.recipe import judged
 
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
     try:
-        results = [_result(judgment, overrides) for judgment in _judged(items, chosen)]
+        results = [_result(judgment, overrides) for judgment in judged(items, chosen)]
     except UndogmaticError as error:
         _log([{"error": type(error).__name__}])
         raise
@@ -135,8 +153,9 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
     from undogmatic.config.build import settings
+    from undogmatic.engine.recipe import judged
 
-    return _judged(items, settings(compose_config(overrides)))
+    return judged(items, settings(compose_config(overrides)))
 
 
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
@@ -157,61 +176,6 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
 
 
-def _judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
-    from undogmatic.config.build import build
-    from undogmatic.engine.journal import Journals
-    from undogmatic.engine.recipe import Recipe
-    from undogmatic.readouts.chat import finished
-
-    recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
-    return finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
-
-
-def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError.
-
-    Args:
-        overrides: As on the command line.
-        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
-    """
-    return _composed(overrides, config_dir)[0]
-
-
-def _composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """The config, and which option of each group is in it."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf, open_dict
-    from omegaconf.errors import MissingMandatoryValue
-
-    from undogmatic.config import searchpath
-    from undogmatic.config.overrides import combined, explain, typed_wrongly
-    from undogmatic.safety.guard import check_config, check_words
-    from undogmatic.safety.paths import conf_folder
-
-    words = [*searchpath.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
-    if sum(each.lstrip("+").startswith("hydra.searchpath=") for each in words) > 1:
-        raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
-    check_words(overrides)
-    try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
-            composed = compose("config", combined(words), return_hydra_config=True)
-        runtime = composed.hydra.runtime
-        with open_dict(composed):
-            del composed["hydra"]
-        check_config(composed)
-        config = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    except MissingMandatoryValue as error:
-        raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
-    except UndogmaticError:
-        raise
-    except Exception as error:
-        if not typed_wrongly(error):
-            raise
-        raise ConfigError(explain(error, overrides)) from None
-    assert isinstance(config, dict)
-    return searchpath.adopt(config, runtime.config_sources, runtime.choices), runtime.choices
-
-
 def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
     outcome, where = judgment.outcome, judgment.provenance
     if isinstance(outcome, Failure):
@@ -219,3 +183,192 @@ def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
     else:
         said = {name: getattr(outcome, name) for name in Verdict.model_fields}
     return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(map(scrub_words, overrides)))
+
+
+class Judgments(pd.DataFrame):
+    """What `judge` returns: an ordinary DataFrame that says in a notebook what was judged, how, and what failed.
+
+    Columns: item_id, judge, criterion, repeat, then score, category, low and high (of the interval), confidence,
+    uncertainty, is_uncertain, revised_score (what a second look came to), doubt, review, rationale, issues, error and
+    message (both None where there is a verdict), calls, cached, input_tokens, output_tokens, usd, seconds; pair_id,
+    condition and label of the item.
+    """
+
+    _metadata = ["how"]  # noqa: RUF012  pandas' own protocol: attributes that a slice keeps
+
+    @property
+    def _constructor(self) -> type[Judgments]:
+        return Judgments
+
+    def _repr_html_(self) -> str:
+        how = getattr(self, "how", None)
+        shown = pd.DataFrame(self).head(SHOWN).to_html(max_cols=14, escape=True, notebook=True, na_rep="")
+        if how is None or "error" not in self:
+            return scrub(str(shown))
+        errors = self["error"].dropna().value_counts()
+        said = {name: html.escape(str(value)) for name, value in how.items()}
+        failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
+        return scrub(
+            _HTML.format(
+                **said,
+                judged=len(self) - int(errors.sum()),
+                total=len(self),
+                failed=f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else "",
+                table=shown,
+            )
+        )
+
+
+def judge(
+    items: Items,
+    judge: Choice = None,
+    rubric: Choice | Rubric = None,
+    model: Choice = None,
+    prompt: Choice = None,
+    readout: Choice = None,
+    overrides: Sequence[str] = (),
+    config_dir: Folders = (),
+    repeats: int = 1,
+    progress: bool = True,
+) -> Judgments:
+    """Judge a table of items, with and without a running event loop.
+
+    Args:
+        items: A DataFrame or mappings with a column or key per input of the rubric (`text` by default) and optionally
+            id, condition, pair and label; texts; or Items. Without `id`, the DataFrame's index or the place counts.
+        judge, rubric, model, prompt, readout: An option's name (a file of that group in any search path), a mapping
+            {"name": NAME, key: value, ...} of a named one with changes, or None for the default. `rubric` also takes
+            the path of a YAML file, or a Rubric.
+        overrides: Further overrides as on the command line, e.g. ["engine.max_calls=100"].
+        config_dir: Folders of config groups of one's own.
+        repeats: Judge everything so many times, each a real call.
+        progress: Whether to show a progress bar.
+    Returns:
+        One row per item, judge, criterion and repeat, in the order of `items`.
+    Raises:
+        ConfigError: A name, key or value is wrong.
+        DataError: An item lacks an input, or a label is off the scale.
+        RunStopped: A budget is full or the server is gone; answers that came are in the cache.
+    """
+    from undogmatic.readouts.chat import finished
+
+    chosen = (judge, rubric, model, prompt, readout)
+    return finished(ajudge(items, *chosen, overrides, config_dir, repeats, progress))
+
+
+async def ajudge(
+    items: Items,
+    judge: Choice = None,
+    rubric: Choice | Rubric = None,
+    model: Choice = None,
+    prompt: Choice = None,
+    readout: Choice = None,
+    overrides: Sequence[str] = (),
+    config_dir: Folders = (),
+    repeats: int = 1,
+    progress: bool = True,
+) -> Judgments:
+    """`judge` within an event loop: `await undogmatic.ajudge(...)`."""
+    from undogmatic.config.build import build, settings
+    from undogmatic.datasets.base import on_scale
+    from undogmatic.engine.journal import Journals
+    from undogmatic.engine.recipe import Recipe
+
+    if repeats < 1:
+        raise ConfigError(f"`repeats` is {repeats}; it must be at least 1.")
+    chosen = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
+    words = [word for group, choice in chosen.items() for word in _chosen(group, choice)]
+    config = compose_config([*words, *overrides], config_dir)
+    if isinstance(rubric, Rubric):
+        config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
+    recipe, engine = Recipe(config), build(settings(config).engine, "engine")
+    parts = recipe.build()
+    read = on_scale(_items(items, parts.rubric), parts.rubric)
+    with _bar(len(read) * repeats * len(parts.expected()), progress) as step:
+        found, judgments = await engine.arun(recipe, read, Journals(None, parts.steps), repeats, step)
+    return _table(found, judgments, repeats, parts)
+
+
+def _chosen(group: str, choice: Any) -> list[str]:
+    """A choice as overrides."""
+    if choice is None or isinstance(choice, Rubric):
+        return []
+    if isinstance(choice, str):
+        if group == "rubric" and Path(choice).suffix in (".yaml", ".yml"):
+            from undogmatic.config.groups import given_file
+            from undogmatic.datasets.base import existing_file
+
+            choice = given_file("rubric", existing_file(choice, "rubric", (".yaml", ".yml")))
+        return [f"{group}={choice}"]
+    if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
+        raise ConfigError(
+            f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {{'name': NAME, 'key': value}}."
+        )
+    return [f"{group}={choice['name']}", *(f"{group}.{k}={_typed(v)}" for k, v in choice.items() if k != "name")]
+
+
+def _typed(value: Any) -> str:
+    """A value as one would type it."""
+    import json
+
+    return "null" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _items(items: Items, rubric: Rubric) -> list[Item]:
+    from undogmatic.datasets.base import unique
+    from undogmatic.datasets.tabular import item_of
+
+    if isinstance(items, str):
+        raise DataError("`items` is one text; give a list of texts or a table (for a single one: score_text).")
+    rows: list[Any] = list(items)
+    if isinstance(items, pd.DataFrame):
+        whole = items.astype(object).where(items.notna(), None).to_dict("records")
+        rows = [{"id": str(place)} | row for place, row in zip(items.index, whole, strict=True)]
+    made = []
+    for n, row in enumerate(rows):
+        place = f"items[{n}]"
+        if isinstance(row, Item):
+            made.append((place, row.model_copy(update={"place": place})))
+        else:
+            fields = {rubric.inputs[0]: row} if isinstance(row, str) else row
+            made.append((place, item_of(place, {"id": str(n)} | fields, rubric.inputs)))
+    return unique(made, "`items`")
+
+
+@contextmanager
+def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
+    """A progress bar, or nothing; what it yields is to be called with each record that comes."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not shown) as bar:
+        task, failed = bar.add_task("judging", total=total), 0
+
+        def step(record: Any) -> None:
+            nonlocal failed
+            if isinstance(record, Judgment):
+                failed += isinstance(record.outcome, Failure)
+                bar.update(task, advance=1, description=f"judging ({failed} failed)" if failed else "judging")
+
+        yield step
+
+
+def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
+    frame = tabulate(items, judgments, repeats, parts.expected())
+    outcomes = {j.key: j.outcome for j in judgments}
+    said: list[dict[str, Any]] = []
+    for key in zip(frame["item_id"], frame["judge"], frame["criterion"], frame["repeat"], strict=True):
+        outcome = outcomes.get(key)
+        if isinstance(outcome, Verdict):
+            said.append({"rationale": outcome.rationale, "issues": list(outcome.issues), "message": None})
+        else:
+            said.append({"rationale": None, "issues": [], "message": getattr(outcome, "message", None)})
+    whole = frame.join(pd.DataFrame(said, index=frame.index))
+    found = Judgments(whole[COLUMNS])
+    found.how = {
+        "model": parts.model.name,
+        "readout": parts.readout_name,
+        "rubric": parts.rubric.name,
+        "scale": parts.rubric.scale.span(),
+    }
+    return found

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,13 @@ from undogmatic.analyses.runs import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
-from undogmatic.engine.elsewhere import Elsewhere
 from undogmatic.engine.journal import Journals, unanswered
-from undogmatic.engine.local import MAX_FAILURES
-from undogmatic.engine.recipe import Buildable, Parts, Recipe
+from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
+from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search
-from undogmatic.optimize.verdict import verdict
+from undogmatic.optimize.verdict import results_of
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
@@ -60,7 +59,7 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     with held(folder), experiment.opened(folder) as manifest:
         experiment.lock_plan(folder)
         found = experiment.search.run(experiment.engine, folder) if experiment.search is not None else None
-        judged = _judge(experiment, experiment.recipe if found is None else found.parts, manifest)
+        judged = _judge(experiment, experiment.recipe if found is None else Recipe(config, found.parts), manifest)
         results = _results(experiment, judged, found, manifest)
         finished = _finished(experiment, judged, found, results, manifest, started)
         _report(finished, experiment.tracker)
@@ -91,9 +90,9 @@ class Experiment:
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         items: list[Item] = self.dataset.load()[: chosen.run.limit]
-        self.recipe, self.repeats = cast(Buildable, Recipe(config)), chosen.run.repeats
+        self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
-            self.recipe = self.engine = _elsewhere(self.dataset, chosen, items)
+            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         self.items, self.identity = on_scale(items, parts.rubric), parts.identity
@@ -179,14 +178,15 @@ def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     return described
 
 
-def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> Elsewhere:
-    """The judgments that a dataset brings with it, in the place of recipe and engine."""
+def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> tuple[Recipe, NotingEngine]:
+    """Recipe and engine of a run whose dataset brings its judgments with it."""
     if chosen.judges is not None or chosen.steps:
         key = "steps" if chosen.steps else "judges"
         raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
     kept = {item.id for item in items}
-    judgments = dataset.judgments(build(chosen.rubric, "rubric"))
-    return Elsewhere([judgment for judgment in judgments if judgment.item_id in kept], build(chosen.rubric, "rubric"))
+    rubric = build(chosen.rubric, "rubric")
+    judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
+    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
@@ -209,7 +209,7 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
     return True
 
 
-def _judge(experiment: Experiment, recipe: Buildable, manifest: Manifest) -> _Judgments:
+def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
@@ -255,9 +255,10 @@ def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
     mean = so_far(frame, parts.rubric)
     if mean is None:
         return ""
+    known = mean.estimate
     return (
-        f"By the {mean.n} judged texts of whole groups, the mean of all {mean.n_total} would be {mean.estimate:.1f} "
-        f"[{mean.low:.1f}, {mean.high:.1f}] ({mean.level:.0%}, whenever one stops). "
+        f"By the {known.n} judged texts of whole groups, the mean of all {mean.n_total} would be {known.value:.1f} "
+        f"[{known.low:.1f}, {known.high:.1f}] ({known.level:.0%}, whenever one stops). "
     )
 
 
@@ -286,7 +287,7 @@ def _results(
     table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
     gains: Sequence[AnalysisResult] = ()
     if experiment.search is not None and found is not None:
-        gains = verdict(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
+        gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
         optimised = table.frame["judge"] == OPTIMISED
         table = replace(table, frame=table.frame[optimised].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]

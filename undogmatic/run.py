@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import hydra
-from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from undogmatic.config import searchpath
-from undogmatic.errors import ConfigError, StorageError, UndogmaticError
+from undogmatic.config import compose, door
+from undogmatic.config.wall import resolved
+from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, hydrafiles
 from undogmatic.safety import files
 from undogmatic.safety.command import (
@@ -43,18 +43,13 @@ from undogmatic.safety.paths import conf_folder
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
-# For every group that it lists, Hydra copies its store of built-in configs, a hundred times for one `--help`. The store
-# is a singleton that hands out copies of what it holds, so a copy of the store itself serves nobody: --help takes half.
-ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
 
-
-@hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name="config")
 def job(cfg: DictConfig) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
-    from hydra.core.hydra_config import HydraConfig
-
     from undogmatic.experiment import run_experiment
 
+    if not compose.passed(cfg):
+        raise SystemExit("error: this config was not checked after it was composed, so nothing is run with it.")
     patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
     hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
@@ -65,10 +60,10 @@ def job(cfg: DictConfig) -> float | None:
     try:
         with claim.held(folder):
             try:
-                config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-                assert isinstance(config, dict)
-                choices = dict(own.runtime.choices)
-                return run_experiment(searchpath.adopt(config, own.runtime.config_sources, choices), choices, folder)
+                hydras = HydraConfig.instance().cfg
+                hydrafiles.write(folder, cfg, hydras)  # type: ignore[arg-type]
+                config = compose.adopt(resolved(cfg), own.runtime.config_sources)
+                return run_experiment(config, dict(own.runtime.choices), folder)
             except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
@@ -87,7 +82,7 @@ def _log_to_no_file() -> None:
 def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:
     """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own. With `hide`
     the folder is told no more than the kind of a fault in the code, because its message may quote a judged text."""
-    from undogmatic.config.overrides import explain
+    from undogmatic.config.messages import explain
 
     if isinstance(error, MissingMandatoryValue):
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
@@ -113,21 +108,19 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
 
 
 def main() -> NoReturn:
-    """Entry point; the exit status is not 0 if any job ended with an error.
-
-    What cannot be composed is worded here. Hydra prints such errors itself and ends with 1, unless HYDRA_FULL_ERROR is
-    "1": then it hands them on. So it always is; who sets it sees the traceback.
-    """
-    from undogmatic.config.overrides import combined, explain, typed_wrongly
+    """Entry point; the exit status is not 0 if any job ended with an error. What cannot be composed is worded here."""
+    from undogmatic.config.messages import combined, explain, typed_wrongly
 
     with ending():
-        os.environ["HYDRA_FULL_ERROR"] = "1"
         try:
             typed = sys.argv[1:]
-            sys.argv[1:] = combined(typed)
             check_words(typed)
-            _refuse_doors_past_ours()
-            job()
+            if door.tells_of_hydra(typed):
+                # Hydra prints errors itself and ends with 1, unless this is set: then it hands them on.
+                os.environ["HYDRA_FULL_ERROR"] = "1"
+                hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=door.PRIMARY)(job)()
+            else:
+                door.command(combined(typed), job)
         except KeyboardInterrupt:
             note_status(interrupted())
             folder = claim.own()
@@ -147,20 +140,6 @@ def main() -> NoReturn:
             if folder is not None:
                 claim.let_go(folder)
     sys.exit(exit_status())
-
-
-def _refuse_doors_past_ours() -> None:
-    """Raise ConfigError for the two options of Hydra's that lead past what checks a config: one loads a pickle."""
-    given, _ = get_args_parser().parse_known_args()
-    if given.experimental_rerun is not None:
-        raise ConfigError(
-            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
-        )
-    if given.config_path is not None:
-        raise ConfigError(
-            f"`--config-path` is {given.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
-            "come before it: --config-dir DIR."
-        )
 
 
 if __name__ == "__main__":

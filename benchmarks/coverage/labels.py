@@ -62,7 +62,7 @@ def of_labels() -> Iterator[Question]:
                 calibration="none" if calibration == "labels alone" else calibration,  # type: ignore[arg-type]
             )  # fmt: skip
             alone = calibration == "labels alone"
-            return (found.labels_only_low, found.labels_only_high) if alone else (found.low, found.high)
+            return found.labels_only.interval if alone else found.estimate.interval
 
         ways = ("none", "linear", "isotonic", "labels alone")
         yield Question(
@@ -137,7 +137,7 @@ def of_controlled() -> Iterator[Question]:
                     found = confound.at_equal(*s.values.T, 10.0, groups=s.groups, bounds=(-200.0, 200.0)).difference
                 except ValueError:  # one group alone fixes the slope
                     return np.nan, np.nan
-                return found.low, found.high
+                return found.estimate.low, found.estimate.high
 
             yield Question("at equal control", f"{name}, the control {where}", draw, 20.0, {"chosen": ends})
 
@@ -157,6 +157,6 @@ def of_missing() -> Iterator[Question]:
         def ends(s: Sample, rng: Rng) -> Ends:
             a, b, long, other = s.values.T
             found = missing.robust_difference(a, b, (long, other), rng, groups=s.groups.tolist(), level=LEVEL)
-            return (np.nan, np.nan) if found is None else (found.low, found.high)
+            return (np.nan, np.nan) if found is None else found.interval
 
         yield Question("missing", f"failures by {cause}", draw, 20.0, {"chosen": ends})

@@ -105,7 +105,7 @@ def of_areas() -> Iterator[Question]:
 
 def of_coefficients() -> Iterator[Question]:
     """Correlations, kappa and alpha of two judges, also at the floor (most scores 0) and of lognormal scores."""
-    made: dict[str, Callable[[Sample, Rng], coefficients.jackknife.Coefficient | None]] = {
+    made: dict[str, Callable[[Sample, Rng], coefficients.jackknife.Estimate | None]] = {
         "pearson": lambda s, rng: coefficients.correlation_interval("pearson", *s.values.T, rng, groups=s.groups),
         "spearman": lambda s, rng: coefficients.correlation_interval("spearman", *s.values.T, rng, groups=s.groups),
         "kendall": lambda s, rng: coefficients.correlation_interval("kendall", *s.values.T, rng, groups=s.groups),
@@ -134,7 +134,7 @@ def of_coefficients() -> Iterator[Question]:
             def chosen(s: Sample, rng: Rng, interval: Callable = interval) -> Ends:  # type: ignore[type-arg]
                 return ends_of(interval(s, rng) or (np.nan, np.nan, np.nan))
 
-            yield Question(kind, f"{shape} {strength:g}", draw, found.estimate, {"chosen": chosen})
+            yield Question(kind, f"{shape} {strength:g}", draw, found.value, {"chosen": chosen})
 
 
 def of_middles() -> Iterator[Question]:
@@ -159,4 +159,4 @@ def of_middles() -> Iterator[Question]:
 def _student(s: Sample, rng: Rng) -> Ends:
     found = means.interval(s.values, LEVEL, groups=s.groups)
     reach = stats.t.ppf((1 + LEVEL) / 2, found.df) * found.se if found.se else 0.0
-    return found.estimate - reach, found.estimate + reach
+    return found.value - reach, found.estimate + reach

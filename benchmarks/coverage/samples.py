@@ -92,6 +92,7 @@ def levels(values: Array) -> Array:
 
 def ends_of(found: object) -> Ends:
     """Limits of whatever interval: by name, or the second and third of a tuple."""
-    if isinstance(found, tuple) and not hasattr(found, "low"):
-        return found[1], found[2]
-    return found.low, found.high  # type: ignore[attr-defined]
+    known = getattr(found, "estimate", found)
+    if isinstance(known, tuple) and not hasattr(known, "low"):
+        return known[1], known[2]
+    return known.low, known.high  # type: ignore[union-attr]

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric, Wording
 

@@ -152,7 +152,11 @@ class TestGroups:
             found = compare(match(judged, (T, B)), T, B, settings)
             assert found is not None
             assert found.claim is not None
-            wrong += found.claim.outcome in ("beyond", "against") or found.test.p_value < 0.01 or found.share.low > 0.5
+            wrong += (
+                found.claim.outcome in ("beyond", "against")
+                or found.test.p_value < 0.01
+                or found.share.estimate.low > 0.5
+            )
         assert wrong <= 2
 
 

@@ -16,7 +16,7 @@ from tests.analyses.builders import configured, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.promise import Promise, doubt_of

@@ -11,9 +11,9 @@ import pytest
 
 from tests.conftest import reference
 from undogmatic.analyses.base import Judged, tabulate
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
-from undogmatic.engine.elsewhere import Elsewhere
+from undogmatic.config.door import compose_config
+from undogmatic.engine.local import NotingEngine, parts_of
 from undogmatic.records.results import AnalysisResult
 
 NEAR = 1e-6
@@ -39,8 +39,9 @@ def judged(as_given: bool = False) -> Judged:
         node = node | {"columns": node["columns"] | {"failed": []}}
     dataset, rubric = build(node, "dataset"), build(config()["rubric"], "rubric")
     items = dataset.load()
-    source = Elsewhere(dataset.judgments(rubric), rubric)
-    frame = tabulate(items, source.judgments, source.repeats(1), source.build().expected(), gaps=False)
+    judgments = dataset.judgments(rubric)
+    repeats = NotingEngine(judgments).repeats(1)
+    frame = tabulate(items, judgments, repeats, parts_of(judgments, rubric).expected(), gaps=False)
     return Judged(frame, rubric, inputs={item.id: item.inputs for item in items})
 
 

@@ -29,7 +29,7 @@ def test_a_stopped_run_says_the_mean_of_all(said: Said) -> None:
 def test_what_a_continued_run_would_not_mend_is_no_text_to_come() -> None:
     judged = grouped_run({"a": [10.0, 20, "refusal", 30, "timeout"]})
     found = so_far(judged.frame, judged.rubric)
-    assert found is not None and (found.n, found.n_total) == (3, 4)
+    assert found is not None and (found.estimate.n, found.n_total) == (3, 4)
 
 
 def test_nothing_is_said_where_all_is_judged_or_the_order_follows_the_scores() -> None:
@@ -44,4 +44,4 @@ def test_a_pair_counts_when_both_its_texts_are_judged() -> None:
     judged = paired_run({"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]})
     found = so_far(judged.frame, judged.rubric)
     assert found is not None
-    assert (found.n, found.n_total, found.estimate) == (4, 8, pytest.approx(22.5))
+    assert (found.estimate.n, found.n_total, found.estimate) == (4, 8, pytest.approx(22.5))

@@ -15,14 +15,15 @@ from undogmatic.analyses.pairs import Pairs, match
 from undogmatic.stats.agreement import Correlation
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.confound import AtEqual
-from undogmatic.stats.ranking import Auc, auc
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.ranking import auc
 
 T, B = "naked", "explained"
 MARGIN = 10.0
 
 
 def _claim(low: float, high: float) -> Claim:
-    return Claim("open", (low + high) / 2, low, high, (low, high), MARGIN, 40, None)
+    return Claim("open", Estimate((low + high) / 2, low, high, n_groups=40), (low, high), MARGIN, None)
 
 
 BEYOND, BELOW, OPEN = (15.0, 25.0), (-3.0, 6.0), (5.0, 25.0)
@@ -30,7 +31,7 @@ BEYOND, BELOW, OPEN = (15.0, 25.0), (-3.0, 6.0), (5.0, 25.0)
 
 def _check(limits: tuple[float, float] | None, extrapolated: bool = False, same: bool = False) -> LengthCheck:
     found = None if limits is None else AtEqual(20.0, _claim(*limits), _claim(-1, 1), 0.1, extrapolated)
-    area: Auc = auc([1.0, 2.0], [1.5, 3.0])
+    area = auc([1.0, 2.0], [1.5, 3.0])
     return LengthCheck("characters", area, Correlation("spearman", None, None, 4), found, same)
 
 
@@ -138,4 +139,4 @@ def test_pairs_of_one_group_are_one_unit() -> None:
     found = _match(dataclasses.replace(pairs, sides=sides))
     assert found is not None
     assert found.difference is not None
-    assert (found.difference.n_units, found.telling) == (3, False)
+    assert (found.difference.estimate.n_groups, found.telling) == (3, False)

@@ -18,6 +18,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset, development_text
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
 
 T, B = "naked", "explained"
 Judge = Callable[[str], float]
@@ -79,9 +80,12 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert found.outcome in ("surface_as_good", "surface_explains", "open")
     assert found.at_equal is not None
     assert found.at_equal.raw == pytest.approx(25)
-    assert found.at_equal.difference.low < 10
+    assert found.at_equal.difference.estimate.low < 10
     assert found.share_low is not None and found.share_high is not None and found.increment is not None
-    assert 0 <= found.share_low <= found.share_high <= 1 and -1 <= found.increment.low <= found.increment.high <= 1
+    assert (
+        0 <= found.share_low <= found.share_high <= 1
+        and -1 <= found.increment.estimate.low <= found.increment.estimate.high <= 1
+    )
 
 
 def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
@@ -92,7 +96,7 @@ def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
     assert found.share == 1 and found.increment is not None
-    assert found.increment.estimate == 0
+    assert found.increment.estimate.value == 0
 
 
 def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:
@@ -104,7 +108,7 @@ def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced(
         found = _rival(first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed)
         outcomes.append(found.outcome)
         assert found.at_equal is not None
-        assert found.at_equal.difference.low < 20 < found.at_equal.difference.high + 3
+        assert found.at_equal.difference.estimate.low < 20 < found.at_equal.difference.estimate.high + 3
     assert outcomes.count("beyond_surface") >= 2
 
 
@@ -185,7 +189,7 @@ class TestLabelled:
         found = labelled_rival(texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng)
         assert found.outcome == "beyond_surface"
         assert found.error_saved is not None
-        assert found.error_saved.low > 0
+        assert found.error_saved.estimate.low > 0
         for finding in say_labelled(found)[1]:
             _worded(finding)
 
@@ -223,15 +227,15 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     assert found.increment is not None
     for low, foreseen, extrapolated in ((15.0, 1.0, False), (-9.0, 1.0, False), (5.0, 1.0, False), (15.0, 1.0, True)):
         at = found.at_equal._replace(
-            difference=found.at_equal.difference._replace(low=low, high=low + 12, estimate=low + 6),
+            difference=found.at_equal.difference._replace(estimate=Estimate(low + 6, low, low + 12)),
             foreseen=foreseen,
             extrapolated=extrapolated,
         )
         for finding in say(found._replace(at_equal=at), 1, 10)[1]:
             _worded(finding)
-    moved = found.at_equal.moved._replace(estimate=9.0)
+    moved = found.at_equal.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))
     at = found.at_equal._replace(
-        difference=found.at_equal.difference._replace(low=12, high=20), moved=moved, foreseen=0.1
+        difference=found.at_equal.difference._replace(estimate=Estimate(16, 12, 20)), moved=moved, foreseen=0.1
     )
     findings = say(found._replace(at_equal=at), 1, 10)[1]
     assert findings[-1].key == "ab.surface_unforeseen"

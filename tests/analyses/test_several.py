@@ -15,9 +15,9 @@ import undogmatic
 from tests.analyses.builders import configured, grouped_run
 from undogmatic.analyses.controls import ControlsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
-from undogmatic.config.overrides import combined
+from undogmatic.config.door import compose_config
+from undogmatic.config.messages import combined
 from undogmatic.errors import ConfigError
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report.words import Words

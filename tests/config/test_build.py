@@ -9,11 +9,11 @@ from tests.rubrics import TEN
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.errors import ConfigError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import SamplesReadout
 
-SAMPLES = "undogmatic.readouts.samples.SamplesReadout"
-PROMPT = "undogmatic.readouts.prompts.Prompt"
+SAMPLES = "undogmatic.readouts.structured.SamplesReadout"
+PROMPT = "undogmatic.readouts.prompt.Prompt"
 
 
 def whole(**change: object) -> dict[str, object]:
@@ -77,7 +77,7 @@ def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
 @pytest.mark.parametrize(
     "path",
     ["os.system", "subprocess.Popen", "builtins.eval", "undogmatic_evil.Thing", "undogmatic.config.build.build",
-     "undogmatic.readouts.samples._hidden", "undogmatic.nowhere.Thing", "undogmatic.safety.paths.os.system"],
+     "undogmatic.readouts.structured._hidden", "undogmatic.nowhere.Thing", "undogmatic.safety.paths.os.system"],
 )  # fmt: skip
 def test_only_classes_of_allowed_packages_are_built(path: str) -> None:
     with pytest.raises(ConfigError, match="_target_"):

@@ -1,7 +1,8 @@
-"""Reading a result with every wording checked, as the tests of the generic analyses do."""
+"""Fixtures of the tests of judges and of analyses, for what is measured."""
 
 from __future__ import annotations
 
 from tests.analyses.conftest import rng, said
+from tests.judges.conftest import bench
 
-__all__ = ["rng", "said"]
+__all__ = ["bench", "rng", "said"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict

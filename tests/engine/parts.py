@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -76,9 +76,6 @@ class TraitsJudge(Judge):
         if "RAGE" in item.text:
             calm = UnparseableAnswer("no calm in it", "RAGE")
         return {"length": Verdict(score=float(len(item.text))), "calm": calm}
-
-    def readouts(self) -> Sequence[Any]:
-        return ()
 
 
 class Whole:

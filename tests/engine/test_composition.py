@@ -13,7 +13,8 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.rubrics import COLOURS
 from tests.stub_server import StubServer, score_of
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment

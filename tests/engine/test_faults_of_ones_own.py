@@ -12,8 +12,7 @@ import pytest
 from benchmarks.faults import storm
 from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
 from tests.stub_server import StubServer
-from undogmatic.engine.journal import Journal, written
-from undogmatic.engine.ledger import cut_torn_line
+from undogmatic.engine.journal import Journal, cut_torn_line, written
 from undogmatic.errors import DataError, RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Reply, ReplyCache

@@ -19,18 +19,17 @@ import pytest
 
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
 from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.prices import Price
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import JOURNAL, read_records
@@ -68,7 +67,7 @@ class Run:
         options |= {"cache_dir": str(self.folder / "cache")} | engine
         parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
         journals = Journals(folder if folder is not None else self.folder)
-        return asyncio.run(LocalEngine(**options).arun(parts, items, journals))[1]
+        return asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals))[1]
 
     def kept(self) -> list[Judgment]:
         return list(read_records(self.path, Judgment))
@@ -238,7 +237,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Provenance
 from undogmatic.records.rubric import Rubric, Wording
 import json

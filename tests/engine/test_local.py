@@ -11,13 +11,14 @@ import pytest
 from filelock import FileLock
 
 from tests.conftest import FakeChat, good_answer
+from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
@@ -43,7 +44,7 @@ class Bench:
     def run(self, folder: Path | None, repeats: int = 1, **engine: object) -> list[Judgment]:
         options = {"cache": False, "backoff": 0.0} | engine
         engine: Any = LocalEngine(**options)  # type: ignore[arg-type]
-        items, judgments = asyncio.run(engine.arun(self.parts, ITEMS, Journals(folder), repeats))
+        items, judgments = asyncio.run(engine.arun(Recipe({}, self.parts), ITEMS, Journals(folder), repeats))
         assert items == ITEMS
         return judgments
 
@@ -156,7 +157,7 @@ def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Pat
 )
 def test_senseless_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"engine.{key}"):
-        LocalEngine(**{key: value})  # type: ignore[arg-type]
+        build({"_target_": "undogmatic.engine.local.LocalEngine", key: value}, "engine")
 
 
 def test_a_resumed_run_goes_on_with_the_budget_it_had_left(bench: Bench, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment

@@ -11,7 +11,7 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import TraitsJudge
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment

@@ -12,7 +12,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import TraitsJudge
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words

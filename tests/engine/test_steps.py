@@ -6,7 +6,6 @@ import asyncio
 import csv
 import json
 import pickle
-import shutil
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +15,8 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import Halve, TraitsJudge
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
+from undogmatic.config.door import compose_config
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
@@ -24,7 +24,6 @@ from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import JOURNAL
-from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 HALVE = {"_target_": "tests.engine.parts.Halve"}
@@ -104,13 +103,10 @@ def test_a_step_without_a_server_is_asked_again(tmp_path: Path, monkeypatch: pyt
     assert [row["error"] for row in scores(tmp_path / "out")] == ["", "", "", "", "unparseable"]
 
 
-def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(conf_folder(), tmp_path / "conf")
-    (tmp_path / "conf" / "step").mkdir(exist_ok=True)
+def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "undogmatic.toml").write_text('conf = "conf"\n')
+    (tmp_path / "conf" / "step").mkdir(parents=True)
     (tmp_path / "conf" / "step" / "short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
-    monkeypatch.setattr("undogmatic.config.searchpath.conf_folder", lambda: tmp_path / "conf")
     texts = {"a": "Tema 69 do STF.", "b": "Não deve, porque pagou."}
     with pytest.raises(BudgetExceeded, match="3 calls were made"):
         twice = config("short", {"step": "short", "length": 1}, overrides=("engine.max_calls=3",), texts=texts)

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from undogmatic.config.groups import plain
 from undogmatic.errors import RefusedAnswer
-from undogmatic.models.fake import KINDS, SURFACES, FakeModel
+from undogmatic.models.fake import KINDS, SURFACES, Expressions, FakeModel
 from undogmatic.records.order import turns
 from undogmatic.records.records import FailureKind, Item
 
@@ -22,6 +23,9 @@ Array = NDArray[np.float64]
 Scores = list[float | FailureKind]
 Judge = Callable[[Sequence[Item], np.random.Generator], Scores]
 
+EXPRESSIONS = {
+    name: Expressions.model_validate(node) for name, node in plain("model", "fake", "model")["expressions"].items()
+}
 HIGH = ("imitation", "authority_only")
 
 
@@ -32,7 +36,7 @@ def is_high(items: Sequence[Item]) -> Array:
 
 def _model(kind: str, reverse: bool = False) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
-        model = FakeModel(kind, seed=int(draw.integers(2**31)), reverse=reverse)
+        model = FakeModel(kind, int(draw.integers(2**31)), reverse, EXPRESSIONS)
         said: Scores = [0.0] * len(items)
 
         async def ask() -> None:
@@ -119,7 +123,7 @@ def _saturated(items: Sequence[Item], draw: np.random.Generator) -> Scores:
 
 
 FAKES: dict[str, Judge] = {
-    **{name: _model(name) for name in KINDS},
+    **{name: _model(name) for name in (*KINDS, *EXPRESSIONS)},
     **{f"{name}_reversed": _model(name, reverse=True) for name in ("length", "capitals", "citations", "connectives")},
     "a_tenth_of_a_point": _good(0.1, 0.01),
     "two_points": _good(2.3, 1.0),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.fakes import WORLDS, on_items, one_world
-from tests.fakes.judges import FAKES, GOOD
+from tests.fakes.judges import EXPRESSIONS, FAKES, GOOD
 from tests.fakes.worlds import made_up, shipped, verdict_of
 from undogmatic.models.fake import KINDS
 from undogmatic.safety.paths import conf_folder
@@ -59,4 +59,4 @@ def test_eight_pairs_copied_are_eight_pairs() -> None:
 def test_there_are_forty_and_the_experiment_has_all_that_read_the_text_alone() -> None:
     assert len(FAKES) >= 40
     listed = (conf_folder() / "experiment" / "fakes.yaml").read_text(encoding="utf-8")
-    assert set(KINDS) == set(listed.rsplit("model.kind: ", 1)[1].strip().split(","))
+    assert {*KINDS, *EXPRESSIONS} == set(listed.rsplit("model.kind: ", 1)[1].strip().split(","))

@@ -10,8 +10,8 @@ import numpy as np
 from tests.analyses.builders import ORIGIN, rubric
 from tests.fakes.judges import Scores
 from undogmatic.analyses.base import Judged, analyse, tabulate
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult

@@ -80,17 +80,18 @@ def test_intervals_cover_what_they_promise_where_the_noise_differs() -> None:
     labels = rng.uniform(0, 100, 6000)
     raw = labels + rng.normal(size=6000) * np.where(labels > 50, 12, 3)
     found = held_out(raw, labels, np.arange(6000) % 3, (-1e3, 1e3))
-    inside = (found.low <= labels) & (labels <= found.high)
+    low, high = found.limits
+    inside = (low <= labels) & (labels <= high)
     assert inside.mean() == pytest.approx(0.9, abs=0.02)
     for part in (found.scores < 30, found.scores > 70):
         assert inside[part].mean() == pytest.approx(0.9, abs=0.03)
-    assert (found.high - found.low)[found.scores > 70].mean() > 2 * (found.high - found.low)[found.scores < 30].mean()
+    assert (high - low)[found.scores > 70].mean() > 2 * (high - low)[found.scores < 30].mean()
 
 
 def test_few_residuals_give_their_extremes() -> None:
     labels = np.array([0.0, 10, 20, 30, 40, 50, 60, 70])
     known = calibrate(labels[[1, 0, 2, 3, 4, 5, 6, 7]], labels)
-    assert (known.low[0], known.high[0]) == (-10, 10)
+    assert (known.below[0], known.above[0]) == (-10, 10)
 
 
 def item(k: int, **fields: object) -> Item:

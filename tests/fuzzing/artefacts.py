@@ -17,7 +17,7 @@ from tests.writable import named
 from undogmatic.errors import UndogmaticError
 from undogmatic.models.gguf_file import known_sha256, require_gguf
 from undogmatic.readouts.logprobs import load_calibration
-from undogmatic.readouts.probe_file import load
+from undogmatic.readouts.probe import load
 from undogmatic.safety.paths import data_folder
 
 Case = tuple[str, bytes]

@@ -14,9 +14,9 @@ import yaml
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.api import compose_config
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, settings
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.wordings import read
@@ -87,14 +87,14 @@ def enter(case: Case) -> None:
                 config = compose_config(_words(case.group), folder)
             else:
                 chosen = _base().model_copy(update={"folders": (f"file://{folder}",)})
-                searchpath.search(chosen.folders)
-                node = searchpath.named(case.group, "fuzz", case.group, chosen)
+                groups.search(chosen.folders)
+                node = groups.named(case.group, "fuzz", case.group, chosen)
                 config = chosen.model_dump() | {case.group: node}
                 if case.group in ("step", "language"):
                     config.pop(case.group)
                     config["steps"] = ["fuzz"] if case.group == "step" else []
             if case.group == "language":
-                from undogmatic.readouts.prompts import language
+                from undogmatic.readouts.prompt import language
 
                 language("fuzz")
             built(config)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import watched
 from tests.fuzzing._values import odd, spoiled
-from undogmatic.engine.journal import Journal, written
-from undogmatic.engine.ledger import Ledger
+from undogmatic.engine.journal import Journal, Ledger, written
 from undogmatic.records.records import Judgment, Made
 from undogmatic.runs.folder import read_records
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.fuzzing.config_yaml import built, one_message
-from undogmatic.api import compose_config
 from undogmatic.config.build import Settings, settings
-from undogmatic.config.searchpath import named
+from undogmatic.config.door import compose_config
+from undogmatic.config.groups import named
 from undogmatic.safety.paths import conf_folder
 
 GROUPS = "rubric prompt model readout judge dataset analysis engine tracking".split()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.fuzzing.config_yaml import one_message
-from undogmatic.api import compose_config
 from undogmatic.config.build import settings
+from undogmatic.config.door import compose_config
 
 Words = tuple[str, ...]
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
 from tests.stub_server import StubServer, _judged_text
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.engine.journal import written
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.models.calls import Gateway, ReplyCache

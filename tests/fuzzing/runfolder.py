@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.safety.command import tell
 
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dspy
@@ -13,13 +13,12 @@ import pytest
 import yaml
 
 from tests.conftest import FakeChat
-from undogmatic.engine.judging import JudgeStep
-from undogmatic.judges.asker import WordsAsker
+from undogmatic.engine.step import JudgeStep
+from undogmatic.judges.asker import LevelsAsker, WordsAsker
 from undogmatic.judges.base import Judge
-from undogmatic.judges.levels import LevelsAsker
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
@@ -49,12 +48,6 @@ class FixedJudge(Judge):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
-
-    def readouts(self) -> Sequence[Any]:
-        return ()
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name, "answer": repr(self.answer)}
 
     def _settled(self, verdict: Any) -> Any:
         return verdict

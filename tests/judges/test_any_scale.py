@@ -10,9 +10,9 @@ import pytest
 
 from tests.judges.conftest import WORDINGS
 from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
-from undogmatic.engine.composition import asker_for
-from undogmatic.engine.judging import JudgeStep
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge, coherent
 from undogmatic.judges.calibration_probe import CalibrationProbeJudge
 from undogmatic.judges.debate import DebateJudge
@@ -27,12 +27,10 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.decision import DecisionReadout
+from undogmatic.readouts.decision import DecisionReadout, RulesReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.readouts.rules import RulesReadout
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Demonstration, Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 

@@ -8,13 +8,14 @@ import pytest
 
 from tests.conftest import FakeChat, good_answer
 from tests.judges.conftest import Bench, FixedJudge
+from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
@@ -92,9 +93,9 @@ def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"repeats": 0}, "at least 1"),
+        ({"repeats": 0}, "greater than or equal to 1"),
         ({"repeats": 2}, "answers the same each time"),
-        ({"trim": 0.5}, "below 0.5"),
+        ({"trim": 0.5}, "less than 0.5"),
         ({"aggregate": "weighted"}, "weights go with"),
         ({"weights": [1.0, 1.0]}, "weights go with"),
         ({"aggregate": "weighted", "weights": [1.0]}, "one number >= 0 per member"),
@@ -102,8 +103,9 @@ def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) 
     ],
 )
 def test_settings_that_cannot_work_are_refused(rubric: Rubric, options: dict[str, object], said: str) -> None:
+    members = [FixedJudge(Verdict(score=score)) for score in (10, 20)]
     with pytest.raises(ConfigError, match=said):
-        panel(10, 20, rubric=rubric, **options)
+        build({"_target_": "undogmatic.judges.panel.PanelJudge", **options}, "judge", members=members, rubric=rubric)
 
 
 def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(

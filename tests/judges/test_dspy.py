@@ -11,7 +11,7 @@ import pytest
 from tests.judges.conftest import WORDINGS
 from tests.judges.test_any_scale import STYLES
 from tests.rubrics import FIVE, QUESTION_ANSWER, FormFiller
-from undogmatic.engine.composition import asker_for
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway, ReplyCache
@@ -19,9 +19,8 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
-from undogmatic.readouts.samples import SamplesReadout
-from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.readouts.prompt import Demonstration, Prompt
+from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Item
 
 WAYS: dict[str, Any] = {

@@ -14,7 +14,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.judges.conftest import Bench, FixedJudge
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
@@ -103,7 +103,7 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_s
     assert isinstance(outcome, Verdict)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.settings()["weights"] == pytest.approx([0.8, 0.2])
+    assert panel.contents["weights"] == pytest.approx([0.8, 0.2])
     assert panel.fitted_on() == set(MARKS)
 
 

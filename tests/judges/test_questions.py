@@ -15,7 +15,7 @@ from undogmatic.judges.distributional import points_answer
 from undogmatic.judges.questions import Answer, Wording, numbers, repeats, schema
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 
 STEPS: dict[str, type[Answer]] = {

@@ -15,7 +15,7 @@ from undogmatic.models.calls import recording
 from undogmatic.models.decision import DecisionModel
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 

@@ -11,14 +11,14 @@ import pytest
 
 from tests.conftest import reading_of
 from undogmatic.config.build import build
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import View, cut
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
 from undogmatic.models.llama import Llama
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 

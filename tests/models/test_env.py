@@ -16,6 +16,7 @@ from undogmatic.api import score_text
 from undogmatic.cli import main
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Chats
+from undogmatic.models.hosted import ChatModel
 
 
 def test_the_four_variables_make_a_model(stub: StubServer, tmp_path: Path) -> None:
@@ -31,6 +32,18 @@ def test_the_four_variables_make_a_model(stub: StubServer, tmp_path: Path) -> No
 def test_claude_by_environment_has_claudes_readouts(tmp_path: Path) -> None:
     folder_of(tmp_path, LLM_PROVIDER="anthropic", LLM_API_KEY=KEY)
     assert shipped("env").readouts == ("structured", "samples")
+
+
+def test_it_says_of_itself_what_the_model_behind_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
+    for name, value in said.items():
+        monkeypatch.setattr(ChatModel, name, value)
+    monkeypatch.setattr("undogmatic.models.hosted.find_context", lambda *given: 1234)
+    monkeypatch.setattr(ChatModel, "count_tokens", lambda self, text: 77)
+    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_API_KEY=KEY)
+    model = shipped("env")
+    assert {name: getattr(model, name) for name in said} == said
+    assert model.count_tokens("some words") == 77
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.optimize import scripted
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 
 CHOICES = {"model": "scripted", "prompt": "anchored_en", "judge": "score", "dataset": "texts", "analysis": "none"}

@@ -13,21 +13,31 @@ from mlflow import MlflowClient
 from tests.judges.conftest import WORDINGS
 from tests.optimize.scripted import MAGIC
 from tests.rubrics import FIVE, TEN, FormFiller
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.engine.composition import asker_for
 from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.optimize.programs import Lineage, Program, changes, load, parse, predictors, rubric_digest, save
-from undogmatic.optimize.prompt import ProgramPrompt
+from undogmatic.optimize.programs import (
+    Lineage,
+    Program,
+    ProgramPrompt,
+    changes,
+    load,
+    parse,
+    predictors,
+    rubric_digest,
+    save,
+)
 from undogmatic.optimize.splits import check_leaks
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
+from undogmatic.tracking.program import RegisteredPrompt
 
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 
@@ -124,8 +134,9 @@ def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it
 
 
 def test_a_program_has_to_be_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"prompt.path=outputs"):
-        ProgramPrompt()
+    for several in ({}, {"path": "p.json", "shipped": "x"}, {"path": "p.json", "registry": "x"}):
+        with pytest.raises(ConfigError, match=r"prompt.path=outputs"):
+            RegisteredPrompt(**several)
     with pytest.raises(ConfigError, match="does not exist"):
         ProgramPrompt(path=str(tmp_path / "none.json"))
 
@@ -156,14 +167,14 @@ def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimis
     ]
     optimise("copro", "optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12", *tracking)
     name = "shame-score-program"
-    best, first = ProgramPrompt(registry=name, uri=uri), ProgramPrompt(registry=name, alias="baseline", uri=uri)
+    best, first = RegisteredPrompt(registry=name, uri=uri), RegisteredPrompt(registry=name, alias="baseline", uri=uri)
     assert best.program == load(tmp_path / "outputs/a/b/program.json")
     assert first.program == load(tmp_path / "outputs/a/b/baseline.json")
     assert best.program.lineage.optimizer == "copro"
     with pytest.raises(ConfigError, match=r"`prompt.alias` is 'gold'.*baseline, best, newest"):
-        ProgramPrompt(registry=name, alias="gold", uri=uri)
+        RegisteredPrompt(registry=name, alias="gold", uri=uri)
     with pytest.raises(ConfigError, match=rf"not in the prompt registry.*There are: {name}"):
-        ProgramPrompt(registry="nope", uri=uri)
+        RegisteredPrompt(registry="nope", uri=uri)
 
 
 def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
@@ -175,7 +186,7 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
 
     def best(folder: str, **model: Any) -> dict[str, Any]:
         optimise("copro", *small, "engine.cache=false", tracking, folder=f"outputs/a/{folder}", **model)
-        return dict(ProgramPrompt(registry=name, uri=uri).program.predictors)
+        return dict(RegisteredPrompt(registry=name, uri=uri).program.predictors)
 
     def found(folder: str) -> dict[str, Any]:
         return dict(load(tmp_path / "outputs/a" / folder / "program.json").predictors)
@@ -187,7 +198,7 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     assert "`best` stays at version 2, with which it was not compared" in capsys.readouterr().err
     assert best("4", kind=1) == found("2")  # the same program, found for another model
     assert "`best` stays" in capsys.readouterr().err
-    assert ProgramPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"
+    assert RegisteredPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"
     client = MlflowClient(uri, uri)
     client.set_prompt_alias(name, "best", int(client.register_prompt(name, "Judge well.").version))
     optimise(

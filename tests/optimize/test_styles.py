@@ -14,7 +14,7 @@ import pytest
 from tests import stub_server
 from tests.optimize.conftest import CHOICES, texts
 from tests.optimize.scripted import MAGIC, WORD
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.programs import load
 

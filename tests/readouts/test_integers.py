@@ -11,12 +11,12 @@ from tests.conftest import FakeChat, reading_of
 from tests.numbers_chat import NumbersChat
 from tests.rubrics import COLOURS, HUNDRED, TEN
 from undogmatic.config.build import build
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.integers import IntegersReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 
@@ -166,5 +166,5 @@ def test_what_it_asks_determines_its_identity() -> None:
     for prompt, ahead in itertools.product(prompts, (3, 10)):
         own = readout(look_ahead=ahead)
         own.bind(NumbersChat(lambda _: SPREAD), prompt, HUNDRED)
-        found.append(own.settings())
+        found.append([own.identity(), prompt.hash(HUNDRED)])
     assert all(one != other for one, other in itertools.combinations(found, 2))

@@ -15,7 +15,7 @@ from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item, Verdict, text_mark
 from undogmatic.records.rubric import Rubric
 
@@ -128,7 +128,7 @@ def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) ->
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
     tmp_path: Path, prompt: Prompt, rubric: Rubric
 ) -> None:
-    from undogmatic.engine.judging import JudgeStep
+    from undogmatic.engine.step import JudgeStep
     from undogmatic.fit.calibration import fit_content_free
     from undogmatic.judges.score import ScoreJudge
     from undogmatic.records.records import Provenance

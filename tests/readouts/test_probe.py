@@ -13,9 +13,8 @@ from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
-from undogmatic.readouts.probe import ProbeReadout
-from undogmatic.readouts.probe_file import KEPT, KEY, Probe, Sieve, load, save
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.probe import KEPT, KEY, Probe, ProbeReadout, Sieve, load, save
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 
@@ -96,14 +95,14 @@ def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
     lowest, highest = (
         wide.estimate(asyncio.run(FakeStates().pooled("a" * n, View(blocks=(1,)))), 0, 100) for n in (0, 10)
     )
-    assert (lowest.score, lowest.low) == (0, 0)
-    assert (highest.score, highest.high) == (100, 100)
+    assert (lowest.score, lowest.interval[0]) == (0, 0)
+    assert (highest.score, highest.interval[1]) == (100, 100)
 
 
 def test_far_from_every_fitted_text_the_score_is_that_of_the_bias(fitted: Probe) -> None:
     found = fitted.estimate(np.full(WIDTH, 1e6), 0, 100)
     assert found.raw == pytest.approx(float((1 / (1 + np.exp(-12 * (fitted.regression.bias - 0.5)))).mean()))
-    assert found.low < found.score < found.high
+    assert found.interval[0] < found.score < found.interval[1]
 
 
 def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path: Path) -> None:
@@ -164,7 +163,7 @@ def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: R
         ("regression", {"dual": np.ones((4, 19))}, r"`supports` has shape \(60, 2\); the other arrays need \(4, 2\)"),
         ("calibration", {"score_knots": np.ones(3)}, r"`score_knots` has shape \(3,\)"),
         ("calibration", {"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
-        ("calibration", {"low": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
+        ("calibration", {"below": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
     ],
 )
 def test_wrong_arrays_are_refused(

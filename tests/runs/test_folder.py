@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.api import compose_config
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.rubric import Rubric

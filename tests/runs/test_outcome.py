@@ -10,7 +10,7 @@ from tests.conftest import FakeChat, good_answer
 from undogmatic.judges.base import ways
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
-from undogmatic.readouts.prompts import Demonstration, Prompt
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.rubric import Rubric
 

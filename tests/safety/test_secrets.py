@@ -24,8 +24,9 @@ from omegaconf import OmegaConf
 
 import undogmatic
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config, score_text
+from undogmatic.api import score_text
 from undogmatic.cli import main
+from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import checked_base
@@ -379,11 +380,6 @@ class TestSinks:
         assert list(received[3]["text"]) == ["<MY_KEY>", "x"]
         assert received[3]["n"].dtype == "float64"
         assert table["text"][0] == KEY
-
-    def test_a_launchers_worker_writes_hydras_files_clean(self) -> None:
-        code = "import undogmatic.sweep, hydra.core.utils as u; print(u._save_config.__module__)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
-        assert done.stdout.strip() == "undogmatic.runs.hydrafiles"
 
 
 def environment(**variables: str) -> dict[str, str]:

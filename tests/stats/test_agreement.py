@@ -222,14 +222,14 @@ class TestBlandAltman:
 class TestMatches:
     def test_tolerance_is_inclusive(self) -> None:
         a, b = [1.0, 2, 3, 4], [1.0, 2.5, 4, 0]
-        assert agreement.exact_match(a, b).rate == 0.25
-        assert agreement.exact_match(a, b, tolerance=1).n_match == 3
+        assert agreement.exact_match(a, b).value == 0.25
+        assert agreement.exact_match(a, b, tolerance=1).hits == 3
         assert agreement.max_abs_difference(a, b) == 4
 
     def test_interval_of_a_perfect_rate_is_no_certainty(self) -> None:
         # Wilson's lower limit for n of n is n / (n + z^2).
         result = agreement.exact_match([1.0] * 10, [1.0] * 10)
-        assert (result.rate, result.high) == (1, 1)
+        assert (result.value, result.high) == (1, 1)
         assert result.low == pytest.approx(10 / (10 + 1.959964**2))
 
     def test_a_negative_tolerance_is_refused(self) -> None:
@@ -250,4 +250,4 @@ def test_means_that_are_equal_but_for_rounding_are_tied() -> None:
             for values in (halves, exact)
         )
         assert one is not None and two is not None
-        assert one.estimate == pytest.approx(two.estimate, abs=1e-15)
+        assert one.value == pytest.approx(two.value, abs=1e-15)

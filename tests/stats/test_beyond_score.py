@@ -38,7 +38,7 @@ def test_a_random_judge_that_doubts_by_the_distance_from_the_middle_orders_its_e
         doubt = np.abs(score - MIDDLE)
         gain = review.review_gain_interval(doubt, error, np.random.default_rng(seed))
         orders += gain.low > 0
-        beyond += beyond_score(doubt, error, score, MIDDLE).low > 0
+        beyond += beyond_score(doubt, error, score, MIDDLE).estimate.low > 0
     assert orders > 20
     assert beyond <= 1
 
@@ -58,7 +58,7 @@ def test_a_random_judge_that_doubts_by_the_distance_from_the_middle_orders_its_e
 )
 def test_functions_of_the_score_are_named_and_never_worth_anything(shape: Callable[[Array], Array]) -> None:
     found = [beyond_score(shape(s), e, s, MIDDLE) for s, e in (random_judge(150, seed) for seed in range(12))]
-    assert not any(one.low > 0 for one in found)
+    assert not any(one.estimate.low > 0 for one in found)
     assert sum(one.function for one in found) >= 10
 
 
@@ -68,19 +68,19 @@ def test_whatever_function_of_a_score_with_few_values_is_taken_out_whole() -> No
     values = dict(zip(np.unique(levels), (3.0, 1.0, 5.0, 2.0, 4.0), strict=True))
     found = beyond_score([values[level] for level in levels], error, levels, MIDDLE)
     assert found.function and found.share_of_score == pytest.approx(1)
-    assert np.isnan(found.correlation) and found.p_value == 1
+    assert np.isnan(found.estimate.value) and found.p_value == 1
 
 
 def test_random_doubts_are_believed_as_rarely_as_stated() -> None:
     believed = 0
     for seed in range(200):
         score, error = random_judge(30, seed)
-        believed += beyond_score(np.random.default_rng(seed).uniform(size=30), error, score, MIDDLE).low > 0
+        believed += beyond_score(np.random.default_rng(seed).uniform(size=30), error, score, MIDDLE).estimate.low > 0
     assert believed <= 9  # 2.5 % are 5; more than 9 have a probability of 3 %
 
 
 def test_doubts_that_know_are_found() -> None:
-    found = [beyond_score(*honest(150, seed), MIDDLE).low > 0 for seed in range(20)]
+    found = [beyond_score(*honest(150, seed), MIDDLE).estimate.low > 0 for seed in range(20)]
     assert sum(found) >= 18
 
 
@@ -88,8 +88,8 @@ def test_a_reversed_doubt_mirrors_the_interval_and_only_order_counts() -> None:
     doubt, error, score = honest(60, 3)
     one = beyond_score(doubt, error, score, MIDDLE)
     other = beyond_score(-doubt, error, score, MIDDLE)
-    assert (other.low, other.high) == pytest.approx((-one.high, -one.low), abs=1e-6)
-    assert beyond_score(np.exp(doubt / 10), error, score, MIDDLE).correlation == pytest.approx(one.correlation)
+    assert other.estimate.interval == pytest.approx((-one.estimate.high, -one.estimate.low), abs=1e-6)
+    assert beyond_score(np.exp(doubt / 10), error, score, MIDDLE).estimate.value == pytest.approx(one.estimate.value)
 
 
 def test_copies_of_a_text_are_one_unit() -> None:
@@ -97,8 +97,8 @@ def test_copies_of_a_text_are_one_unit() -> None:
     one = beyond_score(doubt, error, score, MIDDLE)
     groups = np.repeat(np.arange(60), 3)
     thrice = beyond_score(*(np.repeat(v, 3) for v in (doubt, error, score)), MIDDLE, groups=groups)
-    assert thrice.n_units == one.n_units
-    assert thrice.high - thrice.low == pytest.approx(one.high - one.low, rel=0.2)
+    assert thrice.estimate.n_groups == one.estimate.n_groups
+    assert thrice.estimate.high - thrice.estimate.low == pytest.approx(one.estimate.high - one.estimate.low, rel=0.2)
 
 
 def test_with_no_noise_the_correlation_is_the_partial_one() -> None:
@@ -114,7 +114,7 @@ def test_with_no_noise_the_correlation_is_the_partial_one() -> None:
         return values - np.repeat(means, 40)
 
     expected = np.corrcoef(centred(ranks), centred(error))[0, 1]
-    assert beyond_score(doubt, error, score, MIDDLE).correlation == pytest.approx(expected)
+    assert beyond_score(doubt, error, score, MIDDLE).estimate.value == pytest.approx(expected)
 
 
 def test_the_score_foretells_the_error_of_texts_left_out_where_it_can() -> None:
@@ -132,4 +132,4 @@ def test_what_cannot_be_said_is_refused() -> None:
     with pytest.raises(ValueError, match="constant"):
         beyond_score(np.ones(FEWEST), error, score, MIDDLE)
     everything = beyond_score(np.random.default_rng(0).uniform(size=FEWEST), np.abs(score - 50), score, MIDDLE)
-    assert isinstance(everything, Beyond) and not everything.low > 0
+    assert isinstance(everything, Beyond) and not everything.estimate.low > 0

@@ -19,19 +19,19 @@ class TestHonesty:
         # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right, gap 0.1.
         confidence, correct = [0.6, 0.7, 0.8, 1.0], [0, 1, 1, 1]
         table = calibration_error.reliability_table(confidence, correct, n_bins=4)
-        assert [(row.low, row.high, row.n) for row in table] == [(0.5, 0.75, 2), (0.75, 1.0, 2)]
+        assert [(row.low, row.high, row.accuracy.n) for row in table] == [(0.5, 0.75, 2), (0.75, 1.0, 2)]
         assert [row.gap for row in table] == pytest.approx([-0.15, 0.1])
         assert calibration_error.expected_calibration_error(confidence, correct, n_bins=4) == pytest.approx(0.125)
 
     @given(CONFIDENCE, CORRECT)
     def test_every_item_is_in_one_bin_and_ties_stay_together(self, confidence: np.ndarray, correct: np.ndarray) -> None:
         table = calibration_error.reliability_table(confidence, correct, 7)
-        assert sum(row.n for row in table) == 30
-        assert sum(row.n * row.accuracy for row in table) == pytest.approx(correct.sum())
-        assert sum(row.n * row.mean_confidence for row in table) == pytest.approx(confidence.sum())
+        assert sum(row.accuracy.n for row in table) == 30
+        assert sum(row.accuracy.hits for row in table) == pytest.approx(correct.sum())
+        assert sum(row.accuracy.n * row.mean_confidence for row in table) == pytest.approx(confidence.sum())
         assert all(a.high <= b.low for a, b in pairwise(table))
         assert all(row.low - 1e-9 <= row.mean_confidence <= row.high + 1e-9 for row in table)
-        assert all(row.accuracy_low <= row.accuracy <= row.accuracy_high for row in table)
+        assert all(row.accuracy.low <= row.accuracy.value <= row.accuracy.high for row in table)
         assert 0 <= calibration_error.expected_calibration_error(confidence, correct, 7) <= 1
 
     @given(CONFIDENCE, CORRECT)
@@ -79,19 +79,19 @@ class TestInterval:
     def test_a_judge_that_keeps_its_word_may_have_no_calibration_error(self) -> None:
         rng = np.random.default_rng(5)
         found = [calibration_error.error_interval(*of_a_judge(rng, 30, 0.0), rng) for _ in range(100)]
-        assert min(own.estimate for own in found) > 0.02  # so that an interval round it would leave 0 out
-        assert sum(own.low > 0 for own in found) <= 5
+        assert min(own.estimate.value for own in found) > 0.02  # so that an interval round it would leave 0 out
+        assert sum(own.estimate.low > 0 for own in found) <= 5
 
     def test_one_that_boasts_is_found_out_and_its_error_held(self) -> None:
         rng = np.random.default_rng(6)
         found = [calibration_error.error_interval(*of_a_judge(rng, 200, 0.3), rng) for _ in range(40)]
-        assert all(0 < own.low <= 0.3 <= own.high for own in found[:1])
-        assert sum(0 < own.low <= 0.3 <= own.high for own in found) >= 36
+        assert all(0 < own.estimate.low <= 0.3 <= own.estimate.high for own in found[:1])
+        assert sum(0 < own.estimate.low <= 0.3 <= own.estimate.high for own in found) >= 36
 
     def test_ten_right_answers_do_not_show_that_the_next_is(self) -> None:
         found = calibration_error.error_interval(np.full(10, 0.95), np.ones(10), np.random.default_rng(0))
-        assert found.estimate == pytest.approx(0.05)
-        assert found.high > 0.25
+        assert found.estimate.value == pytest.approx(0.05)
+        assert found.estimate.high > 0.25
 
     def test_copies_add_nothing(self) -> None:
         stated, right = of_a_judge(np.random.default_rng(7), 12, 0.2)
@@ -99,11 +99,11 @@ class TestInterval:
         groups = np.repeat(np.arange(12), 8)
         alone = calibration_error.error_interval(stated, right, np.random.default_rng(0))
         grouped = calibration_error.error_interval(*copies, np.random.default_rng(0), groups=groups)
-        assert grouped.estimate == pytest.approx(alone.estimate)
-        assert grouped.high - grouped.low > 0.9 * (alone.high - alone.low)
+        assert grouped.estimate.value == pytest.approx(alone.estimate.value)
+        assert grouped.estimate.high - grouped.estimate.low > 0.9 * (alone.estimate.high - alone.estimate.low)
         bins = calibration_error.reliability_table(*copies, groups=groups)
         loose = calibration_error.reliability_table(*copies)
-        widths = [[row.accuracy_high - row.accuracy_low for row in table] for table in (bins, loose)]
+        widths = [[row.accuracy.high - row.accuracy.low for row in table] for table in (bins, loose)]
         assert np.all(np.greater(*widths))
 
     def test_one_unit_is_refused(self) -> None:

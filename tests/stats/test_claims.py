@@ -20,7 +20,7 @@ class TestOutcome:
     def test_an_interval_across_the_margin_leaves_it_open(self) -> None:
         found = claims.claim(SPREAD + 12, 10)
         assert (found.outcome, found.reason) == ("open", "interval")
-        assert found.low < 10 < found.high and found.n_needed is not None and found.n_needed > 12
+        assert found.estimate.low < 10 < found.estimate.high and found.n_needed is not None and found.n_needed > 12
 
     def test_with_a_margin_of_zero_nothing_is_within(self) -> None:
         assert claims.claim(SPREAD, 0).outcome == "open"
@@ -29,7 +29,7 @@ class TestOutcome:
         found = claims.claim([50.0, 51, 52, 53, 54], 10)
         assert (found.outcome, found.reason, found.fewest, found.n_needed) == ("open", "too_few", 6, 6)
         copied = claims.claim(np.repeat([50.0, 51, 52, 53, 54], 9), 10, groups=np.repeat(range(5), 9))
-        assert copied.outcome == "open" and copied.n_units == 5
+        assert copied.outcome == "open" and copied.estimate.n_groups == 5
 
     def test_equal_values_say_nothing_without_bounds_and_little_with_them(self) -> None:
         nothing = claims.claim(np.full(40, 50.0), 10)
@@ -37,7 +37,10 @@ class TestOutcome:
         assert claims.claim(np.full(40, 50.0), 10, bounds=(-100, 100)).outcome == "beyond"
         few = claims.claim(np.zeros(10), 10, bounds=(-100, 100))
         assert few.outcome == "open" and few.n_needed is not None
-        assert few.level == pytest.approx(0.98) and claims.claim(np.zeros(20), 10, bounds=(-100, 100)).level == 0.95
+        assert (
+            few.estimate.level == pytest.approx(0.98)
+            and claims.claim(np.zeros(20), 10, bounds=(-100, 100)).estimate.level == 0.95
+        )
         enough = claims.claim(np.zeros(few.n_needed + 6), 10, bounds=(-100, 100))
         assert enough.outcome == "within"
 

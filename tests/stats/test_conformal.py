@@ -37,10 +37,10 @@ class TestScores:
         made = conformal.intervals(fitted, score[new], groups=court[new].tolist())
         table = conformal.coverage(fitted, made, truth[new], range(2000, 4000), court[new].tolist())
         assert [row.inside.n for row in table] == [2000, *[int(np.sum(court[new] == row.group)) for row in table[1:]]]
-        assert abs(table[0].inside.share - level) < 0.02
+        assert abs(table[0].inside.value - level) < 0.02
         for row in table[1:]:
             assert row.band_low is not None and row.band_high is not None
-            assert row.band_low <= row.inside.share <= row.band_high
+            assert row.band_low <= row.inside.value <= row.band_high
         by_court = {row.group: row.mean_width for row in table}
         assert by_court["tst"] > 2 * by_court["stf"]
 
@@ -50,7 +50,7 @@ class TestScores:
         fitted = _fit(score[:2000], truth[:2000], range(2000))
         made = conformal.intervals(fitted, score[2000:])
         table = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000), court[2000:].tolist())
-        shares = {row.group: row.inside.share for row in table}
+        shares = {row.group: row.inside.value for row in table}
         assert abs(shares["all items"] - 0.9) < 0.02
         assert shares["tst"] < 0.85
         assert shares["stf"] > 0.95
@@ -109,7 +109,7 @@ class TestRanges:
         fitted = _fit(ranges[:2000], truth[:2000], range(2000))
         made = conformal.intervals(fitted, ranges[2000:])
         row = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000))[0]
-        assert abs(row.inside.share - 0.9) < 0.02
+        assert abs(row.inside.value - 0.9) < 0.02
         assert (row.mean_width > 10 * honest) == widened
 
     def test_a_range_narrowed_past_itself_is_its_middle(self) -> None:

@@ -38,10 +38,10 @@ class TestAtEqual:
         d = 12 + z @ [3e4, -5e4] + off
         found = confound.at_equal(d, z, 10)
         fit = sm.OLS(d, sm.add_constant(z)).fit(cov_type="HC3", use_t=True)
-        assert found.difference.estimate == pytest.approx(fit.params[0], rel=1e-4)
-        assert (found.difference.low, found.difference.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-4)
+        assert found.difference.estimate.value == pytest.approx(fit.params[0], rel=1e-4)
+        assert found.difference.estimate.interval == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-4)
         assert found.difference.inner == pytest.approx(tuple(fit.conf_int(0.1)[0]), rel=1e-4)
-        assert found.moved.estimate == pytest.approx(d.mean() - fit.params[0])
+        assert found.moved.estimate.value == pytest.approx(d.mean() - fit.params[0])
         assert found.foreseen == pytest.approx(fit.rsquared)
 
     @pytest.mark.parametrize("apart", [0.0, 0.2, 1.0])
@@ -54,7 +54,7 @@ class TestAtEqual:
         fit = sm.OLS(d, sm.add_constant(z)).fit()
         largest = max(fit.fvalue, stats.ttest_1samp(z, 0).statistic ** 2)
         found = confound.at_equal(d, z, 10)
-        assert found.moved.estimate == pytest.approx(max(0.0, 1 - 1.5 / largest) * (d.mean() - fit.params[0]))
+        assert found.moved.estimate.value == pytest.approx(max(0.0, 1 - 1.5 / largest) * (d.mean() - fit.params[0]))
 
     def test_a_control_that_says_nothing_costs_nothing(self) -> None:
         rng = np.random.default_rng(3)
@@ -62,8 +62,8 @@ class TestAtEqual:
         z = rng.normal(0, 1, 60)
         z -= z.mean() + (noise @ z) / (noise @ noise) * (noise - noise.mean())
         found, plain = (confound.at_equal(12 + noise, control, 10) for control in (z, 0 * z))
-        assert found.moved.estimate == pytest.approx(0, abs=1e-9)
-        assert found.difference.low == pytest.approx(plain.difference.low, rel=0.01)
+        assert found.moved.estimate.value == pytest.approx(0, abs=1e-9)
+        assert found.difference.estimate.low == pytest.approx(plain.difference.estimate.low, rel=0.01)
 
     @pytest.mark.parametrize(("slope", "apart"), [(2.0, 0.3), (4.0, 0.3), (2.0, 1.0)])
     def test_shrinking_costs_no_coverage(self, slope: float, apart: float) -> None:
@@ -73,7 +73,7 @@ class TestAtEqual:
         for _ in range(400):
             z = rng.normal(apart, 1, 30)
             found = confound.at_equal(20 + slope * z + rng.normal(0, 8, 30), z, 10).difference
-            inside += found.low <= 20 <= found.high
+            inside += found.estimate.low <= 20 <= found.estimate.high
         assert inside >= 0.93 * 400
 
     def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
@@ -90,15 +90,15 @@ class TestAtEqual:
         # One degree of freedom fewer than a mean over these groups has, for the slope.
         freedom = means.degrees_of_freedom(np.bincount(groups) / groups.size) - 1
         assert freedom < 22
-        assert found.difference.high - full == pytest.approx(stats.t.isf(0.025, freedom) * error, rel=1e-3)
-        assert found.difference.n_units == 24
+        assert found.difference.estimate.high - full == pytest.approx(stats.t.isf(0.025, freedom) * error, rel=1e-3)
+        assert found.difference.estimate.n_groups == 24
 
     def test_swapping_the_conditions_mirrors_everything(self) -> None:
         rng = np.random.default_rng(3)
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, (20, 2))
         here, there = confound.at_equal(d, z, 10), confound.at_equal(-d, -z, 10, sign=-1)
-        assert (there.difference.low, there.difference.high) == pytest.approx(
-            (-here.difference.high, -here.difference.low)
+        assert there.difference.estimate.interval == pytest.approx(
+            (-here.difference.estimate.high, -here.difference.estimate.low)
         )
         assert (here.difference.outcome, here.extrapolated) == (there.difference.outcome, there.extrapolated)
 
@@ -110,27 +110,34 @@ class TestAtEqual:
         assert confound.at_equal(d, of_others, 10).foreseen == pytest.approx(1)
         found = confound.at_equal(d, of_others, 10, predictions=[True])
         assert found.foreseen == pytest.approx(0)
-        assert (found.difference.low, found.difference.high) == (plain.difference.low, plain.difference.high)
+        assert found.difference.estimate.interval == (
+            plain.difference.estimate.low,
+            plain.difference.estimate.high,
+        )
 
     def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(self) -> None:
         rng = np.random.default_rng(6)
         z = rng.normal(1, 0.2, 30)
         agrees = 20 * z + rng.normal(0, 1, 30)
         kept, as_control = (confound.at_equal(agrees, z, 10, predictions=told) for told in ([True], []))
-        assert kept == as_control and kept.difference.estimate < 10 < kept.raw
+        assert kept == as_control and kept.difference.estimate.value < 10 < kept.raw
         contradicts = confound.at_equal(40 - agrees, z, 10, predictions=[True])
-        assert contradicts.difference.estimate == pytest.approx(contradicts.raw) and contradicts.extrapolated
+        assert contradicts.difference.estimate.value == pytest.approx(contradicts.raw) and contradicts.extrapolated
 
     def test_a_control_twice_or_of_zeros_changes_nothing(self) -> None:
         rng = np.random.default_rng(4)
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)
         once = confound.at_equal(d, z, 10)
-        assert confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10).difference.low == pytest.approx(
-            once.difference.low
+        assert confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10).difference.estimate.low == pytest.approx(
+            once.difference.estimate.low
         )
         plain = confound.at_equal(d, 0 * z, 10)
-        assert plain.difference.estimate == pytest.approx(d.mean())
-        assert (plain.moved.estimate, plain.extrapolated, plain.foreseen) == (pytest.approx(0), False, pytest.approx(0))
+        assert plain.difference.estimate.value == pytest.approx(d.mean())
+        assert (plain.moved.estimate.value, plain.extrapolated, plain.foreseen) == (
+            pytest.approx(0),
+            False,
+            pytest.approx(0),
+        )
 
     def test_where_the_conditions_hardly_meet_it_says_so(self) -> None:
         rng = np.random.default_rng(5)
@@ -152,7 +159,7 @@ class TestAtEqual:
                 z = rng.normal(0.4, 1, n)
                 d = 12 + 6 * z + rng.normal(0, 1, n) * (3 + 3 * np.abs(z))
                 found = confound.at_equal(d, z, 10).difference
-                held.append(found.low <= 12 <= found.high)
+                held.append(found.estimate.low <= 12 <= found.estimate.high)
             assert np.mean(held) == pytest.approx(0.95, abs=off + 0.015)
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
@@ -166,7 +173,7 @@ class TestAtEqual:
             truth = 20 - 60 * rare
             for name, bounds in (("bounds", (-100.0, 100.0)), ("none", None)):
                 found = confound.at_equal(d, z, 10, bounds=bounds).difference
-                held[name] += found.low <= truth <= found.high
+                held[name] += found.estimate.low <= truth <= found.estimate.high
         assert min(held.values()) / 200 >= 0.93
 
     def test_coverage_with_skewed_noise(self) -> None:
@@ -175,7 +182,7 @@ class TestAtEqual:
         for _ in range(400):
             z = rng.normal(0.4, 1, 30)
             found = confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference
-            held += found.low <= 12 <= found.high
+            held += found.estimate.low <= 12 <= found.estimate.high
         assert held / 400 >= 0.925
 
     def test_refusals(self) -> None:
@@ -200,7 +207,7 @@ class TestClaims:
         assert found.outcome == "open"
         assert found.n_needed is not None
         more = _against(15, 4 * np.sqrt(40 / found.n_needed), found.n_needed)
-        assert more.low > 10
+        assert more.estimate.low > 10
         assert _against(10, 4, 40).n_needed is None
 
 
@@ -217,12 +224,12 @@ class TestLength:
         for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
             results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(12)]
             assert np.mean([abs(r.raw) for r in results]) > 5
-            assert np.mean([r.difference.low > 10 for r in results]) <= 0.025
+            assert np.mean([r.difference.estimate.low > 10 for r in results]) <= 0.025
 
     def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
         rng = np.random.default_rng(32)
         results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(25)]
-        assert np.mean([r.difference.low <= 25 <= r.difference.high for r in results]) >= 0.9
+        assert np.mean([r.difference.estimate.low <= 25 <= r.difference.estimate.high for r in results]) >= 0.9
         assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
 
     def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self) -> None:
@@ -239,7 +246,7 @@ class TestLength:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
         rng = np.random.default_rng(33)
         results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(80)]
-        assert np.mean([r.difference.high < 10 for r in results]) <= 0.025
+        assert np.mean([r.difference.estimate.high < 10 for r in results]) <= 0.025
 
     @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))
     @settings(max_examples=20)
@@ -251,7 +258,7 @@ class TestLength:
         there = confound.at_equal_length(
             a + shift, b + shift, unit * length_a, unit * length_b, 10, np.random.default_rng(0)
         )
-        assert there.difference.estimate == pytest.approx(here.difference.estimate, abs=1e-3)
+        assert there.difference.estimate.value == pytest.approx(here.difference.estimate.value, abs=1e-3)
 
     def test_where_length_and_condition_are_one_it_refuses(self) -> None:
         scores, lengths, rng = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40]), np.random.default_rng(0)
@@ -263,5 +270,5 @@ class TestLength:
 
 def test_length_alone_as_a_judge() -> None:
     result = confound.length_auc([10.0, 20, 30], [25.0, 100, 200])
-    assert result.auc == pytest.approx(1 / 9)
-    assert confound.length_auc([5.0, 6], [5.0, 6]).auc == 0.5
+    assert result.value == pytest.approx(1 / 9)
+    assert confound.length_auc([5.0, 6], [5.0, 6]).value == 0.5

@@ -40,12 +40,12 @@ class TestClosedForms:
         result = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=1)
         bias = np.mean(scores[chosen] - label[chosen])
         assert result.judge_bias == pytest.approx(bias)
-        assert result.estimate == pytest.approx(scores.mean() - bias)
+        assert result.estimate.value == pytest.approx(scores.mean() - bias)
         # sigma_r^2 / m + (sigma_f^2 + 2 cov(f, r)) / N, from the sample, to the order of 1 / m.
         residual = label[chosen] - scores[chosen]
         moments = np.cov(scores[chosen], residual)
         expected = moments[1, 1] / 40 + (scores.var() + 2 * moments[0, 1]) / 300
-        assert result.standard_error == pytest.approx(np.sqrt(expected), rel=0.03)
+        assert result.estimate.se == pytest.approx(np.sqrt(expected), rel=0.03)
 
     def test_no_trust_is_the_interval_of_the_mean_of_the_labels(self) -> None:
         rng = np.random.default_rng(62)
@@ -53,8 +53,8 @@ class TestClosedForms:
         chosen = rng.choice(200, 25, replace=False)
         result = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0)
         expected = means.interval(label[chosen])
-        assert (result.low, result.high) == pytest.approx((expected.low, expected.high))
-        assert (result.labels_only_low, result.labels_only_high) == pytest.approx((expected.low, expected.high))
+        assert result.estimate.interval == pytest.approx((expected.low, expected.high))
+        assert (result.labels_only.low, result.labels_only.high) == pytest.approx((expected.low, expected.high))
 
     def test_a_judge_who_is_always_right_is_as_good_as_labelling_everything(self) -> None:
         rng = np.random.default_rng(63)
@@ -62,14 +62,14 @@ class TestClosedForms:
         chosen = rng.choice(500, 20, replace=False)
         result = few_labels.estimate_mean(label, chosen, label[chosen])
         assert (result.judge_weight, result.judge_bias) == (pytest.approx(1), pytest.approx(0))
-        assert result.estimate == pytest.approx(label.mean())
-        assert result.standard_error == pytest.approx(label.std() / np.sqrt(500), rel=0.05)
+        assert result.estimate.value == pytest.approx(label.mean())
+        assert result.estimate.se == pytest.approx(label.std() / np.sqrt(500), rel=0.05)
 
     def test_a_constant_judge_gives_what_the_labels_give(self) -> None:
         rng = np.random.default_rng(64)
         label = rng.uniform(0, 100, 30)
         result = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label)
-        assert (result.judge_weight, result.estimate) == (0, pytest.approx(label.mean()))
+        assert (result.judge_weight, result.estimate.value) == (0, pytest.approx(label.mean()))
 
     @given(st.floats(-50, 50), st.floats(0.1, 10))
     def test_shifting_and_stretching_the_scale_shifts_and_stretches_the_result(self, shift: float, by: float) -> None:
@@ -82,8 +82,8 @@ class TestClosedForms:
             )
             for scale, offset in ((1, 0), (by, shift))
         )
-        assert [other.low, other.estimate, other.high] == pytest.approx(
-            [by * end + shift for end in (one.low, one.estimate, one.high)], rel=1e-6, abs=1e-6
+        assert [other.estimate.low, other.estimate.value, other.estimate.high] == pytest.approx(
+            [by * end + shift for end in (one.estimate.low, one.estimate.value, one.estimate.high)], rel=1e-6, abs=1e-6
         )
 
     def test_a_difference_is_the_mean_of_differences(self) -> None:
@@ -92,7 +92,9 @@ class TestClosedForms:
         chosen = np.arange(30)
         pairs = few_labels.estimate_difference(a, b, chosen, y_a[chosen], y_b[chosen])
         turned = few_labels.estimate_difference(b, a, chosen, y_b[chosen], y_a[chosen])
-        assert (pairs.low, pairs.estimate, pairs.high) == pytest.approx((-turned.high, -turned.estimate, -turned.low))
+        assert (pairs.estimate.low, pairs.estimate.value, pairs.estimate.high) == pytest.approx(
+            (-turned.estimate.high, -turned.estimate.value, -turned.estimate.low)
+        )
         assert pairs.labels_only == pytest.approx(np.mean(y_a[chosen] - y_b[chosen]))
 
 
@@ -105,10 +107,10 @@ class TestCoverage:
             scores, label, unsure = _items(rng, 500)
             p, chosen = _drawn(rng, unsure, n_labels, uniform_share)
             result = few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen], level=0.9)
-            hits += result.low <= MEAN <= result.high
-            estimates.append(result.estimate)
-            widths.append(result.high - result.low)
-            alone.append(result.labels_only_high - result.labels_only_low)
+            hits += result.estimate.low <= MEAN <= result.estimate.high
+            estimates.append(result.estimate.value)
+            widths.append(result.estimate.high - result.estimate.low)
+            alone.append(result.labels_only.high - result.labels_only.low)
         assert 0.87 <= hits / 600 <= 0.94
         assert abs(np.mean(estimates) - MEAN) < 0.25
         assert np.mean(widths) < 0.8 * np.mean(alone)
@@ -120,7 +122,9 @@ class TestCoverage:
             label = rng.uniform(0, 100, 400)
             chosen = rng.choice(400, 50, replace=False)
             result = few_labels.estimate_mean(rng.uniform(0, 100, 400), chosen, label[chosen])
-            ratio.append((result.high - result.low) / (result.labels_only_high - result.labels_only_low))
+            ratio.append(
+                (result.estimate.high - result.estimate.low) / (result.labels_only.high - result.labels_only.low)
+            )
         assert np.mean(ratio) < 1.02
 
     def test_ignoring_how_labels_were_drawn_is_biased_and_weighting_is_not(self) -> None:
@@ -139,7 +143,7 @@ class TestDegreesOfFreedom:
     """A mistake of one degree widens or narrows an interval of 10 labels by 2 %: by value, and by coverage."""
 
     def _reach(self, found: few_labels.FewLabelsEstimate) -> float:
-        return (found.high - found.low) / 2 / found.standard_error
+        return (found.estimate.high - found.estimate.low) / 2 / found.estimate.se
 
     def _mirrored(self, seed: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores and labels of 2 n items, of which every second mirrors the one before about 50: nothing is skewed, so
@@ -152,18 +156,18 @@ class TestDegreesOfFreedom:
         chosen = np.arange(10)
         fitted = few_labels.estimate_mean(scores, chosen, label[chosen])
         given = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0.5)
-        assert (fitted.degrees, given.degrees) == (8, 9)
+        assert (fitted.estimate.df, given.estimate.df) == (8, 9)
         assert self._reach(fitted) == pytest.approx(2.306004)  # t table: 97.5 % with 8 degrees
         assert self._reach(given) == pytest.approx(2.262157)  # and with 9
         alone = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0)
-        assert alone.labels_only_high - alone.labels_only_low == pytest.approx(alone.high - alone.low)
+        assert alone.labels_only.high - alone.labels_only.low == pytest.approx(alone.estimate.high - alone.estimate.low)
 
     def test_clustered_labels_have_those_of_their_groups(self) -> None:
         scores, label = self._mirrored(81, 60)
         order = np.arange(120).reshape(-1, 2).T.ravel()  # all, then all mirrored
         chosen = np.r_[np.arange(12), 60 + np.arange(12)]
         found = few_labels.estimate_mean(scores[order], chosen, label[order][chosen], groups=np.arange(120) // 3)
-        assert (found.effective_labels, found.degrees) == (8, 6)
+        assert (found.effective_labels, found.estimate.df) == (8, 6)
         assert self._reach(found) == pytest.approx(2.446912)  # t table: 97.5 % with 6 degrees
 
     def test_unequal_probabilities_count_for_less(self) -> None:
@@ -175,14 +179,16 @@ class TestDegreesOfFreedom:
         assert few_labels.effective_labels(p, range(10)) == pytest.approx(8)
         # The labels that stand for three times as many texts carry most of the variance.
         equal = few_labels.estimate_mean(scores, np.arange(10), label[:10])
-        assert found.degrees < found.effective_labels - 2 < equal.degrees
+        assert found.estimate.df < found.effective_labels - 2 < equal.estimate.df
 
     def test_copies_are_no_further_labels(self) -> None:
         scores, label, _unsure = _items(np.random.default_rng(83), 60)
         once = few_labels.estimate_mean(scores, np.arange(12), label[:12])
         pairs = np.repeat(np.arange(60), 2)
         twice = few_labels.estimate_mean(scores[pairs], np.arange(24), label[pairs][:24], groups=pairs)
-        assert (twice.low, twice.estimate, twice.high) == pytest.approx((once.low, once.estimate, once.high))
+        assert (twice.estimate.low, twice.estimate.value, twice.estimate.high) == pytest.approx(
+            (once.estimate.low, once.estimate.value, once.estimate.high)
+        )
 
     @pytest.mark.parametrize("n_labels", [10, 20, 40])
     @pytest.mark.parametrize("together", [1, 2])
@@ -195,7 +201,7 @@ class TestDegreesOfFreedom:
             scores = 0.7 * label + 30 + rng.normal(0, 6, 300)
             chosen = np.flatnonzero(np.isin(groups, rng.choice(300 // together, n_labels, replace=False)))
             found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups)
-            hits += found.low <= MEAN <= found.high
+            hits += found.estimate.low <= MEAN <= found.estimate.high
         assert 0.92 <= hits / 400 <= 0.985
 
 
@@ -207,7 +213,7 @@ class TestMaps:
             found = few_labels.estimate_mean(
                 20 + label / 2, np.arange(0, 200, 5), label[::5], calibration=calibration, judge_weight=1
             )
-            assert found.estimate == pytest.approx(label.mean(), abs=0.01 if calibration == "linear" else 1.5)
+            assert found.estimate.value == pytest.approx(label.mean(), abs=0.01 if calibration == "linear" else 1.5)
             assert (found.judge_mean, found.calibration) == (pytest.approx(20 + label.mean() / 2), calibration)
 
     @pytest.mark.parametrize("calibration", ["linear", "isotonic"])
@@ -249,15 +255,15 @@ class TestMaps:
                 few_labels.estimate_mean(scores, chosen, label[chosen], calibration=calibration)
                 for calibration in ("none", "isotonic")
             )
-            hits += mapped.low <= MEAN <= mapped.high
-            ratio.append((mapped.high - mapped.low) / (plain.high - plain.low))
+            hits += mapped.estimate.low <= MEAN <= mapped.estimate.high
+            ratio.append((mapped.estimate.high - mapped.estimate.low) / (plain.estimate.high - plain.estimate.low))
         assert hits / 120 >= 0.89
         assert np.mean(ratio) < 0.95
 
     def test_a_constant_judge_has_no_map(self) -> None:
         label = np.random.default_rng(89).uniform(0, 100, 30)
         found = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label, calibration="isotonic")
-        assert found.estimate == pytest.approx(label.mean(), abs=1)
+        assert found.estimate.value == pytest.approx(label.mean(), abs=1)
 
 
 class TestBudget:
@@ -272,7 +278,7 @@ class TestBudget:
         for _ in range(40):
             chosen = rng.choice(3000, budget.with_judge, replace=False)
             result = few_labels.estimate_mean(scores, chosen, label[chosen])
-            widths.append(result.high - result.low)
+            widths.append(result.estimate.high - result.estimate.low)
         assert np.mean(widths) == pytest.approx(4, rel=0.08)
 
     def test_labels_that_come_in_groups_count_as_groups(self) -> None:
@@ -291,7 +297,7 @@ class TestBudget:
         for _ in range(30):
             chosen = np.flatnonzero(np.isin(group, rng.choice(1000, together.with_judge // 4, replace=False)))
             found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=group)
-            widths.append(found.high - found.low)
+            widths.append(found.estimate.high - found.estimate.low)
         assert np.mean(widths) == pytest.approx(6, rel=0.2)
         with pytest.raises(ValueError, match="1 labelled groups"):
             label_budget.label_budget(scores, np.arange(5), label[:5], 6, groups=np.repeat(list("abcd"), 1000))
@@ -330,23 +336,23 @@ class TestScarce:
         scores, _label, _unsure = _items(np.random.default_rng(90), 200)
         found = few_labels.estimate_mean(scores, np.arange(10), np.zeros(10), bounds=(0, 100))
         # As Clopper and Pearson's of 0 of 10: 1 - 0.025^(1 / 10).
-        assert (found.low, found.estimate, found.high) == (0, 0, pytest.approx(30.85, abs=0.2))
+        assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0, 0, pytest.approx(30.85, abs=0.2))
         unbounded = few_labels.estimate_mean(scores, np.arange(10), np.zeros(10))
-        assert (unbounded.low, unbounded.high) == (-np.inf, np.inf)
+        assert unbounded.estimate.interval == (-np.inf, np.inf)
 
     def test_a_judge_that_was_right_ten_times_is_not_right_always(self) -> None:
         label = np.random.default_rng(91).uniform(0, 100, 500)
         wrong = label.copy()
         wrong[10:60] = 100 - wrong[10:60]
         found = few_labels.estimate_mean(wrong, np.arange(10), label[:10], bounds=(0, 100))
-        alone = found.labels_only_high - found.labels_only_low
-        assert 0.5 * alone < found.high - found.low < 1.3 * alone
-        assert found.low <= label.mean() <= found.high
+        alone = found.labels_only.high - found.labels_only.low
+        assert 0.5 * alone < found.estimate.high - found.estimate.low < 1.3 * alone
+        assert found.estimate.low <= label.mean() <= found.estimate.high
 
     def test_many_labels_suffice(self) -> None:
         label = np.random.default_rng(92).uniform(0, 100, 2000)
         found = few_labels.estimate_mean(label, np.arange(500), label[:500], bounds=(0, 100))
-        assert found.high - found.low < 0.7 * (found.labels_only_high - found.labels_only_low)
+        assert found.estimate.high - found.estimate.low < 0.7 * (found.labels_only.high - found.labels_only.low)
 
 
 class TestGuards:

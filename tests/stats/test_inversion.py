@@ -23,9 +23,9 @@ class TestAlpha:
         ratings[0, :4] = ratings[1, 2] = ratings[:2, 7] = np.nan
         found = inversion.alpha(ratings, groups=np.arange(30) // 2)
         assert found is not None
-        assert found.estimate == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
-        assert found.low < found.estimate < found.high
-        assert found.n_units == 15
+        assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
+        assert found.low < found.value < found.high
+        assert found.n_groups == 15
 
     def test_what_cannot_be_said(self) -> None:
         assert inversion.alpha(np.ones((2, 9))) is None
@@ -37,7 +37,7 @@ class TestAlpha:
         lows = []
         for n in (1, 5, 40):
             found = inversion.alpha(np.tile(levels, (2, n)))
-            assert found is not None and (found.estimate, found.high) == (1, 1)
+            assert found is not None and (found.value, found.high) == (1, 1)
             lows.append(found.low)
         assert lows[0] < 0.8 < lows[1] < 0.95 < lows[2]
 
@@ -77,7 +77,7 @@ class TestPearson:
         x, y = _two(np.random.default_rng(3), 300, "normal", 0.6)
         r = float(np.corrcoef(x, y)[0, 1])
         found = inversion.pearson(x, y)
-        assert found is not None and found.estimate == pytest.approx(r)
+        assert found is not None and found.value == pytest.approx(r)
         ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.96 / np.sqrt(297))
         assert (found.low, found.high) == pytest.approx(ends, abs=0.02)
         assert inversion.pearson(x, np.zeros(300)) is None

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from undogmatic.stats import agreement, limits
-from undogmatic.stats.limits import Held, Limits
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.limits import Held
 
 
 def test_a_share_has_clopper_and_pearsons_limits_over_groups() -> None:
@@ -16,9 +17,9 @@ def test_a_share_has_clopper_and_pearsons_limits_over_groups() -> None:
     ends = stats.binomtest(9, 10).proportion_ci(method="exact")
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
     twice = limits.share([*flags, *flags], [*range(10), *range(10)])
-    assert (twice.low, twice.high, twice.n_units) == pytest.approx((ends.low, ends.high, 10))
+    assert (twice.low, twice.high, twice.n_groups) == pytest.approx((ends.low, ends.high, 10))
     failed = limits.share([*flags, np.nan], range(11))
-    assert failed.estimate == 0.9
+    assert failed.value == 0.9
     assert failed.worst_low == pytest.approx(stats.binomtest(9, 11).proportion_ci(method="exact").low)
     assert failed.best_high == pytest.approx(stats.binomtest(10, 11).proportion_ci(method="exact").high)
 
@@ -33,7 +34,7 @@ def test_a_perfect_order_of_six_texts_does_not_show_that_classes_are_told_apart(
 
 
 def test_bounds_are_held_with_the_whole_interval_and_against_failures() -> None:
-    found = Limits(0.7, 0.6, 0.8, 0.55, 0.9, 50, 0.95)
+    found = Estimate(0.7, 0.6, 0.8, 0.95, 50, worst=0.55, best=0.9)
     assert limits.hold(found, 0.5) == Held("above", None)
     assert limits.hold(found, 0.58) == Held("missing", None)
     assert limits.hold(found, 0.95) == Held("below", None)
@@ -68,8 +69,8 @@ def test_alpha_is_that_of_the_definition_and_few_texts_do_not_make_it_sure() -> 
     ratings[0, 3] = np.nan
     found = limits.alpha(ratings, (0, 100), groups=range(30))
     assert found is not None
-    assert found.estimate == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
-    assert found.worst_low < found.low < found.estimate < found.high
+    assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
+    assert found.worst_low < found.low < found.value < found.high
     same = np.tile(np.linspace(0, 100, 10), (2, 1))
     few = limits.alpha(same, (0, 100), groups=range(10))
     many = limits.alpha(np.tile(same, 5), (0, 100), groups=range(50))

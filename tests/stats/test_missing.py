@@ -61,7 +61,7 @@ class TestRobustDifference:
             found = missing.robust_difference(a, b, (of_a, of_b), np.random.default_rng(seed))
             assert found is not None
             covered.append(found.low <= 20 <= found.high)
-            estimates.append(found.estimate)
+            estimates.append(found.value)
             plain.append(np.nanmean(a - b))
         assert np.mean(covered) >= 0.78  # 95 % less three standard errors of 16 trials
         assert abs(np.mean(estimates) - 20) < 2 < 20 - np.mean(plain)
@@ -74,7 +74,7 @@ class TestRobustDifference:
         copied = missing.robust_difference(np.tile(a, 4), np.tile(b, 4), tiled, np.random.default_rng(0), groups=groups)
         assert once is not None
         assert copied is not None
-        assert copied.n_units == once.n_units == len(a)
+        assert copied.n_groups == once.n_groups == len(a)
         assert copied.high - copied.low > 0.8 * (once.high - once.low)
 
     def test_too_little_to_fit_with_gives_none(self) -> None:

@@ -136,22 +136,28 @@ class TestShareInDirection:
         # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I: 15 of 148.
         d = np.r_[np.ones(15), -np.ones(133)]
         wilson = paired.share_in_direction(d)
-        assert (wilson.low, wilson.high) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+        assert wilson.estimate.interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
 
     def test_pairs_that_belong_together_count_once(self) -> None:
         d = np.array([1.0, 2, 3, 4, -5])
         copied = paired.share_in_direction(np.repeat(d, 6), groups=np.repeat(range(5), 6))
-        assert (copied.share, copied.n_pairs, copied.n_units) == (0.8, 30, 5)
-        assert copied.low < paired.share_in_direction(d).low < paired.share_in_direction(np.repeat(d, 6)).low
+        assert (copied.estimate.value, copied.estimate.n, copied.estimate.n_groups) == (0.8, 30, 5)
+        assert (
+            copied.estimate.low
+            < paired.share_in_direction(d).estimate.low
+            < paired.share_in_direction(np.repeat(d, 6)).low
+        )
 
     def test_ties_are_not_in_the_direction(self) -> None:
         result = paired.share_in_direction([1.0, 2, 0, 0, -1])
-        assert (result.share, result.n_in_direction, result.n_ties, result.n_pairs) == (0.4, 2, 2, 5)
+        assert (result.estimate.value, result.estimate.hits, result.n_ties, result.estimate.n) == (0.4, 2, 2, 5)
 
     @given(DIFFERENCES.filter(lambda d: bool(np.all(d != 0))))
     def test_without_ties_the_directions_mirror(self, d: np.ndarray) -> None:
         up, down = paired.share_in_direction(d), paired.share_in_direction(d, "negative")
-        assert (up.share, up.low, up.high) == pytest.approx((1 - down.share, 1 - down.high, 1 - down.low))
+        assert (up.estimate.value, up.estimate.low, up.estimate.high) == pytest.approx(
+            (1 - down.estimate.value, 1 - down.estimate.high, 1 - down.estimate.low)
+        )
 
 
 class TestSummary:

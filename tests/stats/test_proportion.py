@@ -9,21 +9,21 @@ from undogmatic.stats.proportion import proportion
 def test_wilson_interval_as_published() -> None:
     # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I, method 3.
     found = proportion([True] * 81 + [False] * (263 - 81))
-    assert (found.n_true, found.n) == (81, 263)
+    assert (found.hits, found.n) == (81, 263)
     assert (found.low, found.high) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert proportion([True] * 15 + [False] * 133)[1:3] == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert proportion([True] * 15 + [False] * 133).interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
 
 
 def test_none_of_twenty_is_not_certainty() -> None:
     none = proportion([False] * 20)
-    assert none.share == none.low == 0
+    assert none.value == none.low == 0
     assert none.high == pytest.approx(0.1611, abs=5e-5)
 
 
 def test_counting_the_others_mirrors_the_interval() -> None:
     flags = [True, True, False, True, False]
     yes, no = proportion(flags), proportion([not flag for flag in flags])
-    assert (yes.share, yes.low, yes.high) == pytest.approx((1 - no.share, 1 - no.high, 1 - no.low))
+    assert (yes.value, yes.low, yes.high) == pytest.approx((1 - no.value, 1 - no.high, 1 - no.low))
 
 
 class TestGroups:
@@ -34,7 +34,7 @@ class TestGroups:
     def test_copies_are_no_evidence(self) -> None:
         flags = np.array([True] * 6 + [False] * 3)
         copied = proportion(np.repeat(flags, 10), groups=np.repeat(np.arange(9), 10))
-        assert (copied.share, copied.n, copied.n_units) == (6 / 9, 90, 9)
+        assert (copied.value, copied.n, copied.n_groups) == (6 / 9, 90, 9)
         alone = proportion(flags)
         assert copied.low < alone.low and copied.high > alone.high
 
@@ -45,7 +45,7 @@ class TestGroups:
         assert none.high == pytest.approx(2.776445**2 / (5 + 2.776445**2))
 
     def test_one_group_says_nothing(self) -> None:
-        assert proportion([True, True], groups=["a", "a"])[1:3] == (0.0, 1.0)
+        assert proportion([True, True], groups=["a", "a"]).interval == (0.0, 1.0)
 
     @pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.8, 1.0)])
     def test_it_holds_the_share_as_often_as_it_says(self, share: float, alike: float) -> None:

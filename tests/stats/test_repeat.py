@@ -14,7 +14,7 @@ RUNS = hnp.arrays(np.float64, (2, 10), elements=st.integers(0, 100).map(float))
 def test_hand_computed() -> None:
     result = repeat.back_to_back([10.0, 20, 30, 40], [10.0, 22, 30, 36], tolerance=2)
     assert (result.n, result.mean_difference, result.mean_abs_difference) == (4, -0.5, 1.5)
-    assert (result.max_abs_difference, result.exact_match.rate) == (4, 0.75)
+    assert (result.max_abs_difference, result.exact_match.value) == (4, 0.75)
     assert result.sd_within == pytest.approx(np.sqrt(20 / 8))
     assert result.spearman.estimate == 1
 
@@ -40,6 +40,6 @@ def test_swapping_the_runs_only_turns_the_mean_difference(runs: np.ndarray) -> N
 
 def test_identical_constant_runs_match_exactly_and_have_no_correlation() -> None:
     result = repeat.back_to_back([50.0] * 5, [50.0] * 5)
-    assert (result.exact_match.rate, result.sd_within) == (1, 0)
+    assert (result.exact_match.value, result.sd_within) == (1, 0)
     assert result.pearson.estimate is None
     assert "constant" in result.pearson.note

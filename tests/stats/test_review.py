@@ -75,12 +75,12 @@ class TestGainInterval:
         blind = review.review_gain_interval(rng.random(300), error, rng)
         assert good.low > 0.2
         assert blind.low < 0 < blind.high
-        assert good.estimate == pytest.approx(review.review_gain(u, error))
+        assert good.value == pytest.approx(review.review_gain(u, error))
 
     def test_a_perfect_order_of_few_is_not_certainty(self) -> None:
         error = np.arange(20.0)
         result = review.review_gain_interval(error, error, np.random.default_rng(44))
-        assert (result.estimate, result.high) == pytest.approx((1, 1))
+        assert (result.value, result.high) == pytest.approx((1, 1))
         assert 0.5 < result.low <= 0.025 ** (1 / 20)
 
     def test_one_error_limits_nothing(self) -> None:

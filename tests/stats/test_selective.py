@@ -87,7 +87,7 @@ class TestIntervals:
         u, e = np.tile(rng.random(40), 5), np.tile(rng.random(40), 5)
         alone = selective.aurc_summary(u, e, rng).aurc
         together = selective.aurc_summary(u, e, rng, groups=np.tile(np.arange(40), 5).tolist()).aurc
-        assert together.n_units == 40
+        assert together.n_groups == 40
         assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 

@@ -19,18 +19,18 @@ class TestByHand:
         # 4.636. Neither is cut at m < 0.5 / 6.525. The money (1 + 6.525 (1 - m)) (1 + 4.636 (1 - m)) reaches 40 at
         # m = 0.0341, so that 0.034 is the last mean of the grid that is refused.
         found = mean_so_far([1.0, 1.0], 10**9, 0, 1)
-        assert (found.low, found.high) == (pytest.approx(0.034, abs=1e-6), pytest.approx(1))
+        assert found.estimate.interval == (pytest.approx(0.034, abs=1e-6), pytest.approx(1))
         # One value alone gives at most 7.5-fold.
-        assert mean_so_far([1.0], 10**9, 0, 1).low == pytest.approx(0, abs=1e-6)
+        assert mean_so_far([1.0], 10**9, 0, 1).estimate.low == pytest.approx(0, abs=1e-6)
 
     def test_what_is_known_of_all_bounds_the_mean(self) -> None:
         found = mean_so_far([100.0, 100, 0], 4, 0, 100)
-        assert (found.estimate, found.low, found.high) == (pytest.approx(200 / 3), 50, 75)
+        assert (found.estimate.value, found.estimate.low, found.estimate.high) == (pytest.approx(200 / 3), 50, 75)
 
     def test_all_known_is_the_mean_itself(self) -> None:
         values = np.random.default_rng(1).uniform(1, 5, 50)
         found = mean_so_far(values, 50, 1, 5)
-        assert (found.low, found.estimate, found.high) == pytest.approx([values.mean()] * 3)
+        assert (found.estimate.low, found.estimate.value, found.estimate.high) == pytest.approx([values.mean()] * 3)
 
 
 @settings(max_examples=30)
@@ -38,15 +38,18 @@ class TestByHand:
 def test_turning_the_scale_turns_the_interval(values: list[int], further: int) -> None:
     there = mean_so_far(values, len(values) + further, 0, 10)
     back = mean_so_far([10 - v for v in values], len(values) + further, 0, 10)
-    assert (there.low, there.high) == pytest.approx((10 - back.high, 10 - back.low))
-    assert there.low <= there.estimate <= there.high
+    assert there.estimate.interval == pytest.approx((10 - back.estimate.high, 10 - back.estimate.low))
+    assert there.estimate.low <= there.estimate.value <= there.estimate.high
 
 
 def test_more_values_never_widen_it() -> None:
     values = np.random.default_rng(2).beta(2, 5, 300)
     found = [mean_so_far(values[:n], 400, 0, 1) for n in (5, 20, 80, 300)]
-    assert all(a.low <= b.low + 1e-12 and b.high <= a.high + 1e-12 for a, b in itertools.pairwise(found))
-    assert found[-1].high - found[-1].low < 0.06
+    assert all(
+        a.estimate.low <= b.estimate.low + 1e-12 and b.estimate.high <= a.estimate.high + 1e-12
+        for a, b in itertools.pairwise(found)
+    )
+    assert found[-1].estimate.high - found[-1].estimate.low < 0.06
 
 
 DRAWS: dict[str, Any] = {
@@ -86,22 +89,24 @@ class TestGroups:
         alone = mean_so_far_of_groups(values, range(20), range(50), 0, 100)
         plain = mean_so_far(values, 50, 0, 100)
         assert alone is not None
-        assert (alone.low, alone.estimate, alone.high) == pytest.approx((plain.low, plain.estimate, plain.high))
-        assert (alone.n, alone.n_total) == (20, 50)
+        assert (alone.estimate.low, alone.estimate.value, alone.estimate.high) == pytest.approx(
+            (plain.estimate.low, plain.estimate.value, plain.estimate.high)
+        )
+        assert (alone.estimate.n, alone.n_total) == (20, 50)
 
     def test_copies_are_no_news(self) -> None:
         values = np.random.default_rng(6).uniform(0, 100, 20)
         twice = mean_so_far_of_groups(np.repeat(values, 2), np.repeat(range(20), 2), np.repeat(range(50), 2), 0, 100)
         plain = mean_so_far(values, 50, 0, 100)
         assert twice is not None
-        assert (twice.low, twice.high) == pytest.approx((plain.low, plain.high))
+        assert twice.estimate.interval == pytest.approx((plain.estimate.low, plain.estimate.high))
 
     def test_a_larger_group_counts_for_more_and_an_unfinished_one_not_yet(self) -> None:
         found = mean_so_far_of_groups([40.0, 10, 10, 90], "abbc", "abbcc", 0, 100)
         assert found is not None
-        assert (found.n, found.n_total) == (3, 5)
+        assert (found.estimate.n, found.n_total) == (3, 5)
         # Known whole: 40 + 20 of 5 values; the two of c may still be anything.
-        assert (found.low, found.high) == (pytest.approx(12), pytest.approx(52))
+        assert found.estimate.interval == (pytest.approx(12), pytest.approx(52))
         assert mean_so_far_of_groups([40.0], "c", "cc", 0, 100) is None
 
 

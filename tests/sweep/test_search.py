@@ -17,11 +17,12 @@ from hydra.core.global_hydra import GlobalHydra
 import undogmatic
 from tests.sweep.builders import metrics, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
-from undogmatic.sweep.space import Space, read_space
+from undogmatic.sweep.search import Space, read_space
 from undogmatic.sweep.trials import SearchState, Trial, read_search, write_search
 
 pytest.importorskip("optuna")
@@ -87,7 +88,7 @@ class TestSelection:
         assert abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0))) < 0.02
 
     def test_apart_mirrors(self) -> None:
-        one, other = (0.9, 0.8, 0.95), (0.6, 0.5, 0.75)
+        one, other = Estimate(0.9, 0.8, 0.95), Estimate(0.6, 0.5, 0.75)
         there, back = apart(one, other), apart(other, one)
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
         assert there.low < 0.3 < there.high

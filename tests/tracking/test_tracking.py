@@ -18,7 +18,7 @@ import pytest
 
 import undogmatic
 from undogmatic.analyses.base import tabulate
-from undogmatic.engine.redaction import redact_judgment
+from undogmatic.engine.journal import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult

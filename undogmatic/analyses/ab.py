@@ -259,7 +259,7 @@ def _surface_of_hybrid(e: PairEvidence) -> list[Finding]:
         return []
     rest = rival.at_equal.difference
     values: dict[str, Any] = {"treatment": e.sides.treatment, "hybrid": e.sides.hybrid, "share": rival.share}
-    values |= {"difference": rest.estimate, "interval": (rest.low, rest.high), "level": rest.level}
+    values |= {**rest.estimate.values("difference"), "level": rest.estimate.level}
     return [Finding("ab.hybrid_equal", values)]
 
 

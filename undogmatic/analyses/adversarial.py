@@ -124,8 +124,8 @@ class AdversarialAnalysis:
         )
         findings.append(Finding(f"adversarial.success_{self.success}", {"threshold": float(worst["threshold"])}))
         if rival is not None and rival.correlation is not None and rival.increment is not None:
-            gain = (rival.increment.low, rival.increment.high)
-            values = {"surface": rival.correlation, "gain": rival.increment.estimate, "interval": gain}
+            gain = rival.increment.estimate.interval
+            values = {"surface": rival.correlation, "gain": rival.increment.estimate.value, "interval": gain}
             findings.append(Finding("adversarial.surface", values))
         if treatment.size:
             findings.append(Finding("adversarial.shift", {"n": treatment.size, "treatment": used["treatment"]}))
@@ -191,13 +191,13 @@ class AdversarialAnalysis:
                     "mean": float(scores.mean()),
                     "outcome": outcome,
                     "needed": needed,
-                    "auc": apart.estimate,
+                    "auc": apart.value,
                     "auc_low": apart.low,
                     "auc_high": apart.high,
                     "mean_shift": np.nan if s.mean_shift is None else sign * s.mean_shift,
                     "mean_shift_low": ends[0],
                     "mean_shift_high": ends[1],
-                    "success_rate": passed.estimate,
+                    "success_rate": passed.value,
                     "success_low": passed.low,
                     "success_high": passed.high,
                     "threshold": sign * s.threshold,
@@ -234,7 +234,7 @@ def movement(judged: Judged) -> pd.DataFrame:
             {
                 "family": family,
                 "n": int(own.sum()),
-                "movement": mean.estimate,
+                "movement": mean.value,
                 "movement_low": mean.low,
                 "movement_high": mean.high,
                 "shift": float(shifts[own].mean()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.stats import agreement, coefficients, jackknife
+from undogmatic.stats.estimate import Estimate, unknown
 
 FEWEST = 4
 """With fewer items a coefficient says nothing."""
@@ -20,16 +21,8 @@ class Association(NamedTuple):
     """A coefficient with its interval over groups; NaN where it does not exist. `p` takes each item for itself, as the
     usual test does, and is therefore not what decides where items come in groups."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: Estimate
     p: float
-    n: int
-
-    def row(self, prefix: str = "") -> dict[str, Any]:
-        """Its numbers as columns of a table."""
-        name = prefix or "estimate"
-        return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high, f"p_{name}": self.p}
 
 
 def associate(
@@ -44,15 +37,15 @@ def associate(
     both = x.notna() & y.notna()
     n = int(both.sum())
     if n < FEWEST:
-        return Association(np.nan, np.nan, np.nan, np.nan, n)
+        return Association(unknown(level, n=n), np.nan)
     a, b = x[both].to_numpy(dtype=np.float64), y[both].to_numpy(dtype=np.float64)
     found = agreement.correlation(kind, a, b)
     if found.estimate is None or found.p_value is None:
-        return Association(np.nan, np.nan, np.nan, np.nan, n)
+        return Association(unknown(level, n=n), np.nan)
     own = groups[both].tolist()
     held = coefficients.correlation_interval(kind, a, b, rng, level, groups=own) if len(set(own)) > 1 else None
-    ends = (held.low, held.high) if held is not None else (-1.0, 1.0)
-    return Association(found.estimate, *ends, found.p_value, n)
+    ends = held.interval if held is not None else (-1.0, 1.0)
+    return Association(Estimate(found.estimate, *ends, level, len(set(own)), n, "correlation"), found.p_value)
 
 
 def partial(
@@ -67,14 +60,15 @@ def partial(
     n = int(both.sum())
     data = np.column_stack([each[both].to_numpy(dtype=np.float64) for each in (x, y, given)])
     if n < FEWEST + 1 or not np.isfinite(estimate := _partial(data)):
-        return Association(np.nan, np.nan, np.nan, np.nan, n)
+        return Association(unknown(level, n=n), np.nan)
     own = groups[both].tolist()
     ends = (-1.0, 1.0)
     if len(set(own)) > 1:
         held = jackknife.interval(data - data.mean(axis=0), _partial, rng, level, groups=own)
-        ends = (held.low, held.high)
+        ends = held.interval
     t = estimate * np.sqrt((n - 3) / max(1e-12, 1 - estimate**2))
-    return Association(estimate, *ends, float(2 * stats.t.sf(abs(t), n - 3)), n)
+    p = float(2 * stats.t.sf(abs(t), n - 3))
+    return Association(Estimate(estimate, *ends, level, len(set(own)), n, "correlation"), p)
 
 
 def _partial(columns: Array) -> float:

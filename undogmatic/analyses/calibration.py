@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses import plots, worth
+from undogmatic.analyses import worth
 from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.ruling import CALIBRATION, verdict
@@ -24,7 +24,6 @@ from undogmatic.analyses.worth import (
     DoubtSettings,
     Part,
     Worst,
-    ends,
     groups_or_none,
     said,
     too_few,
@@ -34,8 +33,8 @@ from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, calibration_error, means
 from undogmatic.stats.beyond_score import Beyond
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.intervals import interval_quality, interval_scores
-from undogmatic.stats.jackknife import Coefficient
 from undogmatic.stats.promise import Promise, kept
 
 ITEMS = [
@@ -63,7 +62,7 @@ class DoubtEvidence(NamedTuple):
     measure: Measure | None = None
     no_error: bool = False
     constant: bool = False
-    gain: Coefficient | None = None
+    gain: Estimate | None = None
     beyond: Beyond | None = None
     worst: Worst | None = None
     fewest: int = FEWEST_UNITS
@@ -193,13 +192,11 @@ class CalibrationAnalysis:
             return part, evidence._replace(constant=True)
         own = further.get(used)
         failed = truth.rows[truth.rows["error"].notna()]
-        level = self.level if own is None else own.level
+        level = self.level if own is None else own.estimate.level
         worst = worth.if_failed(failed, rows, found[used], settings, rubric, level, rng)
         if worst is not None:
-            part += Part(plots.interval("calibration.worst_gain", *ends(worst.gain)))
-            part += said(
-                "calibration.if_failed", n=worst.n, gain=worst.gain.estimate, interval=(worst.gain.low, worst.gain.high)
-            )
+            part += Part(worst.gain.metrics("calibration.worst_gain"))
+            part += said("calibration.if_failed", n=worst.n, gain=worst.gain.value, interval=worst.gain.interval)
         return part, evidence._replace(gain=gain, beyond=own, worst=worst)
 
 
@@ -251,10 +248,10 @@ def _intervals(rows: pd.DataFrame, settings: DoubtSettings, rng: np.random.Gener
     inside = (given["low"] <= given["truth"]) & (given["truth"] <= given["high"])
     covered = kept(inside, settings.nominal, settings.coverage_margin, settings.level, groups=groups)
     share, width, score = covered.share, found.mean_width, found.interval_score
-    metrics = plots.interval("calibration.coverage", share.share, share.low, share.high)
-    metrics |= plots.interval("calibration.width", *ends(width))
-    metrics |= plots.interval("calibration.interval_score", *ends(score))
-    values = _promise(covered) | {"width": width.estimate, "score": score.estimate}
+    metrics = share.metrics("calibration.coverage")
+    metrics |= width.metrics("calibration.width")
+    metrics |= score.metrics("calibration.interval_score")
+    values = _promise(covered) | {"width": width.value, "score": score.value}
     return Part(metrics, [Finding(f"calibration.coverage_{_COVERAGE[covered.outcome]}", values)])
 
 
@@ -265,8 +262,8 @@ _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open":
 def _promise(found: Promise) -> dict[str, Any]:
     share, within = found.share, found.outcome == "within"
     values: dict[str, Any] = {
-        "share": share.share,
-        "interval": found.inner if within else (share.low, share.high),
+        "share": share.value,
+        "interval": found.inner if within else share.interval,
         "n": share.n,
     }
     values |= {"promised": found.promised}
@@ -288,17 +285,17 @@ def _confidences(rows: pd.DataFrame, settings: DoubtSettings, rng: np.random.Gen
     error = calibration_error.error_interval(stated, right, rng, settings.bins, settings.level, groups=groups)
     brier = means.interval((stated - right) ** 2, settings.level, groups=groups, bounds=(0, 1))
     bins = calibration_error.reliability_table(stated, right, settings.bins, settings.level, groups=groups)
-    table = pd.DataFrame(bins)
-    metrics = plots.interval("calibration.ece", *ends(error)) | plots.interval("calibration.brier", *ends(brier))
+    table = pd.DataFrame([each.row() for each in bins])
+    metrics = error.estimate.metrics("calibration.ece") | brier.metrics("calibration.brier")
     metrics["calibration.share_right"] = float(right.mean())
     metrics["calibration.mean_confidence"] = float(stated.mean())
     metrics["calibration.ece_if_perfect"] = error.if_perfect
     values = {
-        "ece": error.estimate,
+        "ece": error.estimate.value,
         "perfect": error.if_perfect,
         "beyond": error.beyond,
-        "interval": (error.low, error.high),
-        "brier": brier.estimate,
+        "interval": error.estimate.interval,
+        "brier": brier.value,
         "stated": float(stated.mean()),
         "right": float(right.mean()),
         "n": len(given),
@@ -308,7 +305,7 @@ def _confidences(rows: pd.DataFrame, settings: DoubtSettings, rng: np.random.Gen
     figure = FigureData("reliability", "reliability", data | {"tolerance": settings.tolerance})
     return Part(
         metrics,
-        [Finding("calibration.ece_off" if error.low > 0 else "calibration.ece_open", values)],
+        [Finding("calibration.ece_off" if error.estimate.low > 0 else "calibration.ece_open", values)],
         {"reliability": table},
         [figure],
     )
@@ -326,6 +323,6 @@ def _estimated_accuracy(rows: pd.DataFrame, settings: DoubtSettings) -> Part:
     estimate = float(given[column].astype(np.float64).mean()) / 100
     groups = groups_or_none(units(given))
     right = kept(given["right"], estimate, settings.coverage_margin, settings.level, groups=groups)
-    gap = estimate - right.share.share
+    gap = estimate - right.share.value
     metrics = {"calibration.estimated_accuracy": estimate, "calibration.estimated_accuracy_gap": gap}
     return Part(metrics, [Finding(f"calibration.estimate_{_ESTIMATE[right.outcome]}", _promise(right))])

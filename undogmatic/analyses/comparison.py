@@ -16,6 +16,7 @@ from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Finding
 from undogmatic.stats import means, missing, paired, power, ranking, typical
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.surface import KERNELS
 
 
@@ -52,7 +53,7 @@ class PairComparison(NamedTuple):
     rank_biserial: float | None
     share: paired.ShareInDirection
     test: paired.WilcoxonResult
-    auc: ranking.Auc
+    auc: Estimate
 
     @property
     def n_groups(self) -> int:
@@ -103,26 +104,25 @@ def describe(found: PairComparison, settings: PairSettings) -> tuple[dict[str, f
     metrics: dict[str, float] = {}
     findings = []
     if found.claim is not None:
-        low, high = outward((found.claim.low, found.claim.high), sign)
+        low, high = outward(found.claim.estimate.interval, sign)
         span = settings.margin.span
         middle = typical.median(d, settings.level, groups=found.groups, bounds=(-span, span))
-        metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate, low, high)
+        metrics |= plots.interval("ab.mean_difference", sign * found.claim.estimate.value, low, high)
         values: dict[str, Any] = {
-            "mean": sign * found.claim.estimate,
+            "mean": sign * found.claim.estimate.value,
             "mean_interval": (low, high),
             "mean_level": 1 - settings.alpha,
-            "median": middle.estimate,
-            "median_interval": (middle.low, middle.high),
+            **middle.values("median", "median_"),
             "level": settings.level,
         }
         findings.append(Finding("ab.difference", values))
-        if found.claim.method == "bounded":
+        if found.claim.estimate.method == "bounded":
             findings.append(Finding("ab.bounded", {"same": 2 * means.SAME_SHARE * settings.margin.span}))
-    metrics |= plots.interval("ab.share_expected", share.share, share.low, share.high)
-    values = {"hits": share.n_in_direction, "n": share.n_pairs, "share": share.share, "ties": share.n_ties}
-    findings.append(Finding("ab.share", values | {"interval": (share.low, share.high), "level": settings.level}))
+    metrics |= share.estimate.metrics("ab.share_expected")
+    values = {"hits": share.estimate.hits, "n": share.estimate.n, "share": share.estimate.value, "ties": share.n_ties}
+    findings.append(Finding("ab.share", values | {"interval": share.estimate.interval, "level": settings.level}))
     metrics |= {"ab.p": test.p_value, "ab.zero_differences": share.n_ties}
-    values = {"statistic": test.statistic, "p": test.p_value, "n": share.n_pairs, "groups": test.n_pairs}
+    values = {"statistic": test.statistic, "p": test.p_value, "n": share.estimate.n, "groups": test.n_pairs}
     findings.append(Finding(f"ab.test_{test.method}", values))
     findings.append(Finding(f"ab.zeros_{test.zero_method}", {"zeros": test.n_zero, "n": test.n_pairs}))
     if found.rank_biserial is not None:
@@ -143,9 +143,13 @@ def describe_hybrid(
         ("over", "treatment_vs_hybrid", over.claim),
         ("under", "hybrid_vs_baseline", under.claim),
     ):
-        ends = outward((one.low, one.high), settings.sign)
-        metrics |= plots.interval(f"ab.{metric}", settings.sign * one.estimate, *ends)
-        values |= {name: settings.sign * one.estimate, f"{name}_interval": ends, f"{name}_groups": one.n_units}
+        ends = outward(one.estimate.interval, settings.sign)
+        metrics |= plots.interval(f"ab.{metric}", settings.sign * one.estimate.value, *ends)
+        values |= {
+            name: settings.sign * one.estimate.value,
+            f"{name}_interval": ends,
+            f"{name}_groups": one.estimate.n_groups,
+        }
     return metrics, [Finding("ab.hybrid", values)]
 
 
@@ -153,7 +157,7 @@ def table(comparisons: Sequence[PairComparison], sign: int) -> pd.DataFrame:
     """One row per comparison."""
     rows = []
     for one in comparisons:
-        ends = (None, None) if one.claim is None else outward((one.claim.low, one.claim.high), sign)
+        ends = (None, None) if one.claim is None else outward(one.claim.estimate.interval, sign)
         rows.append(
             {
                 "a": one.a,
@@ -166,8 +170,8 @@ def table(comparisons: Sequence[PairComparison], sign: int) -> pd.DataFrame:
                 "high": ends[1],
                 "median_difference": float(np.median(one.differences)),
                 "rank_biserial": one.rank_biserial,
-                "share_expected": one.share.share,
-                "auc": one.auc.auc,
+                "share_expected": one.share.estimate.value,
+                "auc": one.auc.value,
                 "p": one.test.p_value,
             }
         )
@@ -177,15 +181,15 @@ def table(comparisons: Sequence[PairComparison], sign: int) -> pd.DataFrame:
 def describe_further(found: PairComparison, settings: PairSettings) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences that decide nothing: the typical difference, and the conditions without their pairs."""
     area, d = found.auc, found.differences
-    metrics = plots.interval("ab.auc", area.auc, area.low, area.high)
-    values: dict[str, Any] = {"auc": area.auc, "interval": (area.low, area.high), "level": settings.level}
+    metrics = area.metrics("ab.auc")
+    values: dict[str, Any] = {**area.values("auc"), "level": settings.level}
     findings = [Finding("ab.auc", values | {"treatment": found.a, "baseline": found.b})]
     if found.claim is None:
         return metrics, findings
     span = settings.margin.span
     usual = typical.hodges_lehmann_interval(d, settings.level, groups=found.groups, bounds=(-span, span))
-    metrics |= plots.interval("ab.hodges_lehmann", usual.estimate, usual.low, usual.high)
-    values = {"estimate": usual.estimate, "interval": (usual.low, usual.high), "level": settings.level}
+    metrics |= usual.metrics("ab.hodges_lehmann")
+    values = {**usual.values("estimate"), "level": settings.level}
     return metrics, [*findings, Finding("ab.hodges_lehmann", values)]
 
 
@@ -226,8 +230,8 @@ def describe_failures(
     a, b = pairs.scores(treatment, ids), pairs.scores(baseline, ids)
     groups = pairs.groups(treatment, ids).tolist()
     if worst is not None and best is not None:
-        low, high = outward((worst.estimate, best.estimate), settings.sign)
-        outer = outward((worst.low, best.high), settings.sign)
+        low, high = outward((worst.estimate.value, best.estimate.value), settings.sign)
+        outer = outward((worst.estimate.low, best.estimate.high), settings.sign)
         metrics |= {"ab.worst_case_low": low, "ab.worst_case_high": high}
         values: dict[str, Any] = {"total": len(ids), "bounds": (low, high), "interval": outer}
         findings.append(Finding("ab.bounds", values | {"level": 1 - settings.alpha}))
@@ -244,8 +248,8 @@ def describe_failures(
     if robust is None:
         values = {"failed": missing.FEWEST_FAILED, "judged": missing.FEWEST_JUDGED, "groups": missing.FEWEST_UNITS}
         return metrics, [*findings, Finding("ab.no_robust", values)]
-    metrics |= plots.interval("ab.robust_difference", robust.estimate, robust.low, robust.high)
-    values = {"estimate": robust.estimate, "interval": (robust.low, robust.high), "level": robust.level}
+    metrics |= robust.metrics("ab.robust_difference")
+    values = {**robust.values("estimate"), "level": robust.level}
     return metrics, [*findings, Finding("ab.robust", values)]
 
 
@@ -359,17 +363,16 @@ class PairEvidence(NamedTuple):
         return claim is not None and claim.outcome != "beyond" and claim.inner[1] < self.margin.value
 
     @property
-    def turned(self) -> Claim:
+    def turned(self) -> Estimate:
         """The difference seen from the other side."""
         assert self.difference is not None, "it was looked at"
-        low, high = -self.difference.high, -self.difference.low
-        return self.difference._replace(estimate=-self.difference.estimate, low=low, high=high)
+        return -self.difference.estimate
 
     @property
     def seen(self) -> str:
         """The word for where the estimate itself lies."""
         assert self.difference is not None, "it was looked at"
-        estimate = self.difference.estimate
+        estimate = self.difference.estimate.value
         side = "beyond" if estimate > 0 else "reversed"
         return f"seen_{'within' if abs(estimate) <= self.margin.value else side}"
 
@@ -382,7 +385,7 @@ class PairEvidence(NamedTuple):
     def against(self) -> float:
         """The share of pairs that go the other way."""
         assert self.main is not None, "there are pairs"
-        return 1 - self.main.share.share - self.main.share.n_ties / self.main.share.n_pairs
+        return 1 - self.main.share.estimate.value - self.main.share.n_ties / self.main.share.estimate.n
 
     @property
     def untied(self) -> int:
@@ -479,8 +482,8 @@ def examine(
         identical=main is not None and main.rank_biserial is None,
         difference=None if main is None else main.claim,
         p_value=1.0 if main is None else main.test.p_value,
-        share=0.0 if main is None else main.share.share,
-        balance_low=0.0 if main is None or main.balance is None else main.balance.low,
+        share=0.0 if main is None else main.share.estimate.value,
+        balance_low=0.0 if main is None or main.balance is None else main.balance.estimate.low,
         hybrid=third,
         surface=None if rival is None else rival.outcome,
         length=None if lengths is None else lengths.control,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from pydantic import Field
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, check_groups, check_level
+from undogmatic.analyses.ruling import CONFORMAL, verdict
 from undogmatic.analyses.truth import drawn, read_truth, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing
+from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.stats import conformal
-from undogmatic.stats.promise import Promise
 
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
 
@@ -102,7 +103,16 @@ class ConformalAnalysis:
             findings += said
             table += found
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
-        verdict, standing = self._verdict(overall, len(rows), needed)
+        split = overall.get("split", {"n": len(rows)})
+        more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
+        asked = {
+            "more": more,
+            "split": "split" in overall,
+            "nominal": self.nominal,
+            "margin": self.coverage_margin,
+            "needed": needed,
+        }
+        ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked))
         for name, row in overall.items():
             metrics |= plots.interval(f"conformal.coverage.{name}", row["coverage"], row["low"], row["high"])
             metrics[f"conformal.width.{name}"] = row["mean_width"]
@@ -113,8 +123,8 @@ class ConformalAnalysis:
                 {"coverage": pd.DataFrame(table)[COLUMNS]} if table else {},
                 findings,
                 self._figure(table),
-                verdict,
-                standing,
+                ruling.finding,
+                ruling.standing,
             )
         ]
 
@@ -184,22 +194,6 @@ class ConformalAnalysis:
         data |= {end: [row[end] for row in shown] for end in ("low", "high")}
         return [FigureData("coverage", "forest", data | {"reference": self.nominal, "x_label": "coverage"})]
 
-    def _verdict(self, overall: Mapping[str, Mapping[str, Any]], n: int, needed: int) -> tuple[Finding, Standing]:
-        """docs/verdicts.md, "Conformal intervals"."""
-        if "split" not in overall:
-            return Finding("conformal.verdict_refused", {"n": n, "needed": needed}), "undecided"
-        row = overall["split"]
-        promise: Promise = row["promise"]
-        values = {"coverage": row["coverage"], "nominal": self.nominal, "width": row["mean_width"], "n": row["n"]}
-        ends = (row["low"], row["high"])
-        if row["band_low"] is not None and row["coverage"] < row["band_low"]:
-            return Finding("conformal.verdict_broken", values | {"interval": ends}), "refuted"
-        values["margin"] = self.coverage_margin
-        if promise.outcome == "within":
-            return Finding("conformal.verdict_holds", values | {"interval": promise.inner}), "supported"
-        further = {"interval": ends, "needed": promise.n_needed or row["n"] + 1}
-        return Finding("conformal.verdict_open", values | further), "undecided"
-
 
 def _values(rows: pd.DataFrame, method: Method) -> NDArray[np.float64]:
     values = rows[list(method.columns)].to_numpy(dtype=np.float64)
@@ -208,6 +202,6 @@ def _values(rows: pd.DataFrame, method: Method) -> NDArray[np.float64]:
 
 def _row(method: str, group: str, found: conformal.Coverage, reach: float | None) -> dict[str, Any]:
     inside = found.inside
-    cells = (method, group, found.n_fit, inside.n, inside.share, inside.low, inside.high)
+    cells = (method, group, found.n_fit, inside.n, inside.value, inside.low, inside.high)
     rest = (found.band_low, found.band_high, found.mean_width, reach)
     return dict(zip(COLUMNS, cells + rest, strict=True)) | {"promise": found.promise}

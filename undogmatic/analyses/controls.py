@@ -20,7 +20,8 @@ from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import crossfit, jackknife, limits, paired
-from undogmatic.stats.limits import Held, Limits
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.limits import Held
 
 Band = tuple[float | None, float | None]
 CHANCE = 0.5
@@ -104,7 +105,7 @@ class ControlsAnalysis:
                     "band_high": high,
                     "n": summary.n,
                     "n_in_band": hits,
-                    "share_in_band": share.estimate,
+                    "share_in_band": share.value,
                     "share_low": share.low,
                     "share_high": share.high,
                     "mean": summary.mean,
@@ -113,20 +114,18 @@ class ControlsAnalysis:
                     "failed": int(row.failed),
                 }
             )
-            metrics |= plots.interval(metric_name("controls.in_band", condition), share.estimate, share.low, share.high)
+            metrics |= share.metrics(metric_name("controls.in_band", condition))
             metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
             values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": scores[condition].size}
-            findings.append(
-                Finding("controls.band", values | {"share": share.estimate, "interval": (share.low, share.high)})
-            )
+            findings.append(Finding("controls.band", values | share.values("share")))
         if inside:
             metrics["controls.in_band"] = float(np.concatenate(inside).mean())
 
         areas = self._separation(judged, classes, level)
         for condition, area in areas.items():
-            metrics |= plots.interval(metric_name("controls.auc", condition), area.estimate, area.low, area.high)
-            interval = (area.low, area.high)
-            values = {"worst": self.worst, "condition": condition, "auc": area.estimate, "interval": interval}
+            metrics |= area.metrics(metric_name("controls.auc", condition))
+            interval = area.interval
+            values = {"worst": self.worst, "condition": condition, "auc": area.value, "interval": interval}
             findings.append(Finding("controls.auc", values))
         if inside:
             values = {"classes": len(classes), "level": self.level, "each": level}
@@ -155,7 +154,7 @@ class ControlsAnalysis:
         rubric = judged.rubric
         return rubric.minimum if low is None else low, rubric.maximum if high is None else high
 
-    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Limits]:
+    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Estimate]:
         if self.worst not in classes:
             return {}
         worst = classes[self.worst]
@@ -164,8 +163,8 @@ class ControlsAnalysis:
     def _ruling(
         self,
         judged: Judged,
-        shares: Mapping[str, Limits],
-        areas: Mapping[str, Limits],
+        shares: Mapping[str, Estimate],
+        areas: Mapping[str, Estimate],
         absent: list[str],
         rng: np.random.Generator,
     ) -> Ruling:
@@ -180,13 +179,13 @@ class ControlsAnalysis:
         return verdict(CONTROLS, ruling.evidence._replace(surface=rival.outcome))
 
     def _figures(
-        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Limits]
+        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Estimate]
     ) -> tuple[list[FigureData], list[Finding]]:
         figures, missing = plots.distributions(judged.rubric, scores, kinds=("box",))
         if shares:
             data = {
                 "labels": list(shares),
-                "values": [s.estimate for s in shares.values()],
+                "values": [s.value for s in shares.values()],
                 "low": [s.low for s in shares.values()],
                 "high": [s.high for s in shares.values()],
                 "y_label": "share",
@@ -262,7 +261,7 @@ def class_of(judged: Judged, *conditions: str) -> Class:
     return Class(judged.sign * rows["score"].to_numpy(dtype=np.float64), units(rows))
 
 
-def told(judged: Judged, worse: Class, better: Class, level: float) -> Limits:
+def told(judged: Judged, worse: Class, better: Class, level: float) -> Estimate:
     """How often a text of the one scores worse than one of the other; each has a judged text."""
     ends = judged.rubric.minimum, judged.rubric.maximum
     scale = ends if judged.sign > 0 else (-ends[1], -ends[0])

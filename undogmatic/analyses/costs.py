@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, check_level
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
@@ -94,8 +93,8 @@ class CostsAnalysis:
             return None
         groups = units(known)
         called = proportion(known[TRIGGERED].astype(float) > 0, self.level, groups=groups)
-        metrics = plots.interval("costs.trigger_rate", called.share, called.low, called.high)
-        values = {"share": called.share, "interval": (called.low, called.high), "hits": called.n_true, "n": called.n}
+        metrics = called.metrics("costs.trigger_rate")
+        values = {**called.values("share"), "hits": called.hits, "n": called.n}
         findings = [Finding("costs.trigger", values)]
         listed, unknown = _names(known, FIRED), _names(known, UNKNOWN)
         rules = sorted({rule for names in (*listed, *unknown) for rule in names})
@@ -105,9 +104,9 @@ class CostsAnalysis:
         table = pd.DataFrame(
             {
                 "rule": rules,
-                "n_fired": [s.n_true for s in shares],
+                "n_fired": [s.hits for s in shares],
                 "n": [s.n for s in shares],
-                "share": [s.share for s in shares],
+                "share": [s.value for s in shares],
                 "share_low": [s.low for s in shares],
                 "share_high": [s.high for s in shares],
                 "n_alone": [int(listed.map(lambda names, r=rule: names == [r]).sum()) for rule in rules],

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
+from undogmatic.analyses.ruling import ESCALATION, verdict
 from undogmatic.analyses.truth import Truth, margin_of, read_truth, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
@@ -67,12 +69,13 @@ class EscalationAnalysis:
             "escalation.failed": len(truth.rows) - len(rows),
             "escalation.needed": needed,
         }
-        promise: dict[str, Any] = {"rate": self.rate, "confidence": self.confidence}
         found = uncertainties(rows)
         used = choose(found, self.uncertainty) if len(rows) else None
         if used is None:
-            verdict = Finding("escalation.verdict_no_doubt")
-            return [AnalysisResult(self.name, metrics, findings=findings, verdict=verdict, standing="undecided")]
+            ruling = verdict(ESCALATION, SimpleNamespace(measure=None))
+            return [
+                AnalysisResult(self.name, metrics, findings=findings, verdict=ruling.finding, standing=ruling.standing)
+            ]
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = found[used].to_numpy(dtype=np.float64)
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
@@ -80,22 +83,29 @@ class EscalationAnalysis:
         agreement = {"tolerance": tolerance, "right": float(right.mean()), "measure": used}
         findings = [_source(truth), Finding("escalation.agreement", agreement), *findings]
         metrics |= {"escalation.share": share, "escalation.agreement": float(right.mean())}
+        evidence = SimpleNamespace(
+            rate=self.rate,
+            confidence=self.confidence,
+            measure=used,
+            tolerance=tolerance,
+            threshold=result.threshold,
+            texts=len(truth.rows),
+            share=share,
+            units=result.n_units,
+            needed=needed,
+            surest=None,
+        )
+        if result.steps:
+            step = evidence.surest = result.steps[0]
+            evidence.wrong = step.n - step.n_right
+            evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
         if result.threshold is not None:
-            low = [step for step in result.steps if step.passed][-1].low
-            metrics |= {THRESHOLD: result.threshold, "escalation.least_agreement": low}
-            decided = {"decided": int((doubt <= result.threshold).sum()), "texts": len(truth.rows), "share": share}
+            evidence.low = [step for step in result.steps if step.passed][-1].low
+            evidence.decided = int((doubt <= result.threshold).sum())
+            metrics |= {THRESHOLD: result.threshold, "escalation.least_agreement": evidence.low}
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
             findings.append(Finding("escalation.saved", {"calls": calls, "handed": 1 - share}))
-            known = {"measure": used, "tolerance": tolerance, "threshold": result.threshold, "low": low}
-            verdict = Finding("escalation.verdict_promised", promise | known | decided)
-        elif result.steps:
-            step = result.steps[0]
-            wrong = step.n - step.n_right
-            more = units_needed(self.rate, self.confidence, wrong)
-            values = {"surest": step.n, "wrong": wrong, "surest_low": step.low, "more": more, "units": result.n_units}
-            verdict = Finding("escalation.verdict_refused", promise | values)
-        else:
-            verdict = Finding("escalation.verdict_too_few", promise | {"units": result.n_units, "needed": needed})
+        ruling = verdict(ESCALATION, evidence)
         return [
             AnalysisResult(
                 self.name,
@@ -103,8 +113,8 @@ class EscalationAnalysis:
                 {"steps": pd.DataFrame(result.steps)} if result.steps else {},
                 findings,
                 _figure(result),
-                verdict,
-                "supported" if result.threshold is not None else "undecided",
+                ruling.finding,
+                ruling.standing,
                 "escalation.share",
                 items=_items(rows, used, doubt, right, result),
             )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
+from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
@@ -31,6 +31,20 @@ MAPS: tuple[Calibration, ...] = get_args(Calibration)
 COLUMNS = (
     "of calibration n_items n_labels estimate low high degrees labels_only labels_only_low labels_only_high"
 ).split()
+
+
+class LabelsEvidence(NamedTuple):
+    """What the verdict looks at: judged texts, labels, as how many independent labels they count, and the estimate."""
+
+    n: int
+    labels: int
+    map: Calibration
+    level: float
+    effective: float = 0.0
+    mean: few_labels.FewLabelsEstimate | None = None
+    fewest: int = FEWEST_LABELS
+    fewest_effective: float = FEWEST_EFFECTIVE
+    fewest_for_map: float = FEWEST_ISOTONIC
 
 
 @dataclass(frozen=True)
@@ -93,18 +107,14 @@ class FewLabelsAnalysis:
         rows = judged.scored().reset_index(drop=True)
         labelled = np.flatnonzero(rows["label"].notna())
         metrics: dict[str, float] = {"few_labels.judged": len(rows), "few_labels.labels": len(labelled)}
+        evidence = LabelsEvidence(len(rows), len(labelled), self.calibration, self.level)
         if len(labelled) < FEWEST_LABELS:
-            verdict = Finding("few_labels.verdict_too_few", {"n": len(labelled), "needed": FEWEST_LABELS})
-            return [AnalysisResult(self.name, metrics, verdict=verdict)]
+            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
         inclusion = _inclusion(rows, labelled)
         effective = few_labels.effective_labels(inclusion, rows["group"].to_numpy()[labelled])
-        if effective < FEWEST_EFFECTIVE:
-            few: dict[str, Any] = {"n": len(labelled), "effective": effective, "needed": FEWEST_EFFECTIVE}
-            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_groups", few))]
-        maps = _maps_for(effective)
-        if self.calibration not in maps:
-            few = {"n": len(labelled), "effective": effective, "needed": FEWEST_ISOTONIC, "map": self.calibration}
-            return [AnalysisResult(self.name, metrics, verdict=Finding("few_labels.verdict_too_few_for_map", few))]
+        evidence = evidence._replace(effective=effective)
+        if effective < FEWEST_EFFECTIVE or self.calibration not in _maps_for(effective):
+            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
         bottom, top = judged.rubric.minimum, judged.rubric.maximum
         of_all = {
@@ -112,10 +122,10 @@ class FewLabelsAnalysis:
                 scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
                 level=self.level, bounds=(bottom, top),
             )
-            for calibration in maps
+            for calibration in _maps_for(effective)
         }  # fmt: skip
         mean = of_all[self.calibration]
-        metrics |= plots.interval("few_labels.mean", mean.estimate, mean.low, mean.high)
+        metrics |= mean.estimate.metrics("few_labels.mean")
         metrics["few_labels.judge_mean"] = mean.judge_mean
         table = [_row("all", found) for found in of_all.values()]
         findings = [Finding("few_labels.weighted" if inclusion is not None else "few_labels.even", {})]
@@ -125,7 +135,7 @@ class FewLabelsAnalysis:
         differences = self._pairs(rows, *sides, top - bottom)
         if self.calibration in differences:
             found = differences[self.calibration]
-            metrics |= plots.interval("few_labels.difference", found.estimate, found.low, found.high)
+            metrics |= found.estimate.metrics("few_labels.difference")
             table += [_row("difference", each) for each in differences.values()]
             values: dict[str, Any] = {
                 "treatment": sides[0],
@@ -133,36 +143,24 @@ class FewLabelsAnalysis:
                 "n": found.n_items,
                 "labels": found.n_labels,
             }
-            values |= {"estimate": found.estimate, "interval": (found.low, found.high), "level": self.level}
+            values |= {**found.estimate.values("estimate"), "level": self.level}
             findings.append(Finding("few_labels.difference", values))
         if inclusion is None:
             findings += self._budget(judged, scores, labelled, labels, rows["group"].tolist(), metrics)
             findings += _whenever(rows, labelled, labels, judged.rubric, self.level)
-        verdict = Finding(
-            "few_labels.verdict_estimate",
-            {
-                "n": len(rows),
-                "labels": len(labelled),
-                "estimate": mean.estimate,
-                "interval": (mean.low, mean.high),
-                "level": self.level,
-                "judge": mean.judge_mean,
-                "only": mean.labels_only,
-                "only_interval": (mean.labels_only_low, mean.labels_only_high),
-            },
-        )
         shown = [(name if name != "none" else "corrected", each) for name, each in of_all.items()]
         data = {
             "labels": [*(name for name, _ in shown), "only_labels"],
-            "estimate": [*(each.estimate for _, each in shown), mean.labels_only],
-            "low": [*(each.low for _, each in shown), mean.labels_only_low],
-            "high": [*(each.high for _, each in shown), mean.labels_only_high],
+            "estimate": [*(each.estimate.value for _, each in shown), mean.labels_only.value],
+            "low": [*(each.estimate.low for _, each in shown), mean.labels_only.low],
+            "high": [*(each.estimate.high for _, each in shown), mean.labels_only.high],
             "reference": mean.judge_mean,
             "x_label": "label",
         }
         figures = [FigureData("estimates", "forest", data)]
         tables = {"estimates": pd.DataFrame(table, columns=COLUMNS)}
-        return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict)]
+        ruling = verdict(FEW_LABELS, evidence._replace(mean=mean))
+        return [AnalysisResult(self.name, metrics, tables, findings, figures, ruling.finding)]
 
     def _pairs(
         self, rows: pd.DataFrame, treatment: str, baseline: str, span: float
@@ -226,16 +224,27 @@ def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
-    cells = (of, found.calibration, found.n_items, found.n_labels, found.estimate, found.low, found.high, found.degrees)
-    return dict(zip(COLUMNS, (*cells, found.labels_only, found.labels_only_low, found.labels_only_high), strict=True))
+    cells = (
+        of,
+        found.calibration,
+        found.n_items,
+        found.n_labels,
+        found.estimate.value,
+        found.estimate.low,
+        found.estimate.high,
+        found.estimate.df,
+    )
+    return dict(
+        zip(COLUMNS, (*cells, found.labels_only.value, found.labels_only.low, found.labels_only.high), strict=True)
+    )
 
 
 def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
     """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
     values: dict[str, Any] = {"used": mean.calibration}
     for place, other in zip(("first", "second")[: len(others)], others, strict=True):
-        values |= {place: other.calibration, f"{place}_estimate": other.estimate}
-        values[f"{place}_interval"] = (other.low, other.high)
+        values |= {place: other.calibration, f"{place}_estimate": other.estimate.value}
+        values[f"{place}_interval"] = other.estimate.interval
     if len(others) == 1:
         return Finding("few_labels.maps_but_isotonic", values | {"needed": FEWEST_ISOTONIC})
     return Finding("few_labels.maps", values)
@@ -255,7 +264,7 @@ def _whenever(
     found = sequential.mean_so_far_of_groups(
         labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level
     )
-    if found is None or found.n == found.n_total:
+    if found is None or found.estimate.n == found.n_total:
         return []
-    values = {"n": found.n, "total": found.n_total, "interval": (found.low, found.high), "level": level}
-    return [Finding("few_labels.whenever", values | {"mean": found.estimate})]
+    values = {"n": found.estimate.n, "total": found.n_total, "interval": found.estimate.interval, "level": level}
+    return [Finding("few_labels.whenever", values | {"mean": found.estimate.value})]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,21 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
 from undogmatic.analyses.truth import Margin
-from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.stats import checks, jackknife, power, quality
 from undogmatic.stats.compare import Differences
+from undogmatic.stats.estimate import Estimate, Outcome
 
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
 EXCHANGES = 2000
 """At least; more where the level is so low that so many could not reach it."""
 Array = NDArray[np.float64]
-Key = Literal["identical", "better", "worse", "within", "open", "blind", "too_few", "missing"]
-STANDING: Mapping[Key, Standing] = {
-    "better": "supported", "worse": "refuted", "within": "refuted",
-    "identical": "undecided", "open": "undecided", "blind": "undecided", "too_few": "undecided", "missing": "undecided",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,16 +65,11 @@ class Gain(NamedTuple):
     power; None where there is no spread, or no gain that is possible would be found so.
     """
 
-    outcome: Literal["beyond", "against", "within", "open"]
+    outcome: Outcome
     before: float
     after: float
-    gain: float
-    low: float
-    high: float
+    gain: Estimate
     p: float
-    n: int
-    n_groups: int
-    level: float
     detectable: float | None
 
 
@@ -101,26 +94,29 @@ def improvement(
     """
     own = level_of(alpha, looks)
     complete = found.values.dropna(subset=[BEFORE, AFTER])
-    key, gain = _decide(found, complete, rng, own, target)
-    if key in ("better", "worse") and len(complete) < len(found.values):
-        worst = _filled(found, against="after" if key == "better" else "before")
-        if _decide(found, worst, rng, own, target)[0] != key:
-            key = "missing"
+    ruling = _ruling(found, complete, rng, own, target)
+    if ruling.key in ("better", "worse") and len(complete) < len(found.values):
+        worst = _filled(found, against="after" if ruling.key == "better" else "before")
+        if _ruling(found, worst, rng, own, target).key != ruling.key:
+            ruling.evidence.turned = True
+            ruling = verdict(IMPROVEMENT, ruling.evidence)
+    gain = ruling.evidence.gain
     values: dict[str, Any] = {
         "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
         "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
     }  # fmt: skip
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
     if gain is not None:
-        values |= gain._asdict() | {"interval": (gain.low, gain.high), "detectable": gain.detectable}
+        values |= {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
+        values |= gain.gain.values("gain") | {"n_groups": gain.gain.n_groups, "level": gain.gain.level}
     return AnalysisResult(
         NAME,
         _metrics(gain, looks),
         _tables(found, gain),
         _findings(found, gain, values),
         (),
-        Finding(f"improvement.verdict_{key}", values),
-        STANDING[key],
+        Finding(f"improvement.verdict_{ruling.key}", values),
+        ruling.standing,
         "improvement.gain" if gain is not None else None,
         relative=True,
         texts=(Path(__file__).with_name("improvement.texts.yaml"),),
@@ -137,20 +133,13 @@ def level_of(alpha: float, looks: int) -> float:
     return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
 
-def _decide(
-    found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
-) -> tuple[Key, Gain | None]:
-    n_groups = complete["group"].nunique()
-    if n_groups < power.fewest_pairs(alpha):
-        return "too_few", None
-    gain = (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
-    if bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy())):
-        return "identical", gain
-    if gain.outcome in ("beyond", "against") and gain.p < alpha:
-        return ("better" if gain.outcome == "beyond" else "worse"), gain
-    if gain.outcome == "within" and found.margin.equivalence:
-        return "within", gain
-    return "open" if gain.detectable is not None else "blind", gain
+def _ruling(found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
+    few = complete["group"].nunique() < power.fewest_pairs(alpha)
+    gain = None if few else (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
+    identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
+    return verdict(
+        IMPROVEMENT, SimpleNamespace(gain=gain, identical=identical, margin=found.margin, alpha=alpha, turned=False)
+    )
 
 
 def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
@@ -161,17 +150,14 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
     assert said is not None, "there are as many groups as a verdict needs"
     p = differences.p_beyond(margin)
     before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
-    reach, se = (said.high - said.low) / 2, said.sd / said.n_units**0.5
+    reach, se = (said.estimate.high - said.estimate.low) / 2, said.sd / said.estimate.n_groups**0.5
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se
         share = found.ends == (0.0, 1.0)
-        detectable = _of_share(distance, margin, said.sd, said.estimate) if share else margin + BOTH * distance
+        detectable = _of_share(distance, margin, said.sd, said.estimate.value) if share else margin + BOTH * distance
         detectable = detectable if detectable <= found.ends[1] - float(rows[BEFORE].mean()) else None
-    return Gain(
-        said.outcome, before, after, said.estimate, said.low, said.high, p, len(rows), said.n_units, said.level,
-        detectable,
-    )  # fmt: skip
+    return Gain(said.outcome, before, after, said.estimate, p, detectable)
 
 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
@@ -247,33 +233,17 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
     said = jackknife.difference_of_means(new, old, 1 - alpha, (-1.0, 1.0))
     margin = found.margin.value
-    outcome: Literal["beyond", "against", "within", "open"] = "open"
-    if said.low > margin:
-        outcome = "beyond"
-    elif said.high < -margin:
-        outcome = "against"
+    outcome = said.against(margin)
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])
     by_group = np.bincount(codes, by_text)
     turned = rng.integers(2, size=(max(EXCHANGES, math.ceil(2 / alpha)), len(by_group)))
-    beyond = np.abs(start + turned @ by_group) >= abs(said.estimate) - checks.SAME
+    beyond = np.abs(start + turned @ by_group) >= abs(said.value) - checks.SAME
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (said.high - said.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
-    return Gain(
-        outcome,
-        old.estimate,
-        new.estimate,
-        said.estimate,
-        said.low,
-        said.high,
-        p,
-        len(rows),
-        said.n_units,
-        said.level,
-        detectable,
-    )
+    return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, said, p, detectable)
 
 
 def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFrame:
@@ -295,8 +265,9 @@ def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFram
 def _metrics(gain: Gain | None, looks: int) -> dict[str, float]:
     if gain is None:
         return {"improvement.looks": float(looks)}
-    said = {name: getattr(gain, name) for name in ("before", "after", "gain", "p", "n", "n_groups", "detectable")}
-    said |= {"gain_low": gain.low, "gain_high": gain.high, "looks": float(looks)}
+    said = {name: getattr(gain, name) for name in ("before", "after")} | {"gain": gain.gain.value, "p": gain.p}
+    said |= {"n": gain.gain.n, "n_groups": gain.gain.n_groups, "detectable": gain.detectable}
+    said |= gain.gain.metrics("gain") | {"looks": float(looks)}
     return {f"improvement.{name}": float(value) for name, value in said.items() if value is not None}
 
 
@@ -305,8 +276,8 @@ def _tables(found: Measured, gain: Gain | None) -> dict[str, pd.DataFrame]:
     if gain is not None:
         whole = {"measure": found.metric, "baseline": gain.before, "optimised": gain.after}
         whole["change"] = gain.after - gain.before
-        ends = (-gain.high, -gain.low) if found.falls else (gain.low, gain.high)
-        rows.append(whole | {"low": ends[0], "high": ends[1], "p": gain.p})
+        low, high = (-gain.gain if found.falls else gain.gain).interval
+        rows.append(whole | {"low": low, "high": high, "p": gain.p})
     for row in found.costs.to_dict("records"):
         change = row[AFTER] - row[BEFORE]
         rows.append(

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pandas as pd
 
+from undogmatic.analyses.ruling import FAILED, SEEN, verdict
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.stats.copies import copies, enough
@@ -145,9 +147,11 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
         seen: How many of the judged texts were used to fit what judged them, or are shown to it as examples.
         texts: How many were judged.
     """
-    said = Finding("units.verdict_seen", {"seen": seen, "texts": texts})
+    ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
     return [
-        replace(each, verdict=said, standing="undecided") if seen and each.standing == "supported" else each
+        replace(each, verdict=ruling.finding, standing=ruling.standing)
+        if seen and each.standing == "supported"
+        else each
         for each in results
     ]
 
@@ -183,18 +187,13 @@ def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: 
     """
     if not failed.too_many(allowed):
         return list(results)
-    values: dict[str, Any] = {
-        "failed": failed.n,
-        "total": failed.total,
-        "share": failed.n / failed.total,
-        "allowed": allowed,
-    }
-    values |= {"count": failed.n_reason, "reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
-    said = Finding("units.verdict_failed", values)
+    share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
+    ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
+    said = ruling.finding
     if all(each.verdict is None for each in results):
         return [replace(each, verdict=said if n == 0 else None) for n, each in enumerate(results)]
     return [
-        each if each.verdict is None else replace(each, verdict=said, standing=each.standing and "undecided")
+        each if each.verdict is None else replace(each, verdict=said, standing=each.standing and ruling.standing)
         for each in results
     ]
 

@@ -16,6 +16,7 @@ from undogmatic.analyses.truth import Margin, check_bound, check_order, check_sc
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.stats import agreement, checks, coefficients, limits, ranking
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 
 _TENTHS = 10
 FEWEST_GROUPS = 10
@@ -72,7 +73,7 @@ class LabelledEvidence(NamedTuple):
     n_groups: int
     same_score: float | None
     same_label: float | None
-    follows: limits.Limits | None = None
+    follows: Estimate | None = None
     gain: Bounded | None = None
     bias: Bounded | None = None
     rival: labelled_rival.LabelledRival | None = None
@@ -251,14 +252,9 @@ class LabelledAnalysis:
         inside = (given["low"] <= given["label"]) & (given["label"] <= given["high"])
         covered = limits.share(inside, units(given), self.level)
         width = float((given["high"] - given["low"]).mean())
-        metrics = plots.interval("labelled.coverage", covered.estimate, covered.low, covered.high)
+        metrics = covered.metrics("labelled.coverage")
         metrics["labelled.interval_width"] = width
-        values = {
-            "coverage": covered.estimate,
-            "interval": (covered.low, covered.high),
-            "n": len(given),
-            "width": width,
-        }
+        values = {**covered.values("coverage"), "n": len(given), "width": width}
         if self.nominal is None:
             return metrics, [Finding("labelled.coverage", values)], False
         promised = values | {"nominal": self.nominal}
@@ -301,17 +297,17 @@ def _evidence(evidence: LabelledEvidence) -> tuple[dict[str, float], list[Findin
     findings: list[Finding] = []
     gain, bias, follows, margin = evidence.gain, evidence.bias, evidence.follows, evidence.margin
     if gain is not None and bias is not None:
-        metrics |= plots.interval("labelled.gain", gain.judged.estimate, gain.judged.low, gain.judged.high)
-        metrics |= plots.interval("labelled.bias", bias.judged.estimate, bias.judged.low, bias.judged.high)
-        values: dict[str, Any] = {"gain": gain.judged.estimate, "interval": (gain.judged.low, gain.judged.high)}
+        metrics |= gain.judged.estimate.metrics("labelled.gain")
+        metrics |= bias.judged.estimate.metrics("labelled.bias")
+        values: dict[str, Any] = gain.judged.estimate.values("gain")
         findings.append(Finding("labelled.gain", values))
         known = "bias_no_margin" if bias.judged.outcome == "within" and not margin.equivalence else None
-        values = {"bias": bias.judged.estimate, "interval": (bias.judged.low, bias.judged.high)}
+        values = bias.judged.estimate.values("bias")
         values |= {"margin": margin.value, "said": known or _BIAS[bias.judged.outcome]}
         findings.append(Finding("labelled.bias", values))
         if evidence.failed:
-            values = {"failed": evidence.failed, "gain": (gain.worst.estimate, gain.best.estimate)}
-            values |= {"bias": (bias.worst.estimate, bias.best.estimate)}
+            values = {"failed": evidence.failed, "gain": (gain.worst.estimate.value, gain.best.estimate.value)}
+            values |= {"bias": (bias.worst.estimate.value, bias.best.estimate.value)}
             findings.append(Finding("labelled.bounds", values))
             if follows is not None:
                 metrics |= {"labelled.spearman_worst": follows.worst_low, "labelled.spearman_best": follows.best_high}

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, SurfaceScores, drawn, similarities
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
@@ -88,19 +87,18 @@ def labelled_rival(
         except ValueError:
             return nothing
         outcome: Any = "beyond" if interval.low > margin else "open"
-        inner = (interval.low, interval.high)
-        found.append(Claim(outcome, interval.estimate, *inner, inner, margin, interval.n_units, None))
+        found.append(Claim(outcome, interval, interval.interval, margin, None))
     increment, beyond = found
     saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
     error = claim(saved, 0.0, alpha=alpha, groups=codes)
     result: Outcome = "open"
-    if increment.low > 0 and beyond.low > SMALL_CORRELATION:
+    if increment.estimate.low > 0 and beyond.estimate.low > SMALL_CORRELATION:
         result = "beyond_surface"
-    elif beyond.high < SMALL_CORRELATION < own:
+    elif beyond.estimate.high < SMALL_CORRELATION < own:
         result = "surface_explains"
-    elif increment.low <= 0:
+    elif increment.estimate.low <= 0:
         result = "surface_as_good"
-    return LabelledRival(result, len(texts), len(read), own - increment.estimate, increment, beyond, error)
+    return LabelledRival(result, len(texts), len(read), own - increment.estimate.value, increment, beyond, error)
 
 
 def _one_of(position: int, columns: Array) -> float:
@@ -150,18 +148,13 @@ def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]
     metrics["labelled.surface_spearman"] = rival.correlation
     gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
     for name, found in (("beyond", gain), ("part", rest), ("error_saved", saved)):
-        metrics |= plots.interval(f"labelled.surface_{name}", found.estimate, found.low, found.high)
-    values = {
-        "spearman": rival.correlation,
-        "n": rival.n_drawn,
-        "gain": gain.estimate,
-        "interval": (gain.low, gain.high),
-    }
+        metrics |= found.estimate.metrics(f"labelled.surface_{name}")
+    values = {"spearman": rival.correlation, "n": rival.n_drawn, **gain.estimate.values("gain")}
     findings = [Finding("labelled.surface", values)]
     if rival.n_drawn < rival.n_texts:
         findings.append(Finding("labelled.surface_drawn", {"n": rival.n_drawn, "total": rival.n_texts}))
-    findings.append(Finding("labelled.surface_part", {"part": rest.estimate, "interval": (rest.low, rest.high)}))
-    values = {"saved": saved.estimate, "interval": (saved.low, saved.high)}
+    findings.append(Finding("labelled.surface_part", rest.estimate.values("part")))
+    values = saved.estimate.values("saved")
     return metrics, [*findings, Finding("labelled.surface_error", values)]
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.records.results import Finding
-from undogmatic.stats import agreement, checks, confound, means, paired, ranking
+from undogmatic.stats import agreement, checks, confound, means, paired
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 
 UNITS = ("characters", "words")
 MATCHED = 0.10
@@ -46,7 +46,7 @@ class LengthCheck(NamedTuple):
     """
 
     unit: str
-    auc: ranking.Auc
+    auc: Estimate
     correlation: agreement.Correlation
     at_equal: confound.AtEqual | None
     same_length: bool
@@ -117,11 +117,11 @@ def check_matched(
         return Matched(int(near.sum()), float(d.mean()), None, False)
     shared: dict[str, Any] = {"sign": sign, "alpha": 1 - level, "groups": groups}
     likely = claim(d - d.mean() + everything.mean(), margin, **shared)
-    near_end = likely.low if sign > 0 else -likely.high
-    room = SURE * likely.sd / math.sqrt(likely.n_units)
+    near_end = likely.estimate.low if sign > 0 else -likely.estimate.high
+    room = SURE * likely.sd / math.sqrt(likely.estimate.n_groups)
     agree = float(np.ptp(d)) <= checks.SAME * float(np.abs(everything).max())
     telling = sign * float(d.mean()) <= margin if agree else near_end - room > margin
-    telling = telling and likely.n_units >= likely.fewest
+    telling = telling and likely.estimate.n_groups >= likely.fewest
     return Matched(int(near.sum()), float(d.mean()), claim(d, margin, **shared), telling)
 
 
@@ -151,15 +151,15 @@ def control(check: LengthCheck, matched: Matched | None, sign: int, margin: floa
 
 def held(found: Claim, sign: int, margin: float) -> Held:
     """Where the whole interval lies: beyond the margin on the expected side, below it, or on both sides of it."""
-    near, far = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    near, far = found.estimate.interval if sign > 0 else (-found.estimate.high, -found.estimate.low)
     return "beyond" if near > margin else "below" if far < margin else "open"
 
 
 def say(check: LengthCheck, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
     """Metrics and sentences of one unit."""
     unit, area = check.unit, check.auc
-    metrics = plots.interval(f"ab.length_auc.{unit}", area.auc, area.low, area.high)
-    values: dict[str, Any] = {"unit": unit, "auc": area.auc, "interval": (area.low, area.high)}
+    metrics = area.metrics(f"ab.length_auc.{unit}")
+    values: dict[str, Any] = {"unit": unit, "auc": area.value, "interval": area.interval}
     if check.correlation.estimate is not None:
         metrics[f"ab.length_spearman.{unit}"] = check.correlation.estimate
     findings = [Finding("ab.length", values | {"spearman": check.correlation.estimate})]
@@ -168,13 +168,13 @@ def say(check: LengthCheck, sign: int, margin: float) -> tuple[dict[str, float],
         key = "ab.same_length" if check.same_length else "ab.not_controlled"
         return metrics, [*findings, Finding(key, {"unit": unit})]
     rest, moved = fit.difference, fit.moved
-    metrics |= plots.interval(f"ab.controlled_difference.{unit}", rest.estimate, rest.low, rest.high)
-    metrics |= plots.interval(f"ab.length_shift.{unit}", moved.estimate, moved.low, moved.high)
-    values = {"unit": unit, "raw": fit.raw, "difference": rest.estimate, "interval": (rest.low, rest.high)}
+    metrics |= rest.estimate.metrics(f"ab.controlled_difference.{unit}")
+    metrics |= moved.estimate.metrics(f"ab.length_shift.{unit}")
+    values = {"unit": unit, "raw": fit.raw, **rest.estimate.values("difference")}
     if fit.extrapolated:
         return metrics, [*findings, Finding("ab.controlled_extrapolated", values)]
     findings.append(Finding(f"ab.controlled_{held(rest, sign, margin)}", values | {"margin": margin}))
-    values = {"unit": unit, "moved": moved.estimate, "interval": moved.inner, "margin": margin}
+    values = {"unit": unit, "moved": moved.estimate.value, "interval": moved.inner, "margin": margin}
     if moved.outcome == "within":
         findings.append(Finding("ab.length_moves_nothing", values))
     return metrics, findings
@@ -189,8 +189,8 @@ def say_matched(matched: Matched | None, sign: int, margin: float) -> tuple[dict
     if found is None:
         metrics["ab.matched_difference"] = matched.mean
         return metrics, [Finding("ab.matched_alone", {"n": matched.n, "difference": matched.mean})]
-    metrics |= plots.interval("ab.matched_difference", found.estimate, found.low, found.high)
-    values = {"n": matched.n, "difference": found.estimate, "interval": (found.low, found.high)}
+    metrics |= found.estimate.metrics("ab.matched_difference")
+    values = {"n": matched.n, **found.estimate.values("difference")}
     if not matched.telling:
         return metrics, [Finding("ab.matched_too_few", values)]
     return metrics, [Finding(f"ab.matched_{held(found, sign, margin)}", values | {"margin": margin})]

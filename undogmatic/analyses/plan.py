@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import pandas as pd
 from scipy import stats
 
 from undogmatic.analyses.base import Analysis, Judged, analyse
+from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.order import turns
-from undogmatic.records.results import AnalysisResult, Finding, Standing
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats.paired import holm
 from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
@@ -83,8 +85,8 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
     table = pd.DataFrame(found)
     counts = {key: sum(row["shown"] == key for row in found) for key in ("supported", "refuted", "undecided")}
     names = {f"{key}_names": "; ".join(r["hypothesis"] for r in found if r["shown"] == key) or "—" for key in counts}
-    standing: Standing = "refuted" if counts["refuted"] else "undecided" if counts["undecided"] else "supported"
     values: dict[str, Any] = {**counts, **names, "n": len(found), "alpha": plan.alpha, "family": plan.family}
+    ruling = verdict(PLAN, SimpleNamespace(**values))
     findings = [Finding("plan.locked", {"digest": digest[:12], "n": len(found)})]
     findings += [Finding("plan.says", {"name": h.name, "says": h.says}) for h in plan.hypotheses if h.says]
     untested = [row["hypothesis"] for row in found if row["p"] is None]
@@ -95,8 +97,8 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
         {f"plan.{key}": float(value) for key, value in counts.items()},
         {"hypotheses": table.drop(columns=["against", "beyond"])},
         findings,
-        verdict=Finding(f"plan.verdict_{standing}", values),
-        standing=standing,
+        verdict=ruling.finding,
+        standing=ruling.standing,
         texts=(OWN_TEXTS,),
     )
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
-from undogmatic.analyses.repeats import Repeated, repeated, verdict_of
+from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.runs import OtherRun, read_runs
 from undogmatic.analyses.truth import Margin, check_order, margin_of, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Standing, metric_name
-from undogmatic.stats import agreement, limits
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.stats import agreement, checks, limits
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.repeat import BackToBack, back_to_back
 
 FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10
-"""Fewest independent texts for a verdict on agreement."""
+"""Fewest independent texts for a verdict."""
 # Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions from 0.667.
 RELIABLE, TENTATIVE = 0.8, 0.667
 _COEFFICIENTS = ("pearson", "spearman", "kendall", "kappa")
@@ -116,13 +117,14 @@ class ReliabilityAnalysis:
             rows.append(_repeat_row(repeat, result, cached))
             if cached:
                 findings.append(Finding("reliability.cached", {"repeat": repeat + 1, "n": cached, "total": len(both)}))
-        verdict, standing = verdict_of(fresh, margin, self.level)
+        ruling = verdict(REPEATS, RepeatsEvidence(fresh, margin, self.level))
+        decided: dict[str, Any] = {"verdict": ruling.finding, "standing": ruling.standing}
         if not found:
-            return AnalysisResult(self.name, {}, findings=findings, verdict=verdict, standing=standing)
-        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.rate, -pair[0].max_abs_difference))
+            return AnalysisResult(self.name, {}, findings=findings, **decided)
+        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.value, -pair[0].max_abs_difference))
         cached_share = max(cached / result.n for result, cached in found)
         exact = worst.exact_match
-        metrics = plots.interval("reliability.repeat.exact_match", exact.rate, exact.low, exact.high)
+        metrics = exact.metrics("reliability.repeat.exact_match")
         metrics |= {
             "reliability.repeat.max_difference": max(result.max_abs_difference for result, _ in found),
             "reliability.repeat.mean_abs_difference": worst.mean_abs_difference,
@@ -132,17 +134,12 @@ class ReliabilityAnalysis:
         for key, value in (("pearson", worst.pearson.estimate), ("spearman", worst.spearman.estimate)):
             if value is not None:
                 metrics[f"reliability.repeat.{key}"] = value
-        values: dict[str, Any] = {
-            "n": worst.n,
-            "matches": exact.n_match,
-            "rate": exact.rate,
-            "interval": (exact.low, exact.high),
-        }
+        values: dict[str, Any] = {"n": worst.n, "matches": exact.hits, **exact.values("rate")}
         values |= {"largest": worst.max_abs_difference, "tolerance": self.tolerance}
         values |= {"pearson": worst.pearson.estimate, "spearman": worst.spearman.estimate}
         findings.insert(0, Finding("reliability.repeat", values))
         tables = {"repeats": pd.DataFrame(rows)}
-        return AnalysisResult(self.name, metrics, tables, findings, verdict=verdict, standing=standing)
+        return AnalysisResult(self.name, metrics, tables, findings, **decided)
 
     def _others(self, judged: Judged) -> list[OtherRun]:
         return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
@@ -178,14 +175,14 @@ class ReliabilityAnalysis:
                 kept = (*_COEFFICIENTS, "bias", "lower", "upper", "change")
                 metrics |= {metric_name("reliability", key, b): row[key] for key in kept if row[key] is not None}
                 figures.append(_bland_altman(a, b, both, row, len(figures)))
-        numbers, said, verdict, standing = self._together(judged, scores, groups)
-        tables = {"agreement": pd.DataFrame(rows)}
-        return AnalysisResult(self.name, metrics | numbers, tables, [*findings, *said], figures, verdict, standing)
+        numbers, said, ruling = self._together(judged, scores, groups)
+        tables, said = {"agreement": pd.DataFrame(rows)}, [*findings, *said]
+        return AnalysisResult(self.name, metrics | numbers, tables, said, figures, ruling.finding, ruling.standing)
 
     def _together(
         self, judged: Judged, scores: pd.DataFrame, groups: pd.Series
-    ) -> tuple[dict[str, float], list[Finding], Finding, Standing]:
-        """All runs at once: metrics, sentences, verdict and standing."""
+    ) -> tuple[dict[str, float], list[Finding], Ruling]:
+        """All runs at once: metrics, sentences and verdict."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         n_groups, metrics, findings, found = int(groups[rated.index].nunique()), {}, [], None
         values: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
@@ -196,15 +193,16 @@ class ReliabilityAnalysis:
                 metrics["reliability.alpha"] = alpha
                 found = self._alpha(judged, scores, groups) if n_groups >= FEWEST_GROUPS else None
             if found is not None:
-                interval = (found.low, found.high)
+                interval = found.interval
                 metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
             findings.append(Finding("reliability.alpha", values | {"alpha": alpha, "interval": interval}))
-        if n_groups < FEWEST_GROUPS:
-            values |= {"groups": n_groups, "needed": FEWEST_GROUPS}
-            return metrics, findings, Finding("reliability.verdict_few", values), "undecided"
-        return metrics, findings, *_agreement_verdict(found, values)
+        evidence = SimpleNamespace(**values, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
+        if found is not None:
+            evidence.reliable = limits.hold(found, RELIABLE).outcome
+            evidence.tentative = limits.hold(found, TENTATIVE)
+        return metrics, findings, verdict(AGREEMENT, evidence)
 
-    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> limits.Limits | None:
+    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Estimate | None:
         scale = judged.rubric.minimum, judged.rubric.maximum
         ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
         return limits.alpha(ratings, scale, groups=own, level=self.level)
@@ -226,14 +224,14 @@ class ReliabilityAnalysis:
             "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
             "bias": ends.bias,
-            "bias_low": None if bias is None else bias.low,
-            "bias_high": None if bias is None else bias.high,
+            "bias_low": None if bias is None else bias.estimate.low,
+            "bias_high": None if bias is None else bias.estimate.high,
             "bias_outcome": _outcome(bias, margin),
             "lower": ends.lower,
             "upper": ends.upper,
             "change": None if moved is None else float(moved.mean()),
-            "change_low": None if change is None else change.low,
-            "change_high": None if change is None else change.high,
+            "change_low": None if change is None else change.estimate.low,
+            "change_high": None if change is None else change.estimate.high,
             "change_outcome": _outcome(change, margin),
             "max_difference": agreement.max_abs_difference(a, b),
         }
@@ -282,7 +280,7 @@ def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
         "mean_abs_difference": result.mean_abs_difference,
         "max_difference": result.max_abs_difference,
         "sd_within": result.sd_within,
-        "exact_match_rate": result.exact_match.rate,
+        "exact_match_rate": result.exact_match.value,
         "n_cached": cached,
     }
 
@@ -309,18 +307,107 @@ def _bland_altman(a: str, b: str, both: pd.DataFrame, row: dict[str, Any], numbe
     return FigureData("bland_altman" if number == 0 else f"bland_altman_{number + 1}", "bland_altman", data)
 
 
-def _agreement_verdict(found: limits.Limits | None, values: dict[str, Any]) -> tuple[Finding, Standing]:
-    """docs/verdicts.md, "Agreement"."""
-    if found is None:
-        return Finding("reliability.verdict_no_alpha", values), "undecided"
-    values |= {"alpha": found.estimate, "interval": (found.low, found.high), "level": found.level}
-    tentative = limits.hold(found, TENTATIVE)
-    if tentative.outcome == "above":
-        agree = limits.hold(found, RELIABLE).outcome == "above"
-        return Finding(f"reliability.verdict_{'agree' if agree else 'agree_roughly'}", values), "supported"
-    if tentative.outcome == "below":
-        return Finding("reliability.verdict_disagree", values), "refuted"
-    if tentative.outcome == "open" and tentative.n_needed is not None:
-        return Finding("reliability.verdict_open", values | {"needed": tentative.n_needed}), "undecided"
-    key = "missing" if tentative.outcome == "missing" else "open_endless"
-    return Finding(f"reliability.verdict_{key}", values), "undecided"
+class Repeated(NamedTuple):
+    """One later repeat against the first: the mean absolute difference of the scores of a text, against the margin.
+
+    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
+    the cache; `n_failed` have no score in one of the two. `worst` and `best` have these at the largest difference that
+    the scale allows, and at 0. Claims are None with fewer than FEWEST_GROUPS groups.
+    """
+
+    n: int
+    n_groups: int
+    n_cached: int
+    n_failed: int
+    constant: bool
+    judged: Claim | None
+    worst: Claim | None
+    best: Claim | None
+
+
+def repeated(judged: Judged, repeat: int, margin: Margin, level: float) -> Repeated:
+    """Hold a repeat against the first.
+
+    Args:
+        judged: The run.
+        repeat: 1 or more.
+        margin: Largest mean difference that does not matter.
+        level: Confidence level.
+    """
+    frame, rubric = judged.frame, judged.rubric
+    first = frame[frame["repeat"] == 0].set_index("item_id")
+    again = frame[frame["repeat"] == repeat].set_index("item_id").loc[first.index]
+    cached = ((again["cached"] > 0) & (again["calls"] == 0)).to_numpy()
+    a, b = (rows["score"].to_numpy(dtype=np.float64)[~cached] for rows in (first, again))
+    groups = [group for group, old in zip(units(first), cached, strict=True) if not old]
+    failed = np.isnan(a) | np.isnan(b)
+    fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
+    scores = np.concatenate([a[~failed], b[~failed]])
+    constant = bool(scores.size) and checks.is_constant(scores)
+    found = Repeated(len(fresh), len(set(fresh)), int(cached.sum()), int(failed.sum()), constant, None, None, None)
+    if found.n_groups < FEWEST_GROUPS:
+        return found
+    d = np.abs(b - a)
+    one = np.where(np.isnan(a), b, a)
+    far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
+
+    def held(values: np.ndarray, own: list[str]) -> Claim:
+        return claim(values, margin.value, alpha=1 - level, groups=own, bounds=(0.0, margin.span))
+
+    alone = held(d[~failed], fresh)
+    if not failed.any():
+        return found._replace(judged=alone, worst=alone, best=alone)
+    worst, best = held(np.where(failed, far, d), groups), held(np.where(failed, 0.0, d), groups)
+    return found._replace(judged=alone, worst=worst, best=best)
+
+
+class RepeatsEvidence(NamedTuple):
+    """What the verdict on all repeats looks at: each later repeat, at a level that makes their intervals hold together;
+    `level` is that of all together."""
+
+    repeats: Sequence[Repeated]
+    margin: Margin
+    level: float
+    few: int = FEWEST_GROUPS
+
+    @property
+    def least(self) -> Repeated:
+        """The repeat with the fewest groups."""
+        return min(self.repeats, key=lambda one: one.n_groups)
+
+    @property
+    def worst(self) -> Repeated:
+        """The repeat whose scores move most."""
+        known = [one for one in self.repeats if one.judged is not None]
+        return max(known, key=lambda one: -np.inf if one.judged is None else one.judged.estimate.value)
+
+    @property
+    def open(self) -> Claim | None:
+        """The first repeat that is not shown to stay within the margin."""
+        claims = (one.judged for one in self.repeats)
+        return next((one for one in claims if one is not None and one.outcome != "within"), None)
+
+    @property
+    def all_cached(self) -> bool:
+        """Whether every second answer is one from the cache."""
+        return not any(one.n for one in self.repeats) and any(one.n_cached for one in self.repeats)
+
+    @property
+    def n_cached(self) -> int:
+        """The most answers from the cache."""
+        return max(one.n_cached for one in self.repeats)
+
+    @property
+    def n_failed(self) -> int:
+        """The most texts that failed."""
+        return max(one.n_failed for one in self.repeats)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the judge says the same of all texts."""
+        return all(one.constant for one in self.repeats)
+
+    @property
+    def sure(self) -> bool:
+        """Whether failed judgments cannot turn it."""
+        return all(one.worst is not None and one.worst.outcome == "within" for one in self.repeats)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.constructs.shame import patterns
@@ -125,7 +124,7 @@ def paired_rival(
         )
     except ValueError:
         at_equal = None
-    shares = [(limit + 1) / 2 for limit in (share.low, share.high)]
+    shares = [(limit + 1) / 2 for limit in share.estimate.interval]
     telling = _telling(surface.counts(texts[:n]), surface.counts(texts[n:]), counted[:n], counted[n:])
     outcome = _outcome(shares[0], increment, at_equal, sign, margin)
     return Rival(outcome, len(ids), n, float(np.mean(rival)), shares[0], shares[1], increment, at_equal, telling)
@@ -137,10 +136,10 @@ def _outcome(share_low: float, increment: Claim, at_equal: AtEqual | None, sign:
         at = held(at_equal.difference, sign, margin)
         if at == "below":
             return "surface_explains"
-        near = at_equal.difference.low if sign > 0 else -at_equal.difference.high
-        if near - unforeseen(at_equal, sign) > margin and increment.low > 0:
+        near = at_equal.difference.estimate.low if sign > 0 else -at_equal.difference.estimate.high
+        if near - unforeseen(at_equal, sign) > margin and increment.estimate.low > 0:
             return "beyond_surface"
-    return "surface_as_good" if not decides or (increment.low <= 0 and share_low > 0.5) else "open"
+    return "surface_as_good" if not decides or (increment.estimate.low <= 0 and share_low > 0.5) else "open"
 
 
 def unforeseen(at_equal: AtEqual, sign: int) -> float:
@@ -153,7 +152,7 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
     References:
         Oster (2019), doi:10.1080/07350015.2016.1227711, for reading selection on what is not measured off what is.
     """
-    return max(0.0, sign * at_equal.moved.estimate) * (1 - at_equal.foreseen)
+    return max(0.0, sign * at_equal.moved.estimate.value) * (1 - at_equal.foreseen)
 
 
 def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
@@ -172,22 +171,22 @@ def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[
         if value is not None
     }
     gain = rival.increment
-    metrics |= plots.interval("ab.surface_increment", gain.estimate, gain.low, gain.high)
+    metrics |= gain.estimate.metrics("ab.surface_increment")
     values: dict[str, Any] = {"share": rival.share, "interval": interval, "n": rival.n_drawn}
     findings = [Finding("ab.surface", values | {"telling": [one.name for one in rival.most_telling]})]
     if rival.n_drawn < rival.n_pairs:
         findings.append(Finding("ab.surface_drawn", {"n": rival.n_drawn, "total": rival.n_pairs}))
-    findings.append(Finding("ab.surface_increment", {"gain": gain.estimate, "interval": (gain.low, gain.high)}))
+    findings.append(Finding("ab.surface_increment", gain.estimate.values("gain")))
     if rival.at_equal is None:
         return metrics, [*findings, Finding("ab.surface_not_controlled")]
     rest = rival.at_equal.difference
-    metrics |= plots.interval("ab.surface_controlled", rest.estimate, rest.low, rest.high)
-    values = {"difference": rest.estimate, "interval": (rest.low, rest.high), "raw": rival.at_equal.raw}
+    metrics |= rest.estimate.metrics("ab.surface_controlled")
+    values = {**rest.estimate.values("difference"), "raw": rival.at_equal.raw}
     if rival.at_equal.extrapolated:
         return metrics, [*findings, Finding("ab.surface_extrapolated", values)]
     slack = unforeseen(rival.at_equal, sign)
     at = held(rest, sign, margin)
-    if at == "beyond" and min(sign * rest.low, sign * rest.high) - slack <= margin:
+    if at == "beyond" and min(sign * rest.estimate.low, sign * rest.estimate.high) - slack <= margin:
         return metrics, [*findings, Finding("ab.surface_unforeseen", values | {"margin": margin, "slack": slack})]
     return metrics, [*findings, Finding(f"ab.surface_{at}", values | {"margin": margin})]
 

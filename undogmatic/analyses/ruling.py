@@ -4,8 +4,8 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
 
     TASTE = Rules("taste.verdict_", (
         Rule("few", "undecided", lambda e: e.n < 10, "n"),
-        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.estimate interval=share.low,share.high"),
-        Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n share=share.estimate"),
+        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.value interval=share.interval"),
+        Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n share=share.value"),
         Rule("open", "undecided", always, "n"),
     ))
     ruling = verdict(TASTE, Evidence(n=40, share=share))
@@ -135,10 +135,10 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
 ))  # fmt: skip
 
 _SIDES = "treatment=sides.treatment baseline=sides.baseline expected"
-_SIZE = f"{_SIDES} difference=difference.estimate interval=difference.low,difference.high level"
+_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
 _MARGIN = "margin=margin.value source"
-_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate interval=difference.inner level=inner_level"
-_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate margin=margin.value"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=inner_level"
+_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate.value margin=margin.value"
 
 
 def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
@@ -160,7 +160,7 @@ AB = Rules("ab.verdict_", (
     # No difference beyond the margin in the expected direction.
     Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
     Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
-         "opposite difference=turned.estimate interval=turned.low,turned.high"),
+         "opposite difference=turned.value interval=turned.interval"),
     Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
     Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
     Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
@@ -174,9 +174,9 @@ AB = Rules("ab.verdict_", (
             f"{_OVER} over_interval=hybrid.over.inner over_level=inner_level"),
     _reason("confounded", "refuted", lambda e: e.length == "confounded"),
     _reason("surface_as_good", "undecided", surface("surface_as_good"),
-            f"{_SIZE} share=main.share.share n=n_pairs surface=rival.share"),
+            f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share"),
     _reason("citation_first", "undecided", _hybrid("citation_first"),
-            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
     _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
     _reason("surface_open", "undecided", surface("open")),
     _reason("no_texts", "undecided", surface("no_texts")),
@@ -184,16 +184,16 @@ AB = Rules("ab.verdict_", (
     _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
             f"{_SIZE} hybrid=sides.hybrid groups=hybrid.n_groups needed=fewest"),
     _reason("hybrid_open", "undecided", _hybrid("hybrid_open"),
-            f"{_OVER} over_interval=hybrid.over.low,hybrid.over.high over_level=level"),
+            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
     _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
-    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.share n=n_pairs "
-            "ties=main.share.n_ties balance_interval=main.balance.low,main.balance.high "
-            "balance_level=main.balance.level p=main.test.p_value against"),
-    Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.share n=n_pairs "
+    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
+            "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
+            "balance_level=main.balance.estimate.level p=main.test.p_value against"),
+    Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
          "ties=main.share.n_ties untied counts kernels"),
 ))  # fmt: skip
 
-_FOLLOWS = "spearman=follows.estimate interval=follows.low,follows.high level n"
+_FOLLOWS = "spearman=follows.value interval=follows.interval level n"
 _MISSING = "failed n"
 
 LABELLED = Rules("labelled.verdict_", (
@@ -219,7 +219,7 @@ LABELLED = Rules("labelled.verdict_", (
     Rule("no_texts", "undecided", surface("no_texts"), f"{_FOLLOWS} order"),
     Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
     Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
-         "gain=gain.judged.estimate gain_interval=gain.judged.low,gain.judged.high"),
+         "gain=gain.judged.estimate.value gain_interval=gain.judged.estimate.interval"),
 ))  # fmt: skip
 SIZE = Rules("", (
     Rule("size_larger", None, lambda e: e.gain.judged.outcome == "against"),
@@ -231,8 +231,8 @@ SIZE = Rules("", (
     Rule("size_missing", None, always),
 ))  # fmt: skip
 
-_GAIN = "gain=gain.estimate interval=gain.low,gain.high n measure"
-_BEYOND = f"{_GAIN} beyond=beyond.correlation beyond_interval=beyond.low,beyond.high level=beyond.level"
+_GAIN = "gain=gain.value interval=gain.interval n measure"
+_BEYOND = f"{_GAIN} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval level=beyond.estimate.level"
 BARELY = 0.1
 """A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
 
@@ -246,11 +246,106 @@ CALIBRATION = Rules("calibration.verdict_", (
          f"{_GAIN} share=beyond.share_of_score"),
     Rule("unclear", "undecided", lambda e: e.gain.low <= 0, _GAIN),
     Rule("few", "undecided", lambda e: e.beyond is None, f"{_GAIN} few"),
-    Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.correlation), _GAIN),
-    Rule("score_alone", "refuted", lambda e: e.beyond.high < BARELY and not e.beyond.low > 0, _BEYOND),
-    Rule("undecided", "undecided", lambda e: not e.beyond.low > 0 and e.beyond.units_needed is None, _BEYOND),
-    Rule("undecided_needed", "undecided", lambda e: not e.beyond.low > 0, f"{_BEYOND} needed=beyond.units_needed"),
+    Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.estimate.value), _GAIN),
+    Rule("score_alone", "refuted", lambda e: e.beyond.estimate.high < BARELY and not e.beyond.estimate.low > 0,
+         _BEYOND),
+    Rule("undecided", "undecided", lambda e: not e.beyond.estimate.low > 0 and e.beyond.units_needed is None, _BEYOND),
+    Rule("undecided_needed", "undecided", lambda e: not e.beyond.estimate.low > 0,
+         f"{_BEYOND} needed=beyond.units_needed"),
     Rule("failed", "undecided", lambda e: e.worst is not None and not e.worst.holds,
-         f"{_GAIN} failed=worst.n worst=worst.gain.estimate worst_interval=worst.gain.low,worst.gain.high"),
+         f"{_GAIN} failed=worst.n worst=worst.gain.value worst_interval=worst.gain.interval"),
     Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip
+
+_COVERAGE = "coverage nominal width=mean_width n"
+CONFORMAL = Rules("conformal.verdict_", (
+    Rule("refused", "undecided", lambda e: not e.split, "n needed"),
+    Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
+         f"{_COVERAGE} interval=low,high"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} margin interval=promise.inner"),
+    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+))  # fmt: skip
+
+_PROMISE = "rate confidence"
+ESCALATION = Rules("escalation.verdict_", (
+    Rule("no_doubt", "undecided", lambda e: e.measure is None),
+    Rule("promised", "supported", lambda e: e.threshold is not None,
+         f"{_PROMISE} measure tolerance threshold low decided texts share"),
+    Rule("refused", "undecided", lambda e: e.surest is not None,
+         f"{_PROMISE} surest=surest.n wrong surest_low=surest.low more units"),
+    Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
+))  # fmt: skip
+
+FEW_LABELS = Rules("few_labels.verdict_", (
+    Rule("too_few", None, lambda e: e.labels < e.fewest, "n=labels needed=fewest"),
+    Rule("too_few_groups", None, lambda e: e.effective < e.fewest_effective,
+         "n=labels effective needed=fewest_effective"),
+    Rule("too_few_for_map", None, lambda e: e.mean is None, "n=labels effective needed=fewest_for_map map"),
+    Rule("estimate", None, always, "n labels level estimate=mean.estimate.value interval=mean.estimate.interval "
+         "judge=mean.judge_mean only=mean.labels_only.value only_interval=mean.labels_only.interval"),
+))  # fmt: skip
+
+_MOVED = ("n=worst.n moved=worst.judged.estimate.value interval=worst.judged.estimate.interval level "
+          "margin=margin.value")  # fmt: skip
+REPEATS = Rules("reliability.verdict_", (
+    Rule("cached", "undecided", lambda e: e.all_cached, "n=n_cached"),
+    Rule("repeat_few", "undecided", lambda e: e.least.judged is None, "n=least.n groups=least.n_groups needed=few"),
+    Rule("repeat_no_margin", "undecided", lambda e: not e.margin.equivalence, "margin=margin.value"),
+    Rule("repeat_constant", "undecided", lambda e: e.constant, "n=least.n"),
+    Rule("varies", "refuted", lambda e: e.worst.judged.outcome == e.worst.best.outcome == "beyond", _MOVED),
+    Rule("repeat_missing", "undecided", lambda e: e.worst.judged.outcome == "beyond", "failed=n_failed"),
+    Rule("repeat_open_endless", "undecided", lambda e: e.open is not None and e.open.n_needed is None, _MOVED),
+    Rule("repeat_open", "undecided", lambda e: e.open is not None,
+         f"{_MOVED} groups=worst.n_groups needed=open.n_needed"),
+    Rule("repeat_missing", "undecided", lambda e: not e.sure, "failed=n_failed"),
+    Rule("repeats", "supported", always, _MOVED),
+))  # fmt: skip
+
+_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level"
+AGREEMENT = Rules("reliability.verdict_", (
+    Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
+    Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
+    Rule("agree", "supported", lambda e: e.tentative.outcome == e.reliable == "above", _ALPHA),
+    Rule("agree_roughly", "supported", lambda e: e.tentative.outcome == "above", _ALPHA),
+    Rule("disagree", "refuted", lambda e: e.tentative.outcome == "below", _ALPHA),
+    Rule("missing", "undecided", lambda e: e.tentative.outcome == "missing", _ALPHA),
+    Rule("open", "undecided", lambda e: e.tentative.n_needed is not None, f"{_ALPHA} needed=tentative.n_needed"),
+    Rule("open_endless", "undecided", always, _ALPHA),
+))  # fmt: skip
+
+_PHI = "phi=one.phi interval=one.phi_low,one.phi_high level target"
+VARIANCE = Rules("variance.verdict_", (
+    Rule("enough", None, lambda e: e.one.phi_low >= e.target, _PHI),
+    Rule("open", None, lambda e: e.one.phi >= e.target, f"{_PHI} groups"),
+    Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average", None, always, f"{_PHI} design"),
+))  # fmt: skip
+VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
+
+IMPROVEMENT = Rules("improvement.verdict_", (
+    Rule("missing", "undecided", lambda e: e.turned),
+    Rule("too_few", "undecided", lambda e: e.gain is None),
+    Rule("identical", "undecided", lambda e: e.identical),
+    Rule("better", "supported", lambda e: e.gain.outcome == "beyond" and e.gain.p < e.alpha),
+    Rule("worse", "refuted", lambda e: e.gain.outcome == "against" and e.gain.p < e.alpha),
+    Rule("within", "refuted", lambda e: e.gain.outcome == "within" and e.margin.equivalence),
+    Rule("open", "undecided", lambda e: e.gain.detectable is not None),
+    Rule("blind", "undecided", always),
+))  # fmt: skip
+"""The sentences name all that the analysis knows (`improvement`)."""
+
+_HYPOTHESES = "n alpha family supported refuted undecided supported_names refuted_names undecided_names"
+PLAN = Rules("plan.verdict_", (
+    Rule("refuted", "refuted", lambda e: e.refuted, _HYPOTHESES),
+    Rule("undecided", "undecided", lambda e: e.undecided, _HYPOTHESES),
+    Rule("supported", "supported", always, _HYPOTHESES),
+))  # fmt: skip
+
+SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
+"""In place of a verdict that supports a judge by texts that it has seen."""
+FAILED = Rules("units.verdict_", (
+    Rule("failed", "undecided", always,
+         "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),
+))  # fmt: skip
+"""In place of every verdict of a run in which too many judgments failed."""

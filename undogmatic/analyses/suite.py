@@ -67,8 +67,8 @@ class NoAnalysis:
             findings.insert(0, Finding("none.summary", values_said))
         mean = so_far(judged.frame, judged.rubric)
         if mean is not None:
-            said = {"n": mean.n, "total": mean.n_total, "mean": mean.estimate, "interval": (mean.low, mean.high)}
-            findings.append(Finding("none.so_far", said | {"level": mean.level}))
+            said = {"n": mean.estimate.n, "total": mean.n_total, **mean.estimate.values("mean")}
+            findings.append(Finding("none.so_far", said | {"level": mean.estimate.level}))
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": scores}
         figures, missing = plots.distributions(judged.rubric, drawn, kinds=("histogram",))

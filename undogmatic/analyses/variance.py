@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
+from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, Ruling, verdict
 from undogmatic.analyses.runs import differing, read_runs
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
@@ -79,7 +81,7 @@ class VarianceAnalysis:
         criteria = judged.frame["criterion"].unique()
         metrics: dict[str, float] = {}
         tables, findings, figures = {}, [], []
-        verdict = None
+        sentence = None
         for criterion in criteria:
             own = judged.frame[judged.frame["criterion"] == criterion].reset_index(drop=True)
             before = [str(criterion)] if len(criteria) > 1 else []
@@ -102,11 +104,11 @@ class VarianceAnalysis:
                 tables[metric_name(f"{kind}components", *before)] = part.table
                 tables[metric_name(f"{kind}averaged", *before)] = _averaged(part.study)
                 metrics |= _metrics(part, before, [whose] if whose else [], self.target)
-                if verdict is None:
-                    verdict = _verdict(part.study, self.target, people=bool(whose))
+                if sentence is None:
+                    sentence = _ruling(part.study, self.target, people=bool(whose)).finding
                     figures.append(_figure(part.table))
         headline = next((key for key in metrics if key.endswith((".phi", ".phi.people"))), None)
-        return [AnalysisResult(self.name, metrics, tables, findings, figures, verdict, headline=headline)]
+        return [AnalysisResult(self.name, metrics, tables, findings, figures, sentence, headline=headline)]
 
     def _runs(self, part: Judged) -> list[Any]:
         return read_runs(part, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
@@ -280,20 +282,12 @@ def _findings(study: Study, target: float) -> list[Finding]:
     return findings
 
 
-def _verdict(study: Study, target: float, people: bool) -> Finding:
+def _ruling(study: Study, target: float, people: bool) -> Ruling:
     """Enough is what the lower limit says is enough."""
-    one, design = study.reliability({}), study.cheapest(target)
-    values: dict[str, Any] = {"phi": one.phi, "interval": (one.phi_low, one.phi_high)}
-    values |= {"level": study.level, "target": target}
-    if one.phi_low >= target:
-        return Finding("variance.people_enough" if people else "variance.verdict_enough", values)
-    if one.phi >= target:
-        values |= {"groups": study.n_groups}
-        return Finding("variance.people_open" if people else "variance.verdict_open", values)
-    if design is None:
-        return Finding("variance.people_never" if people else "variance.verdict_never", values)
-    values |= {"design": {f: n for f, n in design.items() if n > 1}}
-    return Finding("variance.people_average" if people else "variance.verdict_average", values)
+    design = study.cheapest(target)
+    evidence = SimpleNamespace(one=study.reliability({}), level=study.level, target=target, groups=study.n_groups)
+    evidence.design = None if design is None else {facet: n for facet, n in design.items() if n > 1}
+    return verdict(VARIANCE_OF_PEOPLE if people else VARIANCE, evidence)
 
 
 def _metrics(found: Divided, before: Sequence[str], after: Sequence[str], target: float) -> dict[str, float]:

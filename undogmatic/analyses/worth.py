@@ -16,15 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.records.results import FigureData, Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import beyond_score, means, ranking, review, selective
+from undogmatic.stats import beyond_score, ranking, review, selective
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.calibration_error import CalibrationError
-from undogmatic.stats.jackknife import Coefficient
+from undogmatic.stats.estimate import Estimate
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -79,11 +77,6 @@ class DoubtSettings(NamedTuple):
     span: float
 
 
-def ends(found: means.Mean | Coefficient | CalibrationError) -> tuple[float, float, float]:
-    """Estimate, low, high: what `plots.interval` takes."""
-    return found.estimate, found.low, found.high
-
-
 def groups_or_none(names: list[str]) -> list[str] | None:
     """None where every row is a group of its own."""
     return names if len(set(names)) < len(names) else None
@@ -101,8 +94,8 @@ def disagreement(rows: pd.DataFrame, doubt: pd.Series, settings: DoubtSettings, 
     order = correlation(doubt.loc[given.index].to_numpy(dtype=np.float64), apart, units(given), settings, rng)
     if order is None:
         return said("calibration.no_disagreement_rank", n=len(given))
-    values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(given)}
-    metrics = plots.interval("calibration.spearman_disagreement", *ends(order))
+    values = {**order.values("spearman"), "n": len(given)}
+    metrics = order.metrics("calibration.spearman_disagreement")
     return Part(metrics, [Finding("calibration.disagreement", values)])
 
 
@@ -112,7 +105,7 @@ def correlation(
     names: list[str],
     settings: DoubtSettings,
     rng: np.random.Generator,
-) -> Coefficient | None:
+) -> Estimate | None:
     """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
     try:
         return ranking.spearman_interval(first, second, rng, settings.level, groups=groups_or_none(names))
@@ -128,7 +121,7 @@ def errors_found(
     further: Mapping[Measure, Beyond],
     settings: DoubtSettings,
     rng: np.random.Generator,
-) -> tuple[Part, Coefficient | None]:
+) -> tuple[Part, Estimate | None]:
     """Every measure against the size of the error, and beyond the score (`further`); for the one that is used, the
     curves and its gain, None where it is the same for all."""
     error, groups = rows["error_size"].to_numpy(dtype=np.float64), groups_or_none(units(rows))
@@ -138,13 +131,13 @@ def errors_found(
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
         order = correlation(u, error, units(rows), settings, rng)
-        spearman = (None, None, None) if order is None else ends(order)
+        spearman = (None, None, None) if order is None else (order.value, *order.interval)
         row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
-        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.estimate}
+        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.value}
         row |= _cells(further.get(name))
         row |= {"aurc": selective.aurc(u, error), "excess_aurc": selective.excess_aurc(u, error)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
-    metrics = plots.interval("calibration.gain_of_score", *ends(alone))
+    metrics = alone.metrics("calibration.gain_of_score")
     whole = Part(metrics, tables={"measures": pd.DataFrame(table)})
     doubt = found[used].to_numpy(dtype=np.float64)
     if found[used].round(9).nunique() == 1:
@@ -165,8 +158,8 @@ def _rank(
     order = correlation(doubt, error, units(rows), settings, rng)
     if order is None:
         return said("calibration.no_rank", n=len(rows))
-    values = {"spearman": order.estimate, "interval": (order.low, order.high), "n": len(rows)}
-    metrics = plots.interval("calibration.spearman_error", *ends(order))
+    values = {**order.values("spearman"), "n": len(rows)}
+    metrics = order.metrics("calibration.spearman_error")
     return Part(metrics, [Finding("calibration.rank", values)])
 
 
@@ -179,15 +172,9 @@ def _risk(
 ) -> Part:
     areas = selective.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
     curve = selective.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
-    metrics = plots.interval("calibration.aurc", *ends(areas.aurc))
-    metrics |= plots.interval("calibration.excess_aurc", *ends(areas.excess))
-    values = {
-        "aurc": areas.aurc.estimate,
-        "interval": (areas.aurc.low, areas.aurc.high),
-        "best": areas.oracle,
-        "random": areas.random,
-        "excess": areas.excess.estimate,
-    }
+    metrics = areas.aurc.metrics("calibration.aurc")
+    metrics |= areas.excess.metrics("calibration.excess_aurc")
+    values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
     x = curve.coverage.tolist()
     lines = {
         "guided": {"x": x, "y": curve.risk.tolist(), "low": curve.low.tolist(), "high": curve.high.tolist()},
@@ -204,7 +191,7 @@ def _review(
     groups: list[str] | None,
     settings: DoubtSettings,
     rng: np.random.Generator,
-) -> tuple[Part, Coefficient]:
+) -> tuple[Part, Estimate]:
     gain = review.review_gain_interval(doubt, error, rng, settings.level, groups=groups)
     curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     x = (curve.budget / error.size).tolist()
@@ -230,11 +217,10 @@ def _review(
         "guided": float(curve.guided[k]),
         "random": float(curve.random[k]),
         "interval": (float(curve.random_low[k]), float(curve.random_high[k])),
-        "gain": gain.estimate,
-        "gain_interval": (gain.low, gain.high),
+        **gain.values("gain", "gain_"),
     }
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": error.size}
-    metrics = plots.interval("calibration.review_gain", *ends(gain))
+    metrics = gain.metrics("calibration.review_gain")
     figure = FigureData("review", "curve", data)
     return Part(metrics, [Finding("calibration.review", values)], {"review": table}, [figure]), gain
 
@@ -243,13 +229,13 @@ class Worst(NamedTuple):
     """The used measure if every failed judgment were as bad as can be: see `if_failed`."""
 
     n: int
-    gain: Coefficient
+    gain: Estimate
     beyond: Beyond | None
 
     @property
     def holds(self) -> bool:
         """Whether it is worth something even so."""
-        return self.gain.low > 0 and self.beyond is not None and self.beyond.low > 0
+        return self.gain.low > 0 and self.beyond is not None and self.beyond.estimate.low > 0
 
 
 def at_equal_score(
@@ -286,22 +272,22 @@ def _cells(found: Beyond | None) -> dict[str, Any]:
     """The columns of one measure in the table of measures."""
     if found is None:
         return dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
-    ends = (found.correlation, found.low, found.high)
+    ends = (found.estimate.value, found.estimate.low, found.estimate.high)
     given = dict(zip(("beyond_score", "beyond_low", "beyond_high"), ends, strict=True))
     return given | {"share_of_score": found.share_of_score}
 
 
-def _said_beyond(found: Beyond | None, n: int, alone: Coefficient) -> Part:
+def _said_beyond(found: Beyond | None, n: int, alone: Estimate) -> Part:
     """Metrics and sentence of the measure that is used."""
-    values: dict[str, Any] = {"alone": alone.estimate, "alone_interval": (alone.low, alone.high)}
+    values: dict[str, Any] = alone.values("alone", "alone_")
     if found is None:
         return said("calibration.beyond_few", n=n, needed=beyond_score.FEWEST, **values)
     metrics = {"calibration.share_of_score": found.share_of_score}
-    values |= {"share": found.share_of_score, "n": found.n_units}
-    if np.isnan(found.correlation):
+    values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
+    if np.isnan(found.estimate.value):
         return Part(metrics, [Finding("calibration.beyond_function", values)])
-    metrics |= plots.interval("calibration.beyond_score", found.correlation, found.low, found.high)
-    values |= {"beyond": found.correlation, "interval": (found.low, found.high), "level": found.level}
+    metrics |= found.estimate.metrics("calibration.beyond_score")
+    values |= {**found.estimate.values("beyond"), "level": found.estimate.level}
     return Part(metrics, [Finding("calibration.beyond", values)])
 
 

@@ -15,6 +15,6 @@ def add_words(parser: argparse.ArgumentParser, example: str) -> None:
 
 def words(given: argparse.Namespace) -> list[str]:
     """What was typed, as overrides. Raises ConfigError."""
-    from undogmatic.config.searchpath import word
+    from undogmatic.config.compose import word
 
     return [*word(given.config_dir), *given.overrides]

@@ -110,7 +110,7 @@ def _check_text(text: str) -> None:
 
 def _chosen(given: argparse.Namespace) -> list[str]:
     """--rubric and --prompt as overrides."""
-    from undogmatic.config.searchpath import given_file
+    from undogmatic.config.groups import given_file
     from undogmatic.datasets.base import existing_file
 
     chosen = {"rubric": given.rubric, "prompt": given.prompt}

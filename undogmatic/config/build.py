@@ -10,12 +10,14 @@ import math
 import re
 import sys
 import traceback
+import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from typing_extensions import get_protocol_members
 
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
@@ -153,7 +155,8 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     arguments = {k: v for k, v in node.items() if k != "_target_"}
     target = resolve(node.get("_target_"), group)
     check_values(arguments, group)
-    arguments = {k: _nested(v, f"{group}.{k}") for k, v in arguments.items()}
+    places = _places(target)
+    arguments = {k: _nested(v, f"{group}.{k}", places.get(k, places["**"])) for k, v in arguments.items()}
     try:
         if issubclass(target, BaseModel):
             return target.model_validate(arguments)
@@ -175,10 +178,8 @@ KINDS = {
     "readout": ("undogmatic.readouts.base", "Readout"),
     "judge": ("undogmatic.judges.base", "Judge"),
     "judges": ("undogmatic.judges.base", "Judge"),
-    "nli": ("undogmatic.constructs.faithfulness.nli", "Entailment"),
-    "embeddings": ("undogmatic.constructs.faithfulness.embeddings", "Embeddings"),
     "steps": ("undogmatic.engine.step", "Step"),
-    "prompt": ("undogmatic.readouts.prompts", "Prompt"),
+    "prompt": ("undogmatic.readouts.prompt", "Prompt"),
     "rubric": ("undogmatic.records.rubric", "Rubric"),
     "dataset": ("", "load"),
     "analysis": ("", "check", "__call__"),
@@ -189,13 +190,15 @@ KINDS = {
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
 
-def _of_kind(target: type, group: str, kind: str) -> None:
+def _of_kind(target: type, group: str, kind: str | type) -> None:
     """Raise ConfigError for a class that is of another kind than its group."""
-    if kind not in KINDS:
+    if isinstance(kind, str) and kind not in KINDS:
         return
-    module, *names = KINDS[kind]
+    module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
     said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
-    base = bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == KINDS[kind]
+    base = (
+        bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == (module, *names)
+    )
     if base or getattr(target, "_is_protocol", False):
         raise ConfigError(
             f"{said} only says what such a class must be able to do. Name one that does it, as the files of conf/ do."
@@ -238,13 +241,13 @@ def check_values(node: Any, key: str) -> None:
             raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
 
 
-def resolve(path: Any, group: str, kind: str | None = None) -> Any:
+def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     """Import what `_target_` names, if its package is allowed.
 
     Args:
         path: The value of `_target_`.
         group: Its key, for messages.
-        kind: What it must be, a key of KINDS; None: as the last word of its key says.
+        kind: What it must be, a class or a key of KINDS; None: as the last word of its key says.
     Raises:
         ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
     """
@@ -263,7 +266,7 @@ def resolve(path: Any, group: str, kind: str | None = None) -> Any:
             f"`{group}._target_` is {path!r}, which is {found.__module__}.{found.__qualname__} under another name; "
             f"only classes of {', '.join(allowed())} may be built from a config."
         )
-    _of_kind(found, group, kind or re.sub(r"\[\d+\]$", "", group).rpartition(".")[2])
+    _of_kind(found, group, kind or _last_word(group))
     return found
 
 
@@ -272,6 +275,11 @@ def _renamed() -> Mapping[str, str]:
     """Where the classes lie now that the configs of earlier runs name."""
     found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
     return found
+
+
+def earlier_name(name: str) -> str:
+    """The name that a class had when the earliest runs were made, which their hashes hold."""
+    return next((earlier for earlier, now in _renamed().items() if now == name), name)
 
 
 def _imported(module: str, name: str, said: str) -> Any:
@@ -306,14 +314,72 @@ def _where(error: BaseException) -> str:
     return f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
 
 
-def _nested(value: Any, key: str) -> Any:
+def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
+    """The value with what it describes built. Raises ConfigError for a class that its place does not take, before
+    anything is built: some classes open files when they are made.
+
+    Args:
+        value: Plain data.
+        key: Where it stands.
+        hints: What its place takes.
+    """
+    if isinstance(value, Mapping) and "_target_" in value:
+        target = resolve(value["_target_"], key)
+        if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):
+            raise ConfigError(f"`{key}._target_` is {value['_target_']!r}, and `{key}` takes no such object.")
+        return build(value, key)
     if isinstance(value, Mapping):
-        if "_target_" in value:
-            return build(value, key)
-        return {k: _nested(v, f"{key}.{k}") for k, v in value.items()}
+        return {k: _nested(v, f"{key}.{k}", [*_inside(hints, str(k))]) for k, v in value.items()}
     if isinstance(value, list):
-        return [_nested(v, f"{key}[{n}]") for n, v in enumerate(value)]
+        return [_nested(v, f"{key}[{n}]", [*_inside(hints, n)]) for n, v in enumerate(value)]
     return value
+
+
+def _places(target: Any) -> dict[str, list[Any]]:
+    """What each argument of a class takes: its annotation, or the parts of a union; `**`: one without a name."""
+    if issubclass(target, BaseModel):
+        hints = {name: field.annotation for name, field in target.model_fields.items()}
+        return {name: [*_alternatives(hint)] for name, hint in hints.items()} | {"**": []}
+    hints = typing.get_type_hints(target.__init__)
+    parameters = inspect.signature(target.__init__).parameters.values()
+    others = [hint for p in parameters if p.kind is p.VAR_KEYWORD for hint in _alternatives(hints.get(p.name, Any))]
+    return {p.name: [*_alternatives(hints.get(p.name, Any))] for p in parameters} | {"**": others}
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    if typing.get_origin(hint) is typing.Annotated:
+        yield from _alternatives(typing.get_args(hint)[0])
+    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for part in typing.get_args(hint):
+            yield from _alternatives(part)
+    else:
+        yield hint
+
+
+def _inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
+    """What a place inside one that takes these takes, by key or by number."""
+    for hint in hints:
+        outer, inner = typing.get_origin(hint), typing.get_args(hint)
+        if hint is Any:
+            yield hint
+        elif inspect.isclass(hint) and issubclass(hint, BaseModel):
+            yield from _alternatives(hint.model_fields[str(step)].annotation) if step in hint.model_fields else ()
+        elif inspect.isclass(outer) and inner and issubclass(outer, Mapping if isinstance(step, str) else Sequence):
+            yield from _alternatives(inner[-1] if isinstance(step, str) else inner[0])
+
+
+def _takes(hint: Any, target: type) -> bool:
+    """Whether objects of the class may stand where this is the annotation."""
+    if not inspect.isclass(hint) or hint is object:
+        return False
+    if not getattr(hint, "_is_protocol", False):
+        return issubclass(target, hint)
+    able = [name for name in get_protocol_members(hint) if callable(getattr(hint, name, None))]
+    return bool(able) and all(any(name in vars(each) for each in target.__mro__) for name in able)
+
+
+def _last_word(key: str) -> str:
+    return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
 
 
 def takes(target: Any) -> dict[str, Any] | None:

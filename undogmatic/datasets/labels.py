@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from omegaconf import OmegaConf
 
 from undogmatic.config.build import build
-from undogmatic.config.searchpath import plain
+from undogmatic.config.groups import plain
 from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError

@@ -1,4 +1,4 @@
-"""Reads a user's own items (JSON Lines, CSV, Parquet) with what is judged and, optionally, id, condition, pair, labels."""
+"""Reads a user's own items (JSON Lines, CSV, Parquet): what is judged and, optionally, id, condition, pair, labels."""
 
 from __future__ import annotations
 

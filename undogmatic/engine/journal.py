@@ -1,28 +1,50 @@
-"""The journals: records are appended as they come, so that a killed run loses nothing that was paid for."""
+"""Keeps the journals of a run: records and costs are appended as they come, so that a kill loses nothing paid for.
+
+The ledger notes what was spent, line by line. The journal knows what judged items took; the ledger also knows the calls
+of items that were under way: a call is noted before it is sent, a price as soon as it is known.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
-from undogmatic.engine.ledger import LEDGER, Ledger, cut_torn_line
-from undogmatic.engine.redaction import redact_judgment
-from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.errors import DataError
+from undogmatic.records.records import (
+    OVERALL,
+    RETRIED_ON_RESUME,
+    Call,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Key,
+    Made,
+    Verdict,
+)
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, read_records
+from undogmatic.safety import files
 from undogmatic.safety.files import Log
-from undogmatic.safety.outside import LINE_BYTES, without_halves
+from undogmatic.safety.outside import LINE_BYTES, Unreadable, json_value, read_lines, without_halves
+from undogmatic.safety.secrets import redacted
 
 if TYPE_CHECKING:
-    from undogmatic.engine.judging import JudgeStep
-    from undogmatic.engine.step import Processes, Step
+    from undogmatic.engine.step import JudgeStep, Processes, Step
 
 R = TypeVar("R", Judgment, Made)
+LEDGER = "spent.jsonl"
+ONE_CALL = '{"calls": 1}'
+# What a request or reply says about itself, as opposed to what it says.
+_STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
+# Details whose words are the program's own: names of rules, judges, sides and sources.
+_OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
 LONGEST_LINE = LINE_BYTES // 4
 """Characters; each is four bytes at most."""
 LONGEST_HELD = 200_000
@@ -213,3 +235,133 @@ def _held(record: R, length: int) -> R:
 def _without_exchange(record: R, why: str) -> R:
     calls = tuple(call.model_copy(update={"request": {}, "reply": why}) for call in record.calls)
     return record.model_copy(update={"calls": calls})
+
+
+class Ledger:
+    """The sums so far, and the file that they are read from and added to.
+
+    Args:
+        path: The file; created, or continued if it exists. None keeps the sums in memory only.
+        costs: What the run's journals say, for a run that has no ledger yet.
+    """
+
+    def __init__(self, path: Path | None, costs: Iterable[Cost]) -> None:
+        self.path = path
+        self._log: Log | None = None
+        self._first: str | None = None
+        if path is not None and path.exists():
+            cut_torn_line(path)
+            self.calls, self.usd = _sums(path)
+            return
+        known = list(costs)
+        self.calls, self.usd = sum(cost.calls for cost in known), math.fsum(cost.usd or 0.0 for cost in known)
+        if self.calls or self.usd:
+            self._first = f'{{"calls": {self.calls}, "usd": {self.usd!r}}}'
+
+    def note(self, calls: int, usd: float) -> None:
+        """Add to the sums. Raises StorageError."""
+        self.calls += calls
+        self.usd += usd
+        if self._log is not None:
+            self._log.append(ONE_CALL if calls == 1 and not usd else f'{{"calls": {calls}, "usd": {usd!r}}}')
+
+    def __enter__(self) -> Ledger:
+        if self.path is not None:
+            self._log = Log(self.path, files.ALL).__enter__()
+            if self._first is not None:
+                self._log.append(self._first)
+                self._first = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.__exit__(kind, error, trace)
+
+
+def _sums(path: Path) -> tuple[int, float]:
+    """Calls and USD. Raises DataError with file and line."""
+    calls, usd = 0, 0.0
+    for number, line in read_lines(path):
+        if line == ONE_CALL.encode():
+            calls += 1
+            continue
+        try:
+            found = json_value(line)
+            made, price = found.get("calls", 0), found.get("usd", 0.0)
+            if not isinstance(made, int) or not isinstance(price, int | float) or made < 0 or not 0 <= price < math.inf:
+                raise Unreadable("it holds no calls and no price")
+        except (AttributeError, Unreadable) as error:
+            raise DataError(
+                f"{path}:{number}: not what a run has spent ({error}). Delete the line, or the file to count by the "
+                "journal."
+            ) from None
+        calls, usd = calls + made, usd + price
+    return calls, usd
+
+
+def cut_torn_line(path: Path) -> None:
+    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end.
+
+    Only what begins as our lines do is taken back: another program's file is left to be complained of.
+    """
+    step = 1 << 16
+    try:
+        with path.open("r+b") as file:
+            end = file.seek(0, 2)
+            tail = b""
+            while len(tail) < end and b"\n" not in tail:
+                start = max(0, end - len(tail) - step)
+                file.seek(start)
+                tail = file.read(end - len(tail) - start) + tail
+            line = tail[tail.rfind(b"\n") + 1 :]
+            if not line.startswith(b"{"):
+                return
+            try:
+                json_value(line)
+            except Unreadable:
+                file.truncate(end - len(line))
+            else:
+                file.seek(0, 2)
+                file.write(b"\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+
+
+def redact(value: Any, key: str = "") -> Any:
+    """Plain data with every text in it `redacted`, but for the words of the format itself (roles, model names)."""
+    if isinstance(value, Mapping):
+        return {k: redact(v, str(k)) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact(v, key) for v in value]
+    return redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
+
+
+def redact_item(item: Item) -> Item:
+    """The item with its text `redacted`; what is known of it stays."""
+    return item.model_copy(update={"inputs": {"text": redacted(item.text)}})
+
+
+def redact_judgment(judgment: Judgment) -> Judgment:
+    """The judgment with every text from the item or the model `redacted`; scores, kinds and costs stay."""
+    outcome = judgment.outcome
+    hidden: Verdict | Failure
+    if isinstance(outcome, Verdict):
+        rationale = None if outcome.rationale is None else redacted(outcome.rationale)
+        issues = tuple(map(redacted, outcome.issues))
+        details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
+        hidden = outcome.model_copy(update={"rationale": rationale, "issues": issues, "details": details})
+    else:
+        raw = None if outcome.raw is None else redacted(outcome.raw)
+        hidden = outcome.model_copy(update={"message": redacted(outcome.message), "raw": raw})
+    return judgment.model_copy(update={"outcome": hidden, "calls": tuple(map(_redact_call, judgment.calls))})
+
+
+def _redact_call(call: Call) -> Call:
+    error = call.error
+    if error is not None:  # "transport: what the server said"
+        kind, _, said = error.partition(": ")
+        error = f"{kind}: {redacted(said)}"
+    return call.model_copy(update={"request": redact(call.request), "reply": redact(call.reply), "error": error})

@@ -1,4 +1,8 @@
-"""Running a recipe in this process: bounded concurrency, budgets, journals, and a clean stop."""
+"""Runs a recipe in this process: bounded concurrency, budgets, journals, and a clean stop.
+
+Judgments that were made elsewhere have an engine of their own, which notes them in the journal as if they had just been
+made: all that follows (table, analyses, report, tracking, resuming) is that of any run.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,27 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import Field
 
 from undogmatic.engine.journal import Journals, unanswered
-from undogmatic.engine.recipe import Buildable, Parts
-from undogmatic.engine.step import Processes
+from undogmatic.engine.recipe import Parts, Recipe
+from undogmatic.engine.step import JudgeStep, Processes
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
-from undogmatic.models.base import Model
+from undogmatic.judges.base import Judge
+from undogmatic.models.base import Model, Nobody
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Failure, Item, Items, Judgment, Made
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import cache_folder
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
+ELSEWHERE = "elsewhere"
+"""What stands for the model in tables of runs whose judgments were made elsewhere."""
 MAX_FAILURES = 0.2
 """The share of judgments that may fail where nobody set one."""
 
@@ -47,36 +57,24 @@ class LocalEngine:
 
     def __init__(
         self,
-        concurrency: Annotated[int, Field(le=10_000)] = 16,
-        timeout: Annotated[float, Field(le=86_400)] = 60.0,
-        retries: Annotated[int, Field(le=100)] = 4,
-        backoff: Annotated[float, Field(le=3600)] = 0.5,
-        max_calls: int | None = None,
-        max_usd: float | None = None,
+        concurrency: Annotated[int, Field(ge=1, le=10_000)] = 16,
+        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
+        retries: Annotated[int, Field(ge=0, le=100)] = 4,
+        backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        max_usd: Annotated[float, Field(ge=0)] | None = None,
         cache: bool = True,
         cache_dir: str | None = None,
-        stop_after: Annotated[int, Field(le=1_000_000)] = 5,
+        stop_after: Annotated[int, Field(ge=1, le=1_000_000)] = 5,
         max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
     ) -> None:
-        for name, value, least in (
-            ("concurrency", concurrency, 1),
-            ("retries", retries, 0),
-            ("stop_after", stop_after, 1),
-            ("max_calls", max_calls if max_calls is not None else 1, 0),
-            ("max_usd", max_usd if max_usd is not None else 1, 0),
-            ("backoff", backoff, 0),
-        ):
-            if value < least:
-                raise ConfigError(f"`engine.{name}` is {value}; it must be at least {least}.")
-        if timeout <= 0:
-            raise ConfigError(f"`engine.timeout` is {timeout:g}; it must be above 0 seconds.")
         self.concurrency, self.timeout, self.retries, self.backoff = concurrency, timeout, retries, backoff
         self.budget = Budget(max_calls, max_usd)
         self.cache, self.stop_after, self.max_failures = cache, stop_after, max_failures
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
 
     async def stream(
-        self, recipe: Buildable, items: Iterable[Item], journals: Journals, repeats: int = 1
+        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
     ) -> AsyncGenerator[Judgment | Made]:
         """Take every item through the recipe, its judgments `repeats` times, skipping what the journals have settled.
 
@@ -152,7 +150,7 @@ class LocalEngine:
 
     async def arun(
         self,
-        recipe: Buildable,
+        recipe: Recipe,
         items: Sequence[Item],
         journals: Journals,
         repeats: int = 1,
@@ -257,3 +255,62 @@ class _Agenda:
         self.due.extend(_Work(judge, item, repeat) for judge in self.judges if settled(judge, item.id, repeat) is None)
         if repeat + 1 < self.repeats:
             self.later.append((item, repeat + 1))
+
+
+class NamedJudge(Judge):
+    """A judge of which only the name and the criteria are known; it cannot be asked.
+
+    Args:
+        name: As its judgments bear it.
+        criteria: What it said something of.
+        rubric: The scale of its scores here.
+    """
+
+    def __init__(self, name: str, criteria: Sequence[str], rubric: Rubric) -> None:
+        super().__init__()
+        self.name, self.criteria, self.rubric = name, tuple(criteria), rubric
+
+
+def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
+    """The judges of judgments that were made elsewhere, by name: nothing in it could be asked."""
+    criteria: dict[str, dict[str, None]] = {}
+    for judgment in judgments:
+        criteria.setdefault(judgment.judge, {})[judgment.criterion] = None
+    where = {judgment.judge: judgment.provenance for judgment in judgments}
+    judges = [JudgeStep(NamedJudge(name, list(of), rubric), where[name]) for name, of in criteria.items()]
+    prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
+    return Parts(rubric, prompt, Nobody(ELSEWHERE), cast(Readout, None), tuple(judges), asks=False)
+
+
+class NotingEngine:
+    """Notes judgments that were made elsewhere, of one or more judges; nobody is asked."""
+
+    def __init__(self, judgments: Sequence[Judgment]) -> None:
+        self.judgments = tuple(judgments)
+
+    def repeats(self, asked: int) -> int:
+        """How often items were judged at most. Raises ConfigError where `run.repeats` asks for something else."""
+        there = 1 + max((judgment.repeat for judgment in self.judgments), default=0)
+        if asked not in (1, there):
+            raise ConfigError(
+                f"`run.repeats` is {asked}, and the judgments were made elsewhere, {there} for an item at most; nobody "
+                "is asked again. Leave run.repeats out."
+            )
+        return there
+
+    async def arun(
+        self,
+        recipe: Recipe,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        each: Callable[[Judgment | Made], None] | None = None,
+    ) -> None:
+        """Note in the journal what it does not hold yet."""
+        kept = {item.id for item in items}
+        with journals:
+            for judgment in self.judgments:
+                if judgment.item_id in kept and judgment.key not in journals.judgments.done:
+                    record = journals.append(judgment)
+                    if each is not None:
+                        each(record)

@@ -29,9 +29,10 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         ConfigError: The composed readout is not `logprobs`, or already calibrated.
         DataError: There are too few labelled texts, or too few of them could be judged.
     """
-    from undogmatic.api import compose_config, judge_items
-    from undogmatic.config.build import build
+    from undogmatic.config.build import build, settings
+    from undogmatic.config.door import compose_config
     from undogmatic.datasets.labels import check_labels, labelled_items
+    from undogmatic.engine.recipe import judged
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
@@ -42,13 +43,13 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     rubric: Rubric = build(config["rubric"], "rubric")
     if method == "content_free":
         empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
-        fitted, summary = fit_content_free(empty, judge_items(empty, overrides))
+        fitted, summary = fit_content_free(empty, judged(empty, settings(config)))
     else:
         items = labelled_items(data, rubric)
         if len(items) < LEAST:
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
         check_labels(items, rubric)
-        fitted, summary = fit(items, judge_items(items, overrides), method, (rubric.minimum, rubric.maximum))
+        fitted, summary = fit(items, judged(items, settings(config)), method, (rubric.minimum, rubric.maximum))
     files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
     return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
 

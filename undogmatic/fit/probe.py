@@ -17,8 +17,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.sieve import Sifted, put_in, sift
 from undogmatic.models.base import Model, View
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe import text_features, text_pieces
-from undogmatic.readouts.probe_file import (
+from undogmatic.readouts.probe import (
     FORMAT,
     About,
     Calibration,
@@ -29,6 +28,8 @@ from undogmatic.readouts.probe_file import (
     rubric_digest,
     said_once,
     save,
+    text_features,
+    text_pieces,
 )
 from undogmatic.records.records import Item, digest, text_mark
 from undogmatic.records.rubric import Rubric
@@ -136,23 +137,22 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
 
 
 class HeldOut(NamedTuple):
-    """What a probe says about texts of authors it has not seen; shapes (n,)."""
+    """Scores of texts of authors it has not seen, shape (n,), and both ends of their intervals, shape (2, n)."""
 
     scores: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    limits: np.ndarray
 
 
 def held_out(raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]) -> HeldOut:
     """Scores and intervals for held-out raw scores, calibrated on the held-out raw scores of the other folds."""
-    found = np.empty((3, len(labels)))
+    scores, limits = np.empty(len(labels)), np.empty((2, len(labels)))
     for fold in np.unique(folds):
         inside = folds == fold
         known = calibrate(raw[~inside], labels[~inside])
-        found[0, inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
-        for row, limit in ((1, known.low), (2, known.high)):
-            found[row, inside] = found[0, inside] + np.interp(found[0, inside], known.score_bins, limit)
-    return HeldOut(*np.clip(found, *ends))
+        scores[inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
+        for row, limit in enumerate((known.below, known.above)):
+            limits[row, inside] = scores[inside] + np.interp(scores[inside], known.score_bins, limit)
+    return HeldOut(np.clip(scores, *ends), np.clip(limits, *ends))
 
 
 def fit_probe(
@@ -183,7 +183,7 @@ def fit_probe(
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
         raw = held_out_raw(features, labels, folds, penalty, copies)
         regression = _fit(features, labels, np.ones(len(labels), dtype=bool), penalty, copies)
-    scores, low, high = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
+    scores, (low, high) = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
     figures = {
         "spearman": float(stats.spearmanr(scores, labels).statistic),
         "mean_absolute_error": float(np.abs(scores - labels).mean()),
@@ -247,8 +247,8 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     Raises:
         ConfigError, DataError: Nothing was written.
     """
-    from undogmatic.api import compose_config
     from undogmatic.config.build import build, settings
+    from undogmatic.config.door import compose_config
     from undogmatic.datasets.labels import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from undogmatic.models.base import Pieces, cut
-from undogmatic.readouts.probe_file import Sieve
+from undogmatic.readouts.probe import Sieve
 
 COMPONENTS = 128
 PENALTY = 30.0

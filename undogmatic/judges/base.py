@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError
-from undogmatic.readouts.base import Unit, categorised
+from undogmatic.judges.asker import Asker
+from undogmatic.readouts.base import Readout, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.outcome import Asked
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class Source(Protocol):
@@ -119,13 +121,9 @@ class Judge(Unit):
 
         return finished(alone())
 
-    def settings(self) -> dict[str, Any]:
-        """Its name, and whatever else of it determines its answers."""
-        return {"judge": self.name}
-
     def readouts(self) -> Sequence[Source]:
-        """The readouts and askers it uses, for reports on what reaches a model; some may be equal."""
-        raise NotImplementedError
+        """The readouts and askers that it and the judges inside it use, for reports; some may be equal."""
+        return tuple(_sources(list(vars(self).values())))
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
@@ -140,11 +138,22 @@ class Judge(Unit):
         return text_mark("\n\n".join(str(demo[name]) for name in self.rubric.inputs if name in demo))
 
     def program_hash(self) -> str:
-        """SHA-256 of what determines its answers: settings of every module, and instructions, fields, settings and
+        """SHA-256 of what determines its answers: the identity of every module, and instructions, fields, settings and
         demonstrations of every predictor inside; and its places. Part of the provenance."""
-        modules = {name: [module.name_of(), module.settings()] for name, module in self.named_sub_modules(Unit)}
+        modules = {name: module.identity() for name, module in self.named_sub_modules(Unit)}
         predictors = {name: _program(predictor) for name, predictor in self.named_predictors()}
         return digest([modules, predictors, *([self.places] if self.places else [])])
+
+
+def _sources(value: Any) -> Iterator[Source]:
+    """The sources in an attribute: itself, those of what has some of its own, or those in a list of these."""
+    if isinstance(value, Readout | Asker):
+        yield value
+    elif isinstance(value, Unit) and hasattr(value, "readouts"):
+        yield from value.readouts()
+    elif isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _sources(each)
 
 
 def _program(predictor: dspy.Predict) -> dict[str, Any]:

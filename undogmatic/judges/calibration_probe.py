@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source, written
+from undogmatic.judges.base import Judge, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
@@ -53,6 +52,3 @@ class CalibrationProbeJudge(Judge):
             review=level == "high",
             details=initial.details | details,
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (*self.initial.readouts(), self.asker)

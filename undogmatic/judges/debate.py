@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker, Question
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import debate_uncertainty
@@ -120,9 +119,6 @@ class DebateJudge(Judge):
             review=found.level == "high",
             details=details,
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,)
 
 
 def _side(position: float | None) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source, written
+from undogmatic.judges.base import Judge, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
@@ -84,6 +83,3 @@ class DevilsAdvocateJudge(Judge):
             review=found.recommend_human_review,
             details=initial.details | details,
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (*self.initial.readouts(), self.asker)

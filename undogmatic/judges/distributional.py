@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import create_model, model_validator
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import entropy_verdict
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
@@ -85,6 +84,3 @@ class DistributionalJudge(Judge):
             review=found.band == "high",
             details=details,
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,)

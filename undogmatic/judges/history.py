@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.readouts.probe_file import rubric_digest
+from undogmatic.readouts.probe import rubric_digest
 from undogmatic.records.records import Judgment
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import agreement_confidence, entropy_verdict, spread_over
@@ -45,14 +45,10 @@ class PanelJudge(Judge):
         aggregate: Literal["mean", "median", "trimmed_mean", "weighted"] = "mean",
         weights: list[float] | None = None,
         history: list[str] | None = None,
-        trim: float = 0.2,
-        repeats: Annotated[int, Field(le=1000)] = 1,
+        trim: Annotated[float, Field(ge=0, lt=0.5)] = 0.2,
+        repeats: Annotated[int, Field(ge=1, le=1000)] = 1,
     ) -> None:
         super().__init__()
-        if repeats < 1:
-            raise ConfigError(f"`judge.repeats` is {repeats}; it must be at least 1.")
-        if not 0 <= trim < 0.5:
-            raise ConfigError(f"`judge.trim` is {trim:g}; it must be at least 0 and below 0.5.")
         if repeats > 1 and all(source.deterministic for member in members for source in member.readouts()):
             raise ConfigError(
                 f"`judge.repeats` is {repeats}, but every member answers the same each time. Ask at a temperature "
@@ -73,11 +69,8 @@ class PanelJudge(Judge):
         self.members, self.rubric = list(members), rubric
         if history is not None:
             weights, self.weighed_on = read_history(history, members, rubric)
+            self.contents = {"weights": weights, "history": None}
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
-
-    def settings(self) -> dict[str, Any]:
-        own = {"aggregate": self.aggregate, "weights": self.weights, "trim": self.trim, "repeats": self.repeats}
-        return super().settings() | own
 
     async def judge(self, item: Item) -> Verdict:
         """`verdict` with the members' scores and their disagreement."""
@@ -167,9 +160,6 @@ class PanelJudge(Judge):
 
     def _weight(self, n: int) -> str:
         return "" if self.weights is None else f" x{self.weights[n]:.4g}"
-
-    def readouts(self) -> Sequence[Source]:
-        return tuple(source for member in self.members for source in member.readouts())
 
 
 def _value(verdict: Verdict) -> str:

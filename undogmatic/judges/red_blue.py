@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import Level
@@ -81,9 +80,6 @@ class RedBlueJudge(Judge):
             review=found.level == "high",
             details=details,
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,)
 
 
 def balance(red_strength: float, blue_strength: float) -> Balance:

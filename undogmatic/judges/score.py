@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.readouts.base import Readout
 from undogmatic.records.records import Item, Verdict
 
@@ -26,6 +24,3 @@ class ScoreJudge(Judge):
         """`verdict`: what the readout gave."""
         verdict: Verdict = (await self.readout.acall(item=item)).verdict
         return verdict
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.readout,)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
 from undogmatic.errors import DataError
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.promise import doubt_of, read_promise
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
@@ -97,12 +96,10 @@ class SelectiveJudge(Judge):
         self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
         run = None if rules.guaranteed is None else rules.guaranteed.run
         self.promise = None if run is None else read_promise(run, cheap, rubric)
+        if self.promise is not None:
+            self.contents = {"rules": rules.model_dump(mode="json") | {"guaranteed": self.promise}}
         initial = getattr(expensive, "initial", None)
         self.hands_over = isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
-
-    def settings(self) -> dict[str, Any]:
-        rules = self.rules.model_dump(mode="json", exclude={"guaranteed"} if self.promise is None else None)
-        return super().settings() | {"rules": rules | ({} if self.promise is None else self.promise._asdict())}
 
     async def judge(self, item: Item) -> Verdict:
         """`verdict` with `escalated` (0 or 1), `rules_fired` and the cheap judge's score."""
@@ -153,9 +150,6 @@ class SelectiveJudge(Judge):
             if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
                 fired.append("guaranteed")
         return fired, unknown
-
-    def readouts(self) -> Sequence[Source]:
-        return (*self.cheap.readouts(), *self.expensive.readouts())
 
 
 def _number(verdict: Verdict, item: Item, name: str) -> float | None:

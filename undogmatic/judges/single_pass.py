@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
+from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import critique_uncertainty
@@ -65,6 +64,3 @@ class SinglePassJudge(Judge):
             review=level == "high",
             details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
         )
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,) if self.initial is None else (*self.initial.readouts(), self.asker)

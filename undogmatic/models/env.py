@@ -58,12 +58,17 @@ class EnvModel(Model):
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         self._inner: Any = build(node, "model")
-        self.name, self.readouts, self.licence = self._inner.name, self._inner.readouts, self._inner.licence
-        self.context = self._inner.context
+        for name in Model.__annotations__:  # whatever a model says of itself; both have the gateway by `connect`
+            if name != "gateway":
+                setattr(self, name, getattr(self._inner, name))
 
     def connect(self, gateway: Gateway) -> None:
         super().connect(gateway)
         self._inner.connect(gateway)
+
+    def count_tokens(self, text: str) -> int:
+        count: int = self._inner.count_tokens(text)
+        return count
 
     async def complete(self, request: Request) -> Response:
         """One completion by the model behind it."""

@@ -4,7 +4,8 @@
     python -m undogmatic.run -m experiment=fakes                          # all of them, on the shipped pairs
     python -m undogmatic.run -m experiment=fakes dataset=texts dataset.path=mine.jsonl   # and on yours
 
-Each reads the text's surface, a number drawn from it, or nothing. docs/fakes.md has the verdict that each deserves.
+Each reads the text's surface, a number drawn from it, or nothing. Some count the expressions of a field, which their
+config lists. docs/fakes.md has the verdict that each deserves.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, RefusedAnswer
 from undogmatic.models.base import Model
+from undogmatic.records.records import Record
 from undogmatic.records.wordings import of_this_project
 
 
@@ -29,6 +30,23 @@ class Surface(NamedTuple):
     of: Callable[[str], float]
     usual: float
     spread: float
+
+    def score(self, text: str) -> float:
+        """A share in (0, 1) that grows with the number, one half where it is as usual."""
+        return 0.5 + math.atan((self.of(text) - self.usual) / self.spread) / math.pi
+
+
+class Expressions(Record):
+    """Regular expressions that are counted without regard to case, and how many texts usually have of them."""
+
+    patterns: tuple[str, ...]
+    usual: float
+    spread: Annotated[float, Field(gt=0)]
+
+    def surface(self) -> Surface:
+        """How often they occur, as a number of a text."""
+        compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
+        return Surface(lambda text: float(sum(len(p.findall(text)) for p in compiled)), self.usual, self.spread)
 
 
 def _share(kind: Callable[[str], bool]) -> Callable[[str], float]:
@@ -70,17 +88,13 @@ SURFACES: dict[str, Surface] = {
     "different_words": Surface(lambda t: len({w.lower() for w in _words(t)}) / len(_words(t)), 0.8, 0.07),
     "the_word_de": Surface(lambda t: float(sum(w.lower() in ("de", "da", "do") for w in _words(t))), 5, 3),
     "the_word_not": Surface(lambda t: float(sum(w.lower() == "não" for w in _words(t))), 1, 1),
-    "citations": Surface(lambda t: float(count(t).citations), 2, 2),
-    "boosters": Surface(lambda t: float(count(t).boosters), 0.3, 0.6),
-    "hedges": Surface(lambda t: float(count(t).hedges), 0.3, 0.6),
-    "connectives": Surface(lambda t: float(count(t).explanations), 3, 2),
 }
 
 Judge = Callable[[str, "FakeModel"], float]
 
 
 def _surface(surface: Surface) -> Judge:
-    return lambda text, _: 0.5 + math.atan((surface.of(text) - surface.usual) / surface.spread) / math.pi
+    return lambda text, _: surface.score(text)
 
 
 def _refusing(text: str, model: FakeModel) -> float:
@@ -131,24 +145,33 @@ class FakeModel(Model):
         kind: Which one.
         seed: Of those that draw.
         reverse: Turn its scores round.
+        expressions: Further kinds by name, each of which counts its expressions.
     """
 
     readouts = ("rules",)
     licence = of_this_project("fake")
 
-    def __init__(self, kind: str, seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0, reverse: bool = False) -> None:
-        if kind not in KINDS:
-            raise ConfigError(f"`model.kind` is {kind!r}; there are: {', '.join(KINDS)}.")
+    def __init__(
+        self,
+        kind: str,
+        seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0,
+        reverse: bool = False,
+        expressions: Mapping[str, Expressions] | None = None,
+    ) -> None:
+        counted = {} if expressions is None else expressions
+        if kind not in (*KINDS, *counted):
+            raise ConfigError(f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}.")
         self.kind, self.seed, self.reverse = kind, seed, reverse
         self.name = f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
         self.asked_so_far = 0
+        self._judge = KINDS[kind] if kind in KINDS else _surface(counted[kind].surface())
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Its score as a share of the scale, in [0, 1]."""
-        share = min(1.0, max(0.0, KINDS[self.kind](text, self)))
+        share = min(1.0, max(0.0, self._judge(text, self)))
         return 1 - share if self.reverse else share, f"fake: {self.kind}"
 
     def draw(self, text: str, what: str = "score") -> float:
         """A number in [0, 1) that depends on the text and the seed alone."""
-        found = hashlib.sha256(f"{what} {self.seed} {text}".encode()).digest()[:8]
-        return int.from_bytes(found, "big") / 2**64
+        digest = hashlib.sha256(f"{what} {self.seed} {text}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") / 2**64

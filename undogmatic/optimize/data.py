@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undogmatic.config.build import Settings, build
-from undogmatic.config.searchpath import named, plain
+from undogmatic.config.groups import named, plain
 from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.labels import labelled_items
 from undogmatic.errors import ConfigError, DataError

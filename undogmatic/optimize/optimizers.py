@@ -1,7 +1,7 @@
 """The choices of `optimizer=`: DSPy's own optimisers, each with the arguments of DSPy's that matter for judges.
 
-Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`program.Task`), examples of
-one side of a split, and a metric (`program.Measure`).
+Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`task.Task`), examples of
+one side of a split, and a metric (`task.Measure`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import dspy
 from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.optimize.program import Measure, Task
+from undogmatic.optimize.task import Measure, Task
 
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]

@@ -1,4 +1,5 @@
-"""A judge's program as a file: the instructions and demonstrations of each of its predictors, and where they come from.
+"""Keeps a judge's program as a file (the instructions and demonstrations of each predictor, and where they come from)
+and reads one as the prompt of a run: `prompt=program`.
 
 Plain JSON with a digest over everything else in it. It is read as data; nothing of it is run.
 """
@@ -9,19 +10,25 @@ import difflib
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import dspy
-from pydantic import Field, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.adapter import lacking
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
+from undogmatic.safety.paths import data_folder
 
+UNNAMED_PROGRAM = (
+    "prompt=program reads one program: name its file (prompt.path=outputs/.../program.json) or its name in the prompt "
+    "registry (prompt.registry=NAME prompt.alias=best)."
+)
 _SHOWN = ("text", "score", "level", "confidence", "rationale")
 
 
@@ -36,7 +43,7 @@ class Predictor(Record):
 class Lineage(Record):
     """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
     reached on validation texts beside what it was made from. `texts` marks (`records.text_mark`) those it was optimised
-    on, and what it was made from before it; a program of an earlier version does not name them."""
+    on, and what it was made from before it."""
 
     parent: str
     optimizer: str
@@ -78,7 +85,7 @@ class Program(Record):
 
     def _form(self) -> dict[str, Any]:
         whole = self.model_dump(mode="json")
-        if not self.lineage.texts:  # as an earlier version wrote it
+        if not self.lineage.texts:  # as of a prompt that somebody wrote
             del whole["lineage"]["texts"]
         return whole
 
@@ -230,3 +237,66 @@ def _line(demo: Mapping[str, Any]) -> str:
     answer = f"level {demo['level']}" if "level" in demo else f"label {demo.get('score')}"
     inputs = [str(v) for k, v in demo.items() if k not in _SHOWN or k == "text"]
     return f"[{answer}] {' '.join(' / '.join(inputs).split())}"
+
+
+class ProgramPrompt(Prompt):
+    """A prompt whose instructions and demonstrations are those of an optimised program.
+
+    Attributes:
+        path: The file; None where it ships.
+        shipped: Its name under data/programs; None where it is elsewhere.
+    """
+
+    brings_program: ClassVar[bool] = True
+    id: str = "program"
+    language: str = ""
+    path: str | None = None
+    shipped: str | None = None
+    program_digest: str = Field(default="", exclude=True)
+    _program: Program = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _read(self) -> ProgramPrompt:
+        program = self.read()
+        object.__setattr__(self, "_program", program)
+        object.__setattr__(self, "language", program.language)
+        if self.shipped is None:
+            object.__setattr__(self, "id", program.name)
+        return self
+
+    def read(self) -> Program:
+        """The program. Raises ConfigError where none is named, or it cannot be read."""
+        if (self.path is None) == (self.shipped is None):
+            raise ConfigError(UNNAMED_PROGRAM)
+        if self.shipped is not None:
+            return load(data_folder() / "programs" / f"{self.shipped}.json", "prompt.shipped")
+        return load(Path(str(self.path)))
+
+    @property
+    def program(self) -> Program:
+        """What was read."""
+        return self._program
+
+    def check(self, rubric: Rubric) -> None:
+        """Raise ConfigError for another rubric than the program was made for."""
+        if rubric.name != self.program.rubric:
+            raise ConfigError(
+                f"the program {self.program.name} was made for rubric={self.program.rubric}, and this run judges by "
+                f"rubric={rubric.name}. Use that rubric, or optimise anew for this one."
+            )
+        if rubric_digest(rubric) != self.program.rubric_digest:
+            raise ConfigError(
+                f"rubric={rubric.name} was changed since the program {self.program.name} was made for it (its scale, "
+                "guide or wording). Optimise anew."
+            )
+        super().check(rubric)
+
+    def hash(self, rubric: Rubric) -> str:
+        """SHA-256 of everything that reaches the model."""
+        parts = [self.program.predictors[name].model_dump(mode="json") for name in sorted(self.program.predictors)]
+        whole = [parts, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")]
+        return digest(whole)
+
+    def adapt(self, judge: Any, key: str) -> None:
+        """Put instructions and demonstrations into the judge's predictors."""
+        self.program.put_into(judge, key)

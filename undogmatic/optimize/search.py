@@ -17,20 +17,20 @@ from pydantic import Field, ValidationError
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config.build import Settings, build
-from undogmatic.config.searchpath import named
-from undogmatic.engine.judging import JudgeStep
-from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.config.groups import named
+from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
-from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.optimize.data import Data, contrast, gather
 from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
-from undogmatic.optimize.program import Known, Measure, Task, example
 from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
+from undogmatic.optimize.task import Known, Measure, Task, example
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item, Record, digest, items_digest, text_mark
 from undogmatic.runs import claim
@@ -44,18 +44,18 @@ SPENT = "optimisation.json"
 
 class Spent(Record):
     """What a search took, over all attempts: calls to the models, without the cache's answers, and USD; and how many
-    programs judged anything, the one that it began with included (None: an earlier version did not note it)."""
+    programs judged anything, the one that it began with included."""
 
     calls: int = Field(ge=0)
     usd: float = Field(ge=0, allow_inf_nan=False)
-    programs: int | None = Field(default=None, ge=0)
+    programs: int = Field(ge=0)
 
 
 class Found(NamedTuple):
     """What an optimisation came to: the two programs, and the run's parts with a judge for each.
 
     `kept` is False where nothing that was tried did better on the validation texts, so that the program stays as it
-    was. `spent` is None of a search by an earlier version, which did not note it.
+    was. `spent` is None where its file was deleted.
     """
 
     before: Program
@@ -118,9 +118,9 @@ class Search:
             judge = self.baseline.deepcopy()
             after.put_into(judge, "judge")
         else:
-            with self._connected(engine, folder):
+            with self._connected(engine, folder) as budget:
                 judge, scores, programs = self._compile(engine, folder)
-                spent = Spent(calls=engine.budget.calls, usd=engine.budget.usd, programs=programs)
+                spent = Spent(calls=budget.calls, usd=budget.usd, programs=programs)
             files.write(folder / SPENT, spent.model_dump_json() + "\n")
             after = self._program(judge, OPTIMISED, *scores)
             save(before, folder / PARENT)
@@ -163,21 +163,18 @@ class Search:
         return judge, (before, after), len(known.programs)
 
     @contextlib.contextmanager
-    def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[None]:
-        """The models with a gateway whose calls count in the run's budget and stand in its ledger."""
+    def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[Budget]:
+        """The models with a gateway whose calls stand in the run's ledger; what all attempts have spent so far. The
+        engine's own budget goes on from the ledger when it begins to judge."""
         model: Model = self.parts.model
         if self.writer is not None and self.writer is not model:
             model = SeveralModels([model, self.writer])
         cache = ReplyCache(engine.cache_dir if engine.cache else folder / "optimisation")
-        with Ledger(folder / LEDGER, []) as ledger:
-            engine.budget.calls, engine.budget.usd, engine.budget.note = ledger.calls, ledger.usd, ledger.note
-            model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
-            try:
-                yield
-            finally:
-                cache.close()
-                # The engine begins with what the ledger says, which holds all this.
-                engine.budget.calls, engine.budget.usd, engine.budget.note = 0, 0.0, None
+        budget = Budget(engine.budget.max_calls, engine.budget.max_usd)
+        with Ledger(folder / LEDGER, []) as ledger, contextlib.closing(cache):
+            budget.calls, budget.usd, budget.note = ledger.calls, ledger.usd, ledger.note
+            model.connect(Gateway(cache, budget, engine.timeout, engine.retries, engine.backoff))
+            yield budget
 
     def _step(self, judge: Judge, program: Program, name: str) -> JudgeStep:
         where = self.parts.judges[0].provenance

@@ -1,18 +1,26 @@
-"""Train, validation and test: whole groups of texts on one side each, and nothing that is known from two."""
+"""Splits texts into train, validation and test, with nothing on two sides, and counts the looks at test texts.
+
+Whole groups of texts lie on one side each. Each program that is judged on test texts because others were tried before
+it is a further chance to be lucky: it is noted beside the runs, and the verdict's level falls from look to look.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from undogmatic.analyses.independence import Group, groups
 from undogmatic.errors import DataError
-from undogmatic.records.records import Item, items_digest
-from undogmatic.safety.outside import brief
+from undogmatic.records.records import Item, digest, items_digest, text_mark
+from undogmatic.safety import files
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
 
 SIDES = ("train", "validation", "test")
 
@@ -125,3 +133,57 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
         conditions = sorted(Counter(str(item.condition) for item in own))
         strata[json.dumps([conditions, third])].append(group)
     return [own[place] for _, own in sorted(strata.items()) for place in rng.permutation(len(own))]
+
+
+FILE = "looks.jsonl"
+
+
+def place(folder: Path) -> Path:
+    """Where looks are noted: in the folder `outputs` that the run lies in, else in the one above it."""
+    root = next((parent for parent in folder.resolve().parents if parent.name == "outputs"), folder.resolve().parent)
+    return root / FILE
+
+
+def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None) -> int:
+    """Note a look at test texts and give its number among all that share a text with it, from 1.
+
+    A look at some of the texts of an earlier one is a further look, as leaving texts out is one more way to be lucky.
+    Nothing but the same claim on the same texts is the same look, however often it is made.
+
+    Args:
+        folder: Of the run.
+        test: The test texts.
+        construct: What is judged (rubric and criterion); another construct's looks are not counted.
+        claim: What else the result hangs on: programs, metric. None where there is nothing to be lucky with: nothing
+            is noted then, and the looks so far are counted.
+    Raises:
+        DataError, StorageError: The file cannot be read or written.
+    """
+    path = place(folder)
+    texts = {text_mark(digest(item.inputs)) for item in test}
+    if claim is None:
+        return len(_looks(path, construct, texts))
+    own = text_mark(digest([construct, sorted(texts), list(claim)]))
+    if own not in _looks(path, construct, texts):
+        note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
+        with Log(path, files.ALL) as log:
+            log.append(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
+    return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
+
+
+def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None]:
+    """The looks that share a text with these, in their order."""
+    seen: dict[str, None] = {}
+    if not path.is_file():
+        return seen
+    for number, line in read_lines(path):
+        try:
+            found = json_value(line)
+            if found["construct"] == construct and not set(texts).isdisjoint(found["texts"]):
+                seen[str(found["look"])] = None
+        except (Unreadable, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}:{number}: no look at test texts ({error}). Delete the line; do not delete the file: it "
+                "says how often test texts were looked at."
+            ) from None
+    return seen

@@ -12,10 +12,10 @@ import pandas as pd
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
 from undogmatic.analyses.independence import groups_of
 from undogmatic.analyses.truth import Margin, margin_of
-from undogmatic.optimize.looks import looked
 from undogmatic.optimize.metrics import Metric, whole_pairs
 from undogmatic.optimize.programs import changes
 from undogmatic.optimize.search import Found, Search
+from undogmatic.optimize.splits import looked
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
 
@@ -23,7 +23,7 @@ LONGEST = 400
 """Characters of a line of what changed; the program's file has all of it."""
 
 
-def verdict(
+def results_of(
     search: Search, found: Found, judgments: Sequence[Judgment], folder: Path, rng: np.random.Generator
 ) -> list[AnalysisResult]:
     """Is the optimised program better on the test split, and what is it?
@@ -44,11 +44,11 @@ def verdict(
     claim = [*programs, search.data.metric.name] if found.kept else None
     construct = f"{search.terms.rubric.name}.{search.criterion}"
     looks = looked(folder, search.data.splits.test, construct, claim)
-    result = improvement(measured(search, first), rng, optimizer.alpha, optimizer.power, looks)
+    result = improvement(earned(search, first), rng, optimizer.alpha, optimizer.power, looks)
     return [result, _change(search, found)]
 
 
-def measured(search: Search, judgments: Sequence[Judgment]) -> Measured:
+def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
     """What both programs earned on every test text or pair, in the terms of the verdict."""
     metric, terms = search.data.metric, search.terms
     said = {(j.judge, j.item_id): j.outcome for j in judgments if isinstance(j.outcome, Verdict)}
@@ -126,7 +126,7 @@ def _change(search: Search, found: Found) -> AnalysisResult:
         "seed": lineage.seed,
     }  # fmt: skip
     spent = {} if found.spent is None else found.spent.model_dump(exclude={"programs"})
-    alone = found.spent is not None and found.spent.programs is not None and found.spent.programs <= 1
+    alone = found.spent is not None and found.spent.programs <= 1
     came_to = "found" if found.kept else "untried" if alone else "kept"
     said = [Finding("program.sides", values), Finding(f"program.{came_to}", values)]
     if spent:

@@ -30,7 +30,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, StorageError, UnparseableAnswer
 from undogmatic.models.calls import reading
-from undogmatic.readouts.prompts import Words, lines
+from undogmatic.readouts.prompt import Words, lines
 from undogmatic.records.rubric import Rubric, Scale
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, json_value, read_bytes

@@ -10,24 +10,13 @@ import dspy
 
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
-
-
-class Unit(dspy.Module):
-    """A DSPy module that says what determines its answers, beside its predictors' instructions and demonstrations."""
-
-    def settings(self) -> dict[str, Any]:
-        """Its own plain settings; those of modules inside it are theirs."""
-        raise NotImplementedError
-
-    def name_of(self) -> str:
-        """What it is, for the hash of the program."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"
+    from undogmatic.readouts.prompt import Prompt
 
 
 class Readout(Unit):
@@ -84,9 +73,6 @@ class Readout(Unit):
     def shown(self) -> str:
         """What the model is shown beside the judged text, demonstrations included; for reports and the registry."""
         return ""
-
-    def settings(self) -> dict[str, Any]:
-        return {"readout": self.name}
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:

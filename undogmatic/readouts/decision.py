@@ -1,4 +1,8 @@
-"""`decision`: a decision model's own probabilities over the rubric's levels (System One score questions)."""
+"""Readouts of models that judge by themselves.
+
+`decision` reads a decision model's probabilities over the rubric's levels (System One score questions); `rules` reads
+the share of the scale that rules or a fitted regression give.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import dspy
 
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
-from undogmatic.models.base import Decides, Model
+from undogmatic.models.base import Decides, Model, Rates
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, entropy_verdict
+from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.structured import demonstrations
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
 
@@ -101,3 +105,31 @@ def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribut
     if isinstance(score, int | float) and abs(score - expected) > SUM_TOLERANCE * len(values) * len(values):
         raise OffScaleAnswer(f"`score` is {score}, but the probabilities give {expected:.3f}", raw)
     return ScoreDistribution(values=values, probabilities=tuple(m / total for m in masses))
+
+
+class RulesReadout(Readout):
+    """A share between 0 and 1 from the model, mapped linearly to the rubric's scale. No distribution, no confidence."""
+
+    name = "rules"
+    needs = "rules"
+    uses_prompt = False
+
+    def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
+        super().bind(model, prompt, rubric)
+        if not isinstance(model, Rates):
+            raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
+        if model.rubric is not None and model.rubric != rubric.name:
+            raise ConfigError(
+                f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
+                "Ask a language model: model=local readout=logprobs, or a hosted one."
+            )
+
+    def fitted_on(self) -> frozenset[str]:
+        return self.model.fitted_on
+
+    async def read(self, item: Item) -> Verdict:
+        rater = served_model()
+        if not isinstance(rater, Rates):
+            raise ConfigError(f"{rater.name} does not rate texts itself; it serves: {', '.join(rater.readouts)}.")
+        share, reason = await rater.rate(shown_text(item, self.rubric))
+        return Verdict(score=self.rubric.units(share), rationale=reason)

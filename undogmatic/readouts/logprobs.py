@@ -11,7 +11,7 @@ import dspy
 import numpy as np
 from pydantic import Field
 
-from undogmatic.config import searchpath
+from undogmatic.config import groups
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
@@ -24,7 +24,7 @@ from undogmatic.safety.outside import brief, read_json
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
-    from undogmatic.readouts.prompts import Prompt
+    from undogmatic.readouts.prompt import Prompt
 
 
 class LogprobsReadout(Readout):
@@ -86,6 +86,7 @@ class LogprobsReadout(Readout):
         self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
+            self.contents = {"calibration": self.calibration}
 
     async def read(self, item: Item) -> Verdict:
         prediction = await ask(self.predict, self.adapter, **self.inputs(item), **self.given)
@@ -113,10 +114,6 @@ class LogprobsReadout(Readout):
     def shown(self) -> str:
         return shown(self.predict, self.adapter, self.rubric, self.given)
 
-    def settings(self) -> dict[str, Any]:
-        own = {"minimum_mass": self.minimum_mass, "calibration": self.calibration, "given": self.given}
-        return super().settings() | own
-
 
 def check_labels(rubric: Rubric) -> None:
     """Raise ConfigError where one token cannot name each level."""
@@ -129,7 +126,7 @@ def check_labels(rubric: Rubric) -> None:
 
 def with_examples(rubric: Rubric) -> str:
     """What to do where a base model needs a prompt with examples for this rubric."""
-    nodes = {name: searchpath.plain("prompt", name, "prompt") for name in searchpath.options("prompt")}
+    nodes = {name: groups.plain("prompt", name, "prompt") for name in groups.options("prompt")}
     shows = {name: p for name, p in nodes.items() if p.get("demonstrations") or p.get("shipped")}
     found = [name for name, p in shows.items() if p.get("rubric") in (None, rubric.name)]
     if found:

@@ -1,25 +1,329 @@
-"""`probe`: a regression on the hidden states of the judged text. It never asks the model anything."""
+"""`probe`: a regression on the hidden states of the judged text, which never asks the model anything.
+
+A probe is plain arrays in a safetensors file, with one JSON record beside them (`load`, `save`); `fit.probe` makes one.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
+from scipy import special
 
+from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
-from undogmatic.readouts.probe_file import Probe, load, rubric_digest, said_once
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict, digest
 from undogmatic.records.rubric import Rubric
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, json_value, opened
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.distribution import discretised_normal
 
-if TYPE_CHECKING:
-    from undogmatic.readouts.prompts import Prompt
+FORMAT = 1
+KEY = "probe"
+SMOOTHING = 0.3
+KEPT = 1 / 3
+_REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
+
+
+def said_once(text: str) -> str:
+    """The text with every passage of at most twelve words that is said three times or more in a row said once.
+
+    A probe averages over all tokens of a text, so that a grade said twenty times would be most of what it reads.
+    """
+    return _REPEATED.sub(r"\1", text)
+
+
+class About(Record):
+    """Where a probe comes from and what it reached on texts of held-out authors.
+
+    Attributes:
+        views: The feature vector is their pooled states, one after another.
+        penalty: Ridge penalty of the regression.
+        labels: Digest of ids, texts and labels it was fitted on.
+        texts: Marks of the texts it was fitted on, sorted.
+        held_out: How texts were held out for `figures` and for the residuals.
+        figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
+        coverage: What the interval is meant to cover.
+        injected: How many copies of these texts, with other text put into them, it was also fitted on.
+        said_once: Whether a passage that is said three times or more in a row is read once (`said_once`).
+        arrays: Digest of the arrays, against damage.
+    """
+
+    format: int
+    rubric: str
+    rubric_digest: str
+    model: str
+    model_sha256: str
+    views: tuple[View, ...]
+    penalty: float
+    labels: str
+    texts: tuple[str, ...]
+    n: int
+    authors: tuple[str, ...]
+    held_out: str
+    figures: dict[str, float]
+    coverage: float
+    versions: dict[str, str]
+    injected: int = 0
+    said_once: bool = False
+    arrays: str = ""
+
+
+class Regression(NamedTuple):
+    """Ordinal kernel ridge regression on the main directions of the features.
+
+    For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
+    curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
+
+    Attributes:
+        mean, scale: Of the features, shape (n_features,).
+        components: Main directions of the standardised features, shape (n_components, n_features), half precision.
+        supports: The fitted texts in these directions, shape (n, n_components), half precision.
+        dual: One weight per fitted text and threshold, shape (n, n_thresholds).
+        bias: Share of labels above each threshold, shape (n_thresholds,); what it predicts far from every fitted text.
+        decay: Shape (1,); the kernel is exp(-decay x squared distance).
+        steepness: Of the logistic curve, shape (1,).
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    components: np.ndarray
+    supports: np.ndarray
+    dual: np.ndarray
+    bias: np.ndarray
+    decay: np.ndarray
+    steepness: np.ndarray
+
+    def raw(self, features: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
+        rows = ((features - self.mean) / self.scale) @ self.components.astype(np.float64).T
+        above = kernel(rows, self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
+        return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
+
+
+class Sieve(NamedTuple):
+    """Weighs the pieces of a text (`models.base.cut`) by how likely they are its own and not put into it.
+
+    A logistic regression on the states of a piece and on their mean over the whole text. Its log odds are smoothed over
+    neighbouring pieces, because what is put in seldom is a single piece.
+
+    Attributes:
+        piece, whole: One weight per feature for the states of the piece and of the whole text, shape (n_features,).
+        offset: Shape (1,).
+    """
+
+    piece: np.ndarray
+    whole: np.ndarray
+    offset: np.ndarray
+
+    def features(self, read: Pieces) -> np.ndarray:
+        """The mean states of the text over its own tokens, shape (n_features,)."""
+        return np.average(read.states.astype(np.float64), axis=0, weights=read.tokens * self.weights(read))
+
+    def weights(self, read: Pieces) -> np.ndarray:
+        """Share of each piece's tokens that counts, shape (n_pieces,); KEPT of the text always counts."""
+        states = read.states.astype(np.float64)
+        odds = states @ self.piece + np.average(states, axis=0, weights=read.tokens) @ self.whole + self.offset[0]
+        for _ in range(2):
+            before, after = np.append(odds[:1], odds[:-1]), np.append(odds[1:], odds[-1:])
+            odds = (1 - SMOOTHING) * odds + SMOOTHING * (before + after) / 2
+        weights = special.expit(odds)
+        order = np.argsort(-odds, kind="stable")
+        reached = np.cumsum(read.tokens[order]) / read.tokens.sum()
+        weights[order[: np.searchsorted(reached, KEPT) + 1]] = 1.0
+        return np.asarray(weights)
+
+
+class Calibration(NamedTuple):
+    """From the raw score to the scale, learnt on held-out texts.
+
+    Attributes:
+        raw_knots, score_knots: The monotone map, linear in between, shape (n_knots,) each, ascending.
+        score_bins: Ascending scores at which the following three hold; in between they are interpolated.
+        below, above: Limits of the interval, relative to the score; `low` and `high` in the file.
+        spread: Root mean square of label minus score.
+    """
+
+    raw_knots: np.ndarray
+    score_knots: np.ndarray
+    score_bins: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    spread: np.ndarray
+
+
+class ProbeScore(NamedTuple):
+    """What a probe says about one text, in the rubric's units. `raw` is the regression's value before calibration."""
+
+    score: float
+    interval: tuple[float, float]
+    sd: float
+    raw: float
+
+
+class Probe(NamedTuple):
+    """A fitted probe; one that was fitted without copies has no sieve, and reads the mean over all tokens."""
+
+    about: About
+    regression: Regression
+    calibration: Calibration
+    sieve: Sieve | None = None
+
+    def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> ProbeScore:
+        """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its interval."""
+        c = self.calibration
+        raw = float(self.regression.raw(features[None])[0])
+        score = float(np.clip(np.interp(raw, c.raw_knots, c.score_knots), minimum, maximum))
+        below, above, sd = (float(np.interp(score, c.score_bins, values)) for values in (c.below, c.above, c.spread))
+        # Residuals near an end can lie all on one side; the score itself stays inside its interval.
+        interval = max(minimum, min(score, score + below)), min(maximum, max(score, score + above))
+        return ProbeScore(score, interval, sd, raw)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything fitted, by its name in the file, in the types of the file."""
+        named = self.regression._asdict() | dict(zip(_CALIBRATION, self.calibration, strict=True))
+        named |= {} if self.sieve is None else self.sieve._asdict()
+        return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
+
+
+def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
+    """Gaussian kernel between rows: (n, k) and (m, k) -> (n, m)."""
+    squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None] - 2 * a @ b.T
+    return np.asarray(np.exp(-decay * np.maximum(squared, 0)))
+
+
+def rubric_digest(rubric: Rubric) -> str:
+    """What must not change between fitting and using: the scale, not the words (the probe never sees them)."""
+    return digest([rubric.name, rubric.minimum, rubric.maximum, list(rubric.levels), rubric.direction])
+
+
+def save(probe: Probe, path: Path) -> None:
+    """Write the file; the same probe gives the same bytes."""
+    from safetensors.numpy import save as as_bytes
+
+    arrays = probe.arrays()
+    about = probe.about.model_copy(update={"arrays": _digest(arrays)})
+    # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
+    files.write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}), files.ALL)
+
+
+HEADER_BYTES = 20_000_000
+_UNREADABLE = (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, OSError, TypeError, ValueError)
+_AGAIN = "Fit it again: undogmatic probe fit."
+_CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
+"""The fields of `Calibration` by their names in the file."""
+_NAMES = (*Regression._fields, *_CALIBRATION)
+_HALF = ("components", "supports")
+_TABLES = (*_HALF, "dual")
+
+
+def load(path: Path) -> Probe:
+    """Read and check a probe file.
+
+    Raises:
+        ConfigError: It is missing, not a probe, of another format, damaged, or holds wrong shapes or numbers.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise ConfigError(
+            f"`readout.path` is '{path}', which does not exist. Fit one: undogmatic probe fit --out {path}"
+        )
+    with opened(path) as start:
+        header = int.from_bytes(start.read(8), "little")
+        if header > min(HEADER_BYTES, os.fstat(start.fileno()).st_size):
+            raise ConfigError(f"{path} is not a safetensors file (a header of {header:,} bytes). {_AGAIN}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            known = (*_NAMES, *Sieve._fields)
+            arrays = {name: file.get_tensor(name) for name in known if name in file.keys()}  # noqa: SIM118 (no mapping)
+            arrays |= dict.fromkeys(set(file.keys()) - set(known), np.empty(0))  # named, not read
+    except (SafetensorError, *_UNREADABLE) as error:
+        raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {_AGAIN}") from None
+    if KEY not in metadata:
+        raise ConfigError(f"{path} is not a probe: its metadata lacks `{KEY}`. {_AGAIN}")
+    try:
+        about = About.model_validate(json_value(metadata[KEY]))
+    except Unreadable as error:
+        raise ConfigError(f"{path}: its metadata is {error}. {_AGAIN}") from None
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {explain(error, KEY)}\n{_AGAIN}") from None
+    if about.format != FORMAT:
+        raise ConfigError(f"{path} has format {about.format}; this version reads format {FORMAT}. {_AGAIN}")
+    problem = _type_problem(arrays) or _value_problem(arrays)
+    if problem is None and about.arrays != _digest(arrays):
+        problem = f"its arrays do not match their digest (written {about.arrays[:12]}, found {_digest(arrays)[:12]})"
+    if problem is not None:
+        raise ConfigError(f"{path} is damaged: {problem}. {_AGAIN}")
+    return Probe(
+        about,
+        Regression(*(arrays[name] for name in Regression._fields)),
+        Calibration(*(arrays[name] for name in _CALIBRATION)),
+        Sieve(*(arrays[name] for name in Sieve._fields)) if "offset" in arrays else None,
+    )
+
+
+def _type(name: str) -> type:
+    return np.float16 if name in _HALF else np.float64
+
+
+def _type_problem(found: dict[str, np.ndarray]) -> str | None:
+    if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
+        return f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
+    for name, value in found.items():
+        dimensions = 2 if name in _TABLES else 1
+        if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:
+            return (
+                f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(_type(name))} and "
+                f"{dimensions} dimension(s)"
+            )
+        if not np.isfinite(value).all():
+            return f"`{name}` holds a value that is not finite"
+    return None
+
+
+def _value_problem(found: dict[str, np.ndarray]) -> str | None:
+    shapes = {name: value.shape for name, value in found.items()}
+    (n_components, n_features), (n, n_thresholds) = shapes["components"], shapes["dual"]
+    knots, bins = shapes["raw_knots"], shapes["score_bins"]
+    expected: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("mean", "scale"), (n_features,)),
+        "supports": (n, n_components),
+        "bias": (n_thresholds,),
+        **dict.fromkeys(("decay", "steepness"), (1,)),
+        "score_knots": knots,
+        **dict.fromkeys(("low", "high", "spread"), bins),
+    }
+    if "offset" in found:
+        expected |= {"piece": (n_features,), "whole": (n_features,), "offset": (1,)}
+    for name, shape in expected.items():
+        if shapes[name] != shape:
+            return f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
+    if (found["scale"] <= 0).any() or (found["spread"] < 0).any() or found["decay"][0] <= 0:
+        return "`scale` and `decay` must be positive, and `spread` not negative"
+    if any((np.diff(found[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
+        return "`raw_knots`, `score_knots` and `score_bins` must ascend"
+    return None
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    whole = hashlib.sha256()
+    for name in sorted(arrays):
+        whole.update(f"{name}{arrays[name].shape}".encode())
+        whole.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return whole.hexdigest()
 
 
 class ProbeReadout(Readout):
@@ -45,6 +349,8 @@ class ProbeReadout(Readout):
         super().bind(model, prompt, rubric)
         path = self.path or shipped_probe(rubric)
         self.probe = fitting_probe(path, model, rubric)
+        about = self.probe.about
+        self.contents = {"path": [about.arrays, [view.model_dump() for view in about.views]]}
 
     async def read(self, item: Item) -> Verdict:
         states = served_model()
@@ -54,16 +360,11 @@ class ProbeReadout(Readout):
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
-        return entropy_verdict(
-            distribution, score=found.score, interval=(found.low, found.high), raw_score=self.rubric.units(found.raw)
-        )
+        raw = self.rubric.units(found.raw)
+        return entropy_verdict(distribution, score=found.score, interval=found.interval, raw_score=raw)
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
-
-    def settings(self) -> dict[str, Any]:
-        about = self.probe.about
-        return super().settings() | {"probe": about.arrays, "views": [v.model_dump() for v in about.views]}
 
 
 async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:

@@ -59,7 +59,7 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
 def readout_note(run: FinishedRun, words: Words) -> str:
     """Which readout was used, and that `auto` chose it."""
     readout = run.choices["readout"]
-    if run.config["readout"].get("_target_") == "auto":
+    if run.settings.automatic:
         return words.text("common.note.readout", readout=readout, asked="auto")
     return words.text("common.note.readout_named", readout=readout)
 
@@ -147,9 +147,8 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     notes = [*asking_notes(run, words), *review_notes(run, words), *repeatability_notes(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
-    limit = run.config["run"].get("limit")
-    if limit is not None:
-        notes.append(words.text("common.note.few_items", limit=limit))
+    if run.settings.limit is not None:
+        notes.append(words.text("common.note.few_items", limit=run.settings.limit))
     failed = int(run.frame["error"].notna().sum())
     counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
     notes.append(words.text("common.note.failures", **counted) if failed else words.text("common.note.no_failures"))
@@ -182,7 +181,7 @@ def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[
 
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
     """Whether it is no part of the plan that the run has."""
-    return run.config.get(PLAN) is not None and result.name != PLAN
+    return run.settings.planned and result.name != PLAN
 
 
 def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:

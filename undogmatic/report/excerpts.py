@@ -58,7 +58,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         "review": first[first["review"].astype(bool)],
     }
     yield Heading(words.text("common.items_title"))
-    intro = "items_redacted" if run.redacted else "items_intro"
+    intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
     judged = {item.id: item for item in run.items}
     seen: set[str] = set()
@@ -70,7 +70,10 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
             item = judged[row["item_id"]]
-            about = _named(row, run), redacted(item.text) if run.redacted else _excerpt(item, run.rubric, words)
+            about = (
+                _named(row, run),
+                redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words),
+            )
             yield _item(row, by_key[_key(row)], about, words)
 
 

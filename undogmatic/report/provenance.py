@@ -23,8 +23,7 @@ ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
 def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The facts of a run as a two-column table."""
     yield Heading(words.text("common.ran_title"))
-    metrics, config = run.metrics, run.config
-    split = config["dataset"].get("split")
+    metrics, split = run.metrics, run.settings.split
     repeats = int(run.frame["repeat"].nunique())
     parts = ", ".join(run.parts.values())
     seconds = metrics.get("judging_seconds", 0.0)
@@ -63,7 +62,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
             judging=words.duration(seconds),
             rate=metrics.get("judgments_per_second"),
         ),
-        "seed": str(config["seed"]),
+        "seed": str(run.settings.seed),
         "config": run.judgments[0].provenance.config_hash[:16],
         "identity": run.identity[:16],
         "git": run.versions.get("git", "unknown"),
@@ -133,11 +132,10 @@ def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
     overrides = overrides_of(run.folder)
     if overrides is None:
         asked = {k: v for k, v in run.choices.items() if k != "experiment"}
-        if run.config["readout"].get("_target_") == "auto":
+        if run.settings.automatic:
             asked["readout"] = "auto"
-        values = {"seed": run.config["seed"], "report.language": run.language} | {
-            f"run.{k}": v for k, v in run.config["run"].items() if k not in ("resume", "name") and v is not None
-        }
+        values = {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
+        values |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
         overrides = [f"{k}={v}" for k, v in (asked | values).items()]
         note = "common.repeat_from_choices"
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
-from undogmatic.engine.redaction import redact_item, redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import part_names

@@ -1,56 +1,58 @@
-"""What Hydra writes itself, without secrets: `.hydra/*.yaml` of every job, `multirun.yaml` of a sweep.
+"""Writes `.hydra/*.yaml` into a run's folder: how the run was composed, without secrets.
 
-Hydra offers no hook between composing a config and writing it, so its two ways of writing are replaced where they are
-made. Imported by the Hydra entry point and, through its callback, by a launcher's workers.
+Hydra would write them itself before anything is known of the folder, so it is told to leave them out
+(`hydra.output_subdir: null`). Where a folder holds a run already, they are held back until it is known that this
+command goes on with that run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import hydra.core.utils
 import yaml
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf._utils import get_omega_conf_dumper
 
-from undogmatic.runs.folder import MANIFEST
+from undogmatic.runs.folder import COMPOSED, HYDRA, MANIFEST, OVERRIDES
 from undogmatic.safety import files
-from undogmatic.safety.guard import know_environment, know_words
-from undogmatic.safety.secrets import learn, scrub_data
-
-
-def _as_yaml(config: Any) -> str:
-    """What Hydra writes of a config or of a list of overrides, without secrets."""
-    know_environment()
-    plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
-    if isinstance(plain, Mapping):
-        learn({key: value for key, value in plain.items() if key != "hydra"}, "")
-        learn(plain.get("hydra", {}).get("job", {}).get("env_set") or {}, "hydra.env_set")
-    elif isinstance(plain, list):
-        know_words([str(word) for word in plain])
-    dumper = get_omega_conf_dumper()
-    return str(
-        yaml.dump(scrub_data(plain), default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=dumper)
-    )
-
+from undogmatic.safety.guard import without_secrets
 
 _held_back: dict[Path, dict[Path, str]] = {}
 
 
-def _save_config(cfg: DictConfig | ListConfig, filename: str, output_dir: Path) -> None:
-    path, folder = Path(output_dir) / filename, Path(output_dir).parent
+def as_yaml(config: Any) -> str:
+    """A config or a list of overrides as Hydra writes it, without secrets."""
+    plain = without_secrets(OmegaConf.to_container(config, resolve=False, enum_to_str=True))
+    return str(
+        yaml.dump(plain, default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
+    )
+
+
+def write(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
+    """Write a job's config, Hydra's own section and the overrides, or hold them back. Raises StorageError.
+
+    Args:
+        folder: The run's.
+        config: Without Hydra's section.
+        hydras: With that section alone.
+    """
+    texts = {
+        COMPOSED: as_yaml(config),
+        HYDRA: as_yaml(hydras),
+        OVERRIDES: as_yaml(hydras.hydra.overrides.task),
+    }
     if (folder / MANIFEST).is_file():
-        _held_back.setdefault(folder.resolve(), {})[path] = _as_yaml(cfg)
+        _held_back[folder.resolve()] = {folder / name: text for name, text in texts.items()}
     else:
-        files.write(path, _as_yaml(cfg))
+        for name, text in texts.items():
+            files.write(folder / name, text)
 
 
 def held_back(folder: Path) -> bool:
     """Whether the folder holds a run of which it is not known yet that this command goes on with it.
 
-    Hydra's files of that run then stay as they are.
+    The files of that run then stay as they are.
     """
     return folder.resolve() in _held_back
 
@@ -59,18 +61,3 @@ def accept(folder: Path) -> None:
     """This command goes on with the run in the folder: its config takes the place of the earlier one."""
     for path, text in _held_back.pop(folder.resolve(), {}).items():
         files.write(path, text)
-
-
-_save = OmegaConf.save
-
-
-def _save_whole(config: Any, f: Any, resolve: bool = False) -> None:
-    """`OmegaConf.save`, with which sweepers write multirun.yaml."""
-    if isinstance(config, DictConfig) and "hydra" in config and isinstance(f, str | Path):
-        files.write(Path(f), _as_yaml(config))
-    else:
-        _save(config, f, resolve)
-
-
-hydra.core.utils._save_config = _save_config  # type: ignore[assignment]
-OmegaConf.save = staticmethod(_save_whole)  # type: ignore[method-assign]

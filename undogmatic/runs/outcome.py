@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -72,6 +72,29 @@ def _letters(text: str) -> str:
     return re.sub(r"\\[nrt\"]|\W", "", text)
 
 
+class RunSettings(NamedTuple):
+    """What was asked of a run besides its choices.
+
+    Attributes:
+        limit: How many items at most; None for all.
+        repeats: How often each was judged.
+        named: Whether the user gave the run its name.
+        split: The split of the dataset, where it has several.
+        automatic: Whether `readout=auto` chose the readout.
+        planned: Whether the run has a plan that was locked before it.
+        redacted: Whether its folder is to hold no judged text (`tracking.redact`).
+    """
+
+    seed: int | None
+    limit: int | None
+    repeats: int | None
+    named: bool
+    split: str | None
+    automatic: bool
+    planned: bool
+    redacted: bool
+
+
 @dataclass(frozen=True)
 class FinishedRun:
     """Everything a run yielded.
@@ -130,10 +153,20 @@ class FinishedRun:
         """What each judge and criterion is called in the report; "" if there is no other."""
         return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
 
-    @property
-    def redacted(self) -> bool:
-        """Whether its folder is to hold no judged text (`tracking.redact`)."""
-        return bool((self.config.get("tracking") or {}).get("redact"))
+    @cached_property
+    def settings(self) -> RunSettings:
+        """What the report and the tracker say of the config, so that neither has to know its keys."""
+        run, group = self.config.get("run") or {}, lambda name: self.config.get(name) or {}
+        return RunSettings(
+            seed=self.config.get("seed"),
+            limit=run.get("limit"),
+            repeats=run.get("repeats"),
+            named=run.get("name") is not None,
+            split=group("dataset").get("split"),
+            automatic=group("readout").get("_target_") == "auto",
+            planned=self.config.get("plan") is not None,
+            redacted=bool(group("tracking").get("redact")),
+        )
 
     @property
     def uses_prompt(self) -> bool:

@@ -28,6 +28,7 @@ from undogmatic.safety.secrets import (
     learn,
     leaves,
     scrub,
+    scrub_data,
     secret_name,
 )
 
@@ -72,6 +73,19 @@ def check_config(config: Any) -> None:
     learn(plain, "")
     for place, value in leaves(plain, ""):
         _refuse(place, value)
+
+
+def without_secrets(plain: Any) -> Any:
+    """What Hydra or we may write down of a config or of a list of overrides, given as plain data."""
+    know_environment()
+    if isinstance(plain, dict):
+        hydra = plain.get("hydra") or {}
+        learn({key: value for key, value in plain.items() if key != "hydra"}, "")
+        learn(hydra.get("job", {}).get("env_set") or {}, "hydra.env_set")
+        know_words([str(word) for words in (hydra.get("overrides") or {}).values() for word in words])
+    elif isinstance(plain, list):
+        know_words([str(word) for word in plain])
+    return scrub_data(plain)
 
 
 def _plain(config: Any) -> dict[Any, Any]:
@@ -124,9 +138,8 @@ def _refuse(place: str, value: str) -> None:
 def guarded() -> Iterator[None]:
     """Nothing that is printed or logged inside holds a known secret; nor does the traceback that ends it."""
     know_environment()
-    before = sys.stdout, sys.stderr, logging.Handler.format
-    sys.stdout, sys.stderr = _Scrubbed.around(sys.stdout), _Scrubbed.around(sys.stderr)
-    logging.Handler.format = _formatted  # type: ignore[method-assign]
+    before = sys.stdout, sys.stderr, logging.getLogRecordFactory()
+    guard_worker()
     try:
         yield
     except Exception:
@@ -135,14 +148,15 @@ def guarded() -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
-        sys.stdout, sys.stderr, logging.Handler.format = before  # type: ignore[method-assign]
+        sys.stdout, sys.stderr = before[:2]
+        logging.setLogRecordFactory(before[2])
 
 
 def guard_worker() -> None:
     """`guarded` for the rest of a process that a launcher started."""
     if not isinstance(sys.stdout, _Scrubbed):
         sys.stdout, sys.stderr = _Scrubbed.around(sys.stdout), _Scrubbed.around(sys.stderr)
-        logging.Handler.format = _formatted  # type: ignore[method-assign]
+        logging.setLogRecordFactory(_clean_record)
 
 
 class _Scrubbed:
@@ -170,8 +184,11 @@ class _Scrubbed:
         return getattr(self._stream, name)
 
 
-_format = logging.Handler.format
-
-
-def _formatted(self: logging.Handler, record: logging.LogRecord) -> str:
-    return visible(scrub(_format(self, record)))
+def _clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
+    """A record for the logs whose message and traceback hold no secret, whoever formats it."""
+    record = logging.LogRecord(*arguments, **more)
+    with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
+        record.msg, record.args = visible(scrub(record.getMessage())), None
+    if record.exc_info is not None and record.exc_info[0] is not None:
+        record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
+    return record

@@ -11,15 +11,16 @@ In what models say and in judged texts only the first rule counts: `token` is an
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import html
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, unquote_plus
-
-from undogmatic.safety.disguises import bare, cut_out, forms
 
 HIDDEN = "***"
 _REDACTED = re.compile(r"sha256:[0-9a-f]{16} \(\d+ characters\)")
@@ -80,6 +81,11 @@ _SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IG
 _PROSE = frozenset("rubric prompt wordings texts dataset analysis report".split())
 """Where names are the user's own (a criterion may be called `secret`): there a value counts only by its shape."""
 
+_LAYERS = 8
+"""Escapes within escapes, read at most so often: a hostile text must not cost time by its depth."""
+_CODE = re.compile(r"\\(?:[uU]00|[xX])([2-7][0-9a-fA-F])")
+_WINDOW = 4_000
+
 _kept: dict[str, str] = {}
 _forms: dict[str, str] = {}
 
@@ -92,7 +98,7 @@ def keep(value: str, name: str) -> None:
     for part in dict.fromkeys(each.strip() for each in parts):
         if len(part) >= SHORTEST and part.lower() not in STAND_INS and part not in _kept and HIDDEN not in part:
             _kept[part] = shown
-            _forms.update((form, shown) for form in forms(part))
+            _forms.update((form, shown) for form in _forms_of(part))
             for held in (_kept, _forms):  # the longest first, or a part of it would be replaced before
                 ordered = sorted(held.items(), key=lambda pair: -len(pair[0]))
                 held.clear()
@@ -105,16 +111,66 @@ def scrub(text: str) -> str:
         if value in text:
             text = text.replace(value, shown)
     if holds(text):
-        text = cut_out(text, _forms)
+        for window in (_WINDOW, len(text)):  # the second time for what is longer, escaped, than a window
+            text = _cut_out(text, window)
     return _CREDENTIALS.sub(f"{HIDDEN}@", text) if "://" in text else text
 
 
 def holds(text: str) -> bool:
     """Whether a secret that was kept is in the text, in any encoding."""
-    if not _forms:
-        return False
-    plain = bare(text)
+    plain = _bare(text) if _forms else ""
     return any(form in plain for form in _forms)
+
+
+def _bare(text: str) -> str:
+    """The text without its escapes, of JSON, addresses and HTML, several times and mixed: for looking into only."""
+    for _ in range(_LAYERS):
+        before = text
+        text = _CODE.sub(lambda found: chr(int(found[1], 16)), text) if "\\" in text else text
+        text = unquote(text) if "%" in text else text
+        text = html.unescape(text) if "&" in text else text
+        if text == before:
+            if "\\" not in text:
+                break
+            text = text.replace("\\", "")
+    return text
+
+
+def _forms_of(value: str) -> set[str]:
+    """What a bare text holds where it holds the value: itself, its hex, or its base64 at any place in a longer one."""
+    raw = value.encode("utf-8", "replace")
+    found = {value, value.lower(), _bare(value), raw.hex(), raw.hex().upper()}
+    for shift in range(3):
+        whole = base64.b64encode(bytes(shift) + raw).decode()
+        # The characters that the bytes before and after have no part in.
+        inner = whole[-(-8 * shift // 6) : (shift + len(raw)) * 8 // 6]
+        found |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return found
+
+
+def _cut_out(text: str, size: int) -> str:
+    """The text with each kept secret replaced, however it is escaped, looked for in windows that overlap by half."""
+    pieces, at = [], 0
+    while at < len(text):
+        spans = list(_spans(text[at : at + size]))
+        if not spans:
+            pieces.append(text[at : at + max(size // 2, 1)])
+            at += max(size // 2, 1)
+            continue
+        start, end, shown = min(spans, key=lambda span: (span[0], -span[1]))
+        pieces += [text[at : at + start], shown]
+        at += end
+    return "".join(pieces)
+
+
+def _spans(window: str) -> Iterator[tuple[int, int, str]]:
+    """Where the first of each kept secret begins and ends, escapes included, and what to show in its place."""
+    plain = _bare(window)
+    for form in filter(plain.__contains__, _forms):
+        end = bisect_left(range(len(window)), True, key=lambda n: form in _bare(window[:n]))
+        start = bisect_left(range(end), True, key=lambda n: form not in _bare(window[n:end])) - 1
+        start = len(window[: max(start, 0)].rstrip("\\"))
+        yield start, end + (window[end : end + 1] == ";" and "&" in window[start:end]), _forms[form]
 
 
 def scrub_data(value: Any, key: str = "") -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 Measurement = Literal["nominal", "ordinal", "interval"]
@@ -72,18 +73,6 @@ class BlandAltman(NamedTuple):
     drift: float | None
     drift_p: float | None
     n: int
-    level: float
-
-
-class ExactMatch(NamedTuple):
-    """`low` and `high` are Wilson's interval of the rate."""
-
-    rate: float
-    low: float
-    high: float
-    n_match: int
-    n: int
-    tolerance: float
     level: float
 
 
@@ -275,7 +264,7 @@ def exact_match(
     level: float = 0.95,
     *,
     groups: Sequence[object] | ArrayLike | None = None,
-) -> ExactMatch:
+) -> Estimate:
     """Share of items whose two scores differ by no more than `tolerance`.
 
     The default is equality to the last bit. An expectation over probabilities seldom repeats to the last bit where
@@ -294,8 +283,7 @@ def exact_match(
     checks.share(level, "level")
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` is {tolerance}; it must be 0 or more.")
-    found = proportion(np.abs(first - second) <= tolerance, level, groups=groups)
-    return ExactMatch(found.share, found.low, found.high, found.n_true, found.n, tolerance, level)
+    return proportion(np.abs(first - second) <= tolerance, level, groups=groups)
 
 
 def _disagreement(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, ordering
+from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.ordering import Array
 
 Groups = Sequence[object] | ArrayLike
@@ -46,14 +47,10 @@ class Beyond(NamedTuple):
     with probability 0.8 that the correlation is above 0, if the estimate were true; None where no number would.
     """
 
-    correlation: float
-    low: float
-    high: float
+    estimate: Estimate
     p_value: float
-    level: float
     share_of_score: float
     function: bool
-    n_units: int
     units_needed: int | None
 
 
@@ -104,7 +101,7 @@ def beyond_score(
     shares = [_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes)]
     share = max(shares)
     if share >= SAME:
-        return Beyond(np.nan, np.nan, np.nan, 1.0, level, share, True, n_units, None)
+        return Beyond(unknown(level, n_units), 1.0, share, True, None)
     return _association(controls, ranks, e, codes, level, share)
 
 
@@ -255,7 +252,7 @@ def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], leve
     rest, error = ranks - q @ (q.T @ ranks), e - q @ (q.T @ e)
     n_units, size, spread = int(codes.max()) + 1, float(np.linalg.norm(rest)), float(np.linalg.norm(error))
     if spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
-        return Beyond(np.nan, np.nan, np.nan, 1.0, level, share, share >= SAME, n_units, None)
+        return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
     design = np.column_stack([q, rest / size])
     slopes = _left_out(design, e, codes)[:, -1]
     slope = float(rest @ error) / size
@@ -272,4 +269,4 @@ def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], leve
     correlation, low, high = map(float, ends)
     p = float(2 * stats.t.sf(abs(t), free))
     needed = needed if needed is not None and needed <= checks.MOST_TIMES * n_units else None
-    return Beyond(correlation, low, high, p, level, share, False, n_units, needed)
+    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)

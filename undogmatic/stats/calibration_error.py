@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 Groups = Sequence[object] | ArrayLike
@@ -15,14 +16,15 @@ Groups = Sequence[object] | ArrayLike
 class ReliabilityBin(NamedTuple):
     """`gap` is accuracy minus mean confidence (negative: overconfident), with the interval of the accuracy."""
 
-    low: float
-    high: float
-    n: int
+    edges: tuple[float, float]
+    accuracy: Estimate
     mean_confidence: float
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
     gap: float
+
+    def row(self) -> dict[str, float]:
+        """The bin as a row of a table."""
+        ends = {"low": self.edges[0], "high": self.edges[1], "n": self.accuracy.n}
+        return ends | {"mean_confidence": self.mean_confidence, **self.accuracy.metrics("accuracy"), "gap": self.gap}
 
 
 class CalibrationError(NamedTuple):
@@ -32,10 +34,7 @@ class CalibrationError(NamedTuple):
     `beyond`.
     """
 
-    estimate: float
-    low: float
-    high: float
-    level: float
+    estimate: Estimate
     if_perfect: float
     beyond: float
 
@@ -69,10 +68,9 @@ def reliability_table(
     for code in np.unique(codes):
         inside = codes == code
         found = proportion(right[inside], level, groups=units[inside])
-        stated, observed = float(c[inside].mean()), found.share
-        low, high = float(edges[code]), float(edges[min(code + 1, edges.size - 1)])
-        bounds = found.low, found.high
-        table.append(ReliabilityBin(low, high, found.n, stated, observed, *bounds, observed - stated))
+        stated = float(c[inside].mean())
+        ends = float(edges[code]), float(edges[min(code + 1, edges.size - 1)])
+        table.append(ReliabilityBin(ends, found, stated, found.value - stated))
     return table
 
 
@@ -153,10 +151,10 @@ def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> Calibr
     left_out = jackknife.of_pseudo_values(found, level, (0.0, 1.0))
     beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
     accuracy = proportion(found.data[:, 1], level, groups=found.codes)
-    off = max(accuracy.share - accuracy.low, accuracy.high - accuracy.share)
-    estimate = left_out.estimate
+    off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
+    estimate = left_out.value
     low, high = max(0.0, estimate - beyond), min(1.0, max(left_out.high, estimate + off))
-    return CalibrationError(estimate, low, high, level, float(noise.perfect.mean()), beyond)
+    return CalibrationError(Estimate(estimate, low, high, level, found.n_units), float(noise.perfect.mean()), beyond)
 
 
 def error_difference(
@@ -174,7 +172,7 @@ def error_difference(
         level: Confidence level of both ends together.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
-    return jackknife.apart(first, second, min(0.0, jackknife.together(one, other)), 1.0)
+    return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
 def error_if_perfect(

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.estimate import Estimate, Outcome
 from undogmatic.stats.power import fewest_pairs
 
-Outcome = Literal["beyond", "against", "within", "open"]
 Reason = Literal["", "too_few", "no_spread", "interval"]
 
 MOST_UNITS = 10**6
@@ -35,21 +35,16 @@ class Claim(NamedTuple):
 
     `reason` is empty unless the outcome is "open": "too_few" (fewer units than `fewest`), "no_spread" (nearly all
     units have one value and no bounds say where others could lie: an end of the interval is infinite), "interval" (it
-    holds values on both sides of the margin). `method` is that of the interval (`means.Mean`), `sd` the standard
+    holds values on both sides of the margin). `method` is that of the interval (`Estimate`), `sd` the standard
     deviation over units that `n_needed` takes for the truth.
     """
 
     outcome: Outcome
-    estimate: float
-    low: float
-    high: float
+    estimate: Estimate
     inner: tuple[float, float]
     margin: float
-    n_units: int
     n_needed: int | None
     reason: Reason = ""
-    level: float = 0.95
-    method: means.Method = "studentised"
     sd: float = float("nan")
     fewest: int = 0
 
@@ -92,32 +87,19 @@ def claim(
     level = 1 - _cautious(alpha, n_units)
     outer = means.interval(v, level, groups=groups, bounds=bounds)
     inner = means.interval(v, 1 - 2 * (1 - level), groups=groups, bounds=bounds)
-    near, far = (outer.low, outer.high) if sign > 0 else (-outer.high, -outer.low)
-    outcome: Outcome = "open"
+    outcome: Outcome = "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
     reason: Reason = ""
-    if outer.n_units < fewest:
-        reason = "too_few"
-    elif near > margin:
-        outcome = "beyond"
-    elif far < -margin:
-        outcome = "against"
-    elif inner.low > -margin and inner.high < margin:
-        outcome = "within"
-    else:
-        reason = "no_spread" if outer.method == "unlimited" else "interval"
+    if outcome == "open":
+        unlimited = outer.method == "unlimited"
+        reason = "too_few" if outer.n_groups < fewest else "no_spread" if unlimited else "interval"
     return Claim(
         outcome,
-        outer.estimate,
-        outer.low,
-        outer.high,
-        (inner.low, inner.high),
+        outer,
+        inner.interval,
         margin,
-        outer.n_units,
         _needed(outer, inner, margin, power, fewest),
         reason,
-        level,
-        outer.method,
-        outer.se * outer.n_units**0.5,
+        outer.se * outer.n_groups**0.5,
         fewest,
     )
 
@@ -126,34 +108,34 @@ def _cautious(alpha: float, n_units: int) -> float:
     return alpha * (CAUTION if n_units < FEW_UNITS else 1.0)
 
 
-def _needed(outer: means.Mean, inner: means.Mean, margin: float, power: float, fewest: int) -> int | None:
+def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewest: int) -> int | None:
     """Units with which the claim is settled with probability `power`, if the estimate and the spread are the truth."""
-    size = abs(outer.estimate)
+    size = abs(outer.value)
     if size > margin:
-        near = outer.low if outer.estimate > 0 else -outer.high
+        near = outer.low if outer.value > 0 else -outer.high
         sides = [(size - margin, size - near, outer)]
     else:
         sides = [
-            (margin + inner.estimate, inner.estimate - inner.low, inner),
-            (margin - inner.estimate, inner.high - inner.estimate, inner),
+            (margin + inner.value, inner.value - inner.low, inner),
+            (margin - inner.value, inner.high - inner.value, inner),
         ]
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
     found = _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
-    return found if found is not None and found <= checks.MOST_TIMES * outer.n_units else None
+    return found if found is not None and found <= checks.MOST_TIMES * outer.n_groups else None
 
 
-def _missed(n: int, room: float, reach: float, found: means.Mean) -> float:
+def _missed(n: int, room: float, reach: float, found: Estimate) -> float:
     """Probability that the end of the interval of n units is further than `room` from the truth.
 
     The reach seen shrinks with the root of the units, and with the quantile of t; where all units agree, and it comes
     from the bounds alone, with the units.
     """
     if found.se == 0:
-        return float(reach * found.n_units / n >= room)
-    shrink = (found.n_units / n) ** 0.5
+        return float(reach * found.n_groups / n >= room)
+    shrink = (found.n_groups / n) ** 0.5
     tail = (1 - found.level) / 2
-    of_n = tail / _cautious(1.0, found.n_units) * _cautious(1.0, n)
+    of_n = tail / _cautious(1.0, found.n_groups) * _cautious(1.0, n)
     quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(found.df, 1 - tail)
     return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
 

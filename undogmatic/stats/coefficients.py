@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import agreement, checks, inversion, jackknife, ranking, resampling
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 Groups = Sequence[object] | ArrayLike
@@ -23,7 +24,7 @@ def correlation_interval(
     level: float = 0.95,
     *,
     groups: Groups | None = None,
-) -> jackknife.Coefficient | None:
+) -> Estimate | None:
     """Interval of `agreement.correlation`; None where a vector is constant and there is no correlation.
 
     Args:
@@ -61,7 +62,7 @@ def kappa_interval(
     level: float = 0.95,
     *,
     groups: Groups | None = None,
-) -> jackknife.Coefficient | None:
+) -> Estimate | None:
     """Interval of `agreement.weighted_kappa`; None where both gave every item one category.
 
     Args:

@@ -17,6 +17,7 @@ from scipy import special
 
 from undogmatic.stats import checks, means, paired, resampling
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Outcome
 
 Array = NDArray[np.float64]
 Shown = Literal["better", "worse", "higher", "lower", "equal", "open", "identical"]
@@ -87,7 +88,7 @@ class Apart(NamedTuple):
     units would settle it."""
 
     interval: means.Bounds
-    outcome: Literal["beyond", "against", "within", "open", "identical"]
+    outcome: Outcome | Literal["identical"]
     needed: int | None = None
 
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import calibration, checks, proportion
+from undogmatic.stats import calibration, checks
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.promise import Promise, kept
 
 Groups = Sequence[Hashable]
@@ -64,7 +65,7 @@ class Coverage(NamedTuple):
     """
 
     group: str
-    inside: proportion.Proportion
+    inside: Estimate
     promise: Promise
     nominal: float
     mean_width: float

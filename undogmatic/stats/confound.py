@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from undogmatic.stats import checks, crossfit, means, surface
-from undogmatic.stats.claims import Claim, Outcome
-from undogmatic.stats.ranking import Auc, auc
+from undogmatic.stats.claims import Claim
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.ranking import auc
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class AtEqual(NamedTuple):
     extrapolated: bool
 
 
-def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Auc:
+def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Estimate:
     """How well length alone tells the conditions apart: P(a longer than b), ties counting half.
 
     0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good.
@@ -201,7 +202,7 @@ def at_equal(
                 return low, high
             mean = means.interval(plain, level, groups=codes, bounds=ends)
             more = math.sqrt(max(0.0, error**2 - mean.se**2)) * float(special.stdtrit(freedom, (1 + level) / 2))
-            below, above = math.hypot(mean.estimate - mean.low, more), math.hypot(mean.high - mean.estimate, more)
+            below, above = math.hypot(mean.value - mean.low, more), math.hypot(mean.high - mean.value, more)
             return min(low, estimate - below), max(high, estimate + above)
 
         return against(estimate, limits, error, margin, n_groups, sign=sign, alpha=alpha, power=power)
@@ -261,20 +262,13 @@ def against(
         margin, sign, alpha, power: As in `claims.claim`.
         n: Independent units.
     """
-    low, high = limits(1 - alpha)
-    inner = limits(1 - 2 * alpha)
-    near, far = (low, high) if sign > 0 else (-high, -low)
-    outcome: Outcome = "open"
-    if near > margin:
-        outcome = "beyond"
-    elif far < -margin:
-        outcome = "against"
-    elif inner[0] > -margin and inner[1] < margin:
-        outcome = "within"
+    found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)
+    inner = Estimate(estimate, *limits(1 - 2 * alpha), 1 - 2 * alpha, n)
+    outcome = found.against(margin, sign, inner=inner)
     gap = min(abs(estimate - margin), abs(estimate + margin))
     wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
     needed = None if outcome != "open" or wanted > checks.MOST_TIMES * n else max(n + 1, math.ceil(wanted))
-    return Claim(outcome, estimate, low, high, inner, margin, n, needed)
+    return Claim(outcome, found, inner.interval, margin, needed)
 
 
 def _lengths(values: ArrayLike, name: str) -> Array:

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from undogmatic.stats import checks, label_maps, means
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.label_maps import Calibration
 
 Array = NDArray[np.float64]
@@ -48,21 +49,14 @@ class FewLabelsEstimate(NamedTuple):
     `degrees` of freedom are those of the interval, and `calibration` is the map that the judge's scores went through.
     """
 
-    estimate: float
-    low: float
-    high: float
-    standard_error: float
-    level: float
-    labels_only: float
-    labels_only_low: float
-    labels_only_high: float
+    estimate: Estimate
+    labels_only: Estimate
     judge_mean: float
     judge_bias: float
     judge_weight: float
     n_items: int
     n_labels: int
     effective_labels: float
-    degrees: float
     calibration: Calibration
 
 
@@ -134,21 +128,14 @@ def estimate_mean(
             else _scarce(found, mapped, sample.labels_alone((1 + level) / 2, bounds), weight, bounds)
         )
     return FewLabelsEstimate(
-        estimate=found.estimate,
-        low=found.low,
-        high=found.high,
-        standard_error=found.se,
-        level=level,
-        labels_only=alone.estimate,
-        labels_only_low=alone.low,
-        labels_only_high=alone.high,
+        estimate=found.replace(level=level, n=index.size, counts="labels", df=round(found.df, 9)),
+        labels_only=alone,
         judge_mean=float(f.mean()),
         judge_bias=float(w @ (f[index] - y) / w.sum()),
         judge_weight=weight,
         n_items=f.size,
         n_labels=index.size,
         effective_labels=effective,
-        degrees=round(found.df, 9),
         calibration=calibration,
     )
 
@@ -251,7 +238,7 @@ class Sample(NamedTuple):
         own = np.unique(self.codes[self.at], return_inverse=True)[1]
         return means.Sums(*(np.bincount(own, each).astype(np.float64) for each in (self.w * values, self.w)))
 
-    def labels_alone(self, level: float, bounds: means.Bounds | None) -> means.Mean:
+    def labels_alone(self, level: float, bounds: means.Bounds | None) -> Estimate:
         return means.of_sums(self.of_labelled(self.y), level, bounds)
 
     def agree(self, bounds: means.Bounds | None) -> bool:
@@ -283,7 +270,7 @@ class Sample(NamedTuple):
             return 0.0
         return float(np.clip(-(from_labels @ from_judge) / power, 0, 1))
 
-    def corrected(self, weight: float, fitted: int, level: float) -> means.Mean:
+    def corrected(self, weight: float, fitted: int, level: float) -> Estimate:
         """The corrected mean, with the interval of a mean of what the groups add; `fitted` degrees of freedom fewer."""
         f, at, y, w, codes = self
         estimate = weight * float(f.mean()) + float(w @ (y - weight * f[at])) / float(w.sum())
@@ -299,12 +286,10 @@ class Sample(NamedTuple):
         degrees = means.degrees_of_freedom(share[drawn]) - fitted
         skewness *= means.caution(drawn.size)
         low, high = means.studentised_limits(estimate, error, degrees, skewness, level)
-        return means.Mean(estimate, low, high, level, "studentised", drawn.size, error, degrees)
+        return Estimate(estimate, low, high, level, drawn.size, method="studentised", se=error, df=degrees)
 
 
-def _scarce(
-    found: means.Mean, mapped: Sample, alone: means.Mean, weight: float, bounds: means.Bounds | None
-) -> means.Mean:
+def _scarce(found: Estimate, mapped: Sample, alone: Estimate, weight: float, bounds: means.Bounds | None) -> Estimate:
     """`found` with limits that the bounds of the scale allow and the labels alone do not rule out (level of both)."""
     bottom, top = bounds or (-np.inf, np.inf)
     f, at, y = mapped.f, mapped.at, mapped.y
@@ -316,12 +301,10 @@ def _scarce(
         * float(special.ndtri((1 + alone.level) / 2))
     )
     middle = float(rest.total.sum() / rest.size.sum())
-    low, high = (
-        found.estimate + side * math.hypot(end - middle, judged) for side, end in zip((-1, 1), ends, strict=True)
-    )
+    low, high = (found.value + side * math.hypot(end - middle, judged) for side, end in zip((-1, 1), ends, strict=True))
     low, high = max(low, alone.low), min(high, alone.high)
-    estimate = float(np.clip(found.estimate, low, high))
-    return found._replace(estimate=estimate, low=low, high=high, method=alone.method)
+    estimate = float(np.clip(found.value, low, high))
+    return found.replace(value=estimate, low=low, high=high, method=alone.method)
 
 
 def _unit(judge_weight: float) -> float:

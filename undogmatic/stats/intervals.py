@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ordering import Array, Groups
 
 
@@ -13,8 +14,8 @@ class IntervalQuality(NamedTuple):
     """`interval_score` is in score units, smaller is better: width plus a fine for each label missed."""
 
     nominal: float
-    mean_width: means.Mean
-    interval_score: means.Mean
+    mean_width: Estimate
+    interval_score: Estimate
 
 
 def interval_quality(

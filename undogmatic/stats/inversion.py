@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import agreement, checks, means
-from undogmatic.stats.jackknife import FEWEST, Coefficient
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.jackknife import FEWEST
 
 Array = NDArray[np.float64]
 Groups = Sequence[object] | ArrayLike
@@ -28,7 +29,7 @@ def alpha(
     level: float = 0.95,
     *,
     groups: Groups | None = None,
-) -> Coefficient | None:
+) -> Estimate | None:
     """Interval of `agreement.krippendorff_alpha` (interval), over items or groups of them.
 
     If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`, or most units have
@@ -72,7 +73,7 @@ def alpha(
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
-def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups | None = None) -> Coefficient | None:
+def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups | None = None) -> Estimate | None:
     """Interval of Pearson's correlation, over items or groups of them.
 
     If at least half of the units have the same value on one side and fewer than `means.FEW` another, the interval
@@ -141,11 +142,11 @@ def _interval(
     codes: NDArray[np.intp],
     level: float,
     scarce: bool,
-) -> Coefficient:
+) -> Estimate:
     """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
     n_units = int(np.unique(codes).size)
     if n_units < FEWEST:
-        return Coefficient(estimate, -1.0, 1.0, level, n_units)
+        return Estimate(estimate, -1.0, 1.0, level, n_units)
 
     def limits(a: float) -> tuple[float, float]:
         values, (bottom, top) = terms(a)
@@ -157,4 +158,4 @@ def _interval(
 
     low = farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
     high = farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
-    return Coefficient(estimate, min(low, estimate), max(high, estimate), level, n_units)
+    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n_units)

@@ -2,43 +2,17 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
+from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
 """With fewer units the limits are -1 and 1."""
 _NEARLY_ONE = 1 - 1e-6
-
-
-class Coefficient(NamedTuple):
-    """`low` and `high` hold the coefficient with confidence `level`; `n_units` items, or groups of them, were there."""
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    n_units: int
-
-
-class Interval(Protocol):
-    """A number with its limits."""
-
-    @property
-    def estimate(self) -> float:
-        """The number."""
-
-    @property
-    def low(self) -> float:
-        """Its lower limit."""
-
-    @property
-    def high(self) -> float:
-        """Its upper limit."""
 
 
 class Undefined(ValueError):
@@ -96,7 +70,7 @@ def interval(
     groups: Sequence[object] | ArrayLike | None = None,
     spread: float = 1.0,
     missing: float = 3.0,
-) -> Coefficient:
+) -> Estimate:
     """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
     Where at least half of the rows of a column share one value, the few others say too little of the spread; the
@@ -123,10 +97,10 @@ def interval(
     return on_z(LeftOut(rows, statistic, rng, groups), level, spread, missing)
 
 
-def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Coefficient:
+def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Estimate:
     """`interval` of what was left out."""
     estimate, n = found.estimate, found.n_units
-    nothing = Coefficient(estimate, -1.0, 1.0, level, n)
+    nothing = Estimate(estimate, -1.0, 1.0, level, n)
     if n < FEWEST or not np.isfinite(left_out := found.values).all():
         return nothing
     if np.ptp(left_out) <= checks.SAME:
@@ -134,7 +108,7 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
             return nothing
         least = float(((1 - level) / 2) ** (1 / n))
         low, high = (least, 1.0) if estimate > 0 else (-1.0, -least)
-        return Coefficient(estimate, low, high, level, n)
+        return Estimate(estimate, low, high, level, n)
     share = np.bincount(found.codes) / len(found.data)
     z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
     variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
@@ -143,7 +117,7 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
-    return Coefficient(
+    return Estimate(
         estimate,
         min(float(np.tanh(centre - reach)), estimate),
         max(float(np.tanh(centre + reach)), estimate),
@@ -154,7 +128,7 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
 
 def difference(
     one: LeftOut, other: LeftOut, level: float = 0.95, spreads: tuple[float, float] = (1.0, 1.0)
-) -> Coefficient:
+) -> Estimate:
     """One coefficient minus another of the same units, with an interval within [-2, 2].
 
     Each limit lies as far from the difference as the limits of the two coefficients that it concerns lie from theirs,
@@ -162,7 +136,7 @@ def difference(
     held the difference of two correlations of thirty floored scores in as few as 87 % of samples of its 95 %.
 
     Args:
-        one, other: Coefficients from -1 to 1, made with the same groups and random numbers.
+        one, other: Estimates from -1 to 1, made with the same groups and random numbers.
         level: Confidence level of both ends together.
         spreads: `interval`'s `spread` of each.
     References:
@@ -170,7 +144,7 @@ def difference(
     """
     first, second = (on_z(found, level, spread) for found, spread in zip((one, other), spreads, strict=True))
     low, high = apart(first, second, together(one, other), 2.0)
-    return Coefficient(one.estimate - other.estimate, low, high, level, one.n_units)
+    return Estimate(one.estimate - other.estimate, low, high, level, one.n_units)
 
 
 def together(one: LeftOut, other: LeftOut) -> float:
@@ -182,15 +156,15 @@ def together(one: LeftOut, other: LeftOut) -> float:
     return 0.0
 
 
-def apart(one: Interval, other: Interval, together: float, most: float) -> means.Bounds:
+def apart(one: Estimate, other: Estimate, together: float, most: float) -> means.Bounds:
     """Limits of the difference of two numbers from the limits of both, as `difference` says; at most `most` from 0."""
 
     def reach(a: float, b: float) -> float:
         return max(0.0, a * a + b * b - 2 * together * a * b) ** 0.5
 
-    estimate = one.estimate - other.estimate
-    low = estimate - reach(one.estimate - one.low, other.high - other.estimate)
-    high = estimate + reach(one.high - one.estimate, other.estimate - other.low)
+    estimate = one.value - other.value
+    low = estimate - reach(one.value - one.low, other.high - other.value)
+    high = estimate + reach(one.high - one.value, other.value - other.low)
     return max(low, -most), min(high, most)
 
 
@@ -202,7 +176,7 @@ def nearly_mean(
     *,
     groups: Sequence[object] | ArrayLike | None = None,
     bounds: means.Bounds = (-np.inf, np.inf),
-) -> means.Mean:
+) -> Estimate:
     """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
 
     A unit's pseudo-value is what its own mean would have to be for the statistic, were it a mean, to change as it does
@@ -224,17 +198,17 @@ def nearly_mean(
     return of_pseudo_values(LeftOut(rows, statistic, rng, groups), level, bounds)
 
 
-def of_pseudo_values(found: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)) -> means.Mean:
+def of_pseudo_values(found: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)) -> Estimate:
     """`nearly_mean` of what was left out."""
     if found.n_units < 2:
         raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
     mean = of_left_out(found.estimate, found.values, found.left, level, bounds)
-    return mean._replace(n_units=found.n_units)
+    return mean.replace(n_groups=found.n_units)
 
 
 def difference_of_means(
     one: LeftOut, other: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)
-) -> means.Mean:
+) -> Estimate:
     """One statistic minus another of the same units, each nearly a mean: of the differences of their pseudo-values.
 
     A bootstrap held the difference of two jobs' review gains in as few as 88 % of samples of its 95 %.
@@ -245,12 +219,12 @@ def difference_of_means(
         bounds: Lowest and highest difference there can be; infinite where there is none.
     """
     mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
-    return mean._replace(n_units=one.n_units)
+    return mean.replace(n_groups=one.n_units)
 
 
 def of_left_out(
     estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp], level: float, bounds: means.Bounds
-) -> means.Mean:
+) -> Estimate:
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
@@ -261,12 +235,12 @@ def of_left_out(
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():
-        return means.Mean(estimate, *bounds, level, "unlimited", left_out.size, 0.0, 0.0)
+        return Estimate(estimate, *bounds, level, left_out.size, left.size, method="unlimited", se=0.0, df=0.0)
     values = pseudo_values(estimate, left_out, left)
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
     mean = means.interval(values, level, groups=left, bounds=widened)
     low, high = (float(np.clip(end, *bounds)) for end in (mean.low, mean.high))
-    return mean._replace(estimate=estimate, low=min(low, estimate), high=max(high, estimate))
+    return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
 def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:

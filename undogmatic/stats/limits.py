@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, inversion, jackknife, ranking
+from undogmatic.stats import checks, inversion, ranking
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 Outcome = Literal["above", "below", "open", "missing"]
@@ -22,19 +23,6 @@ Outcome = Literal["above", "below", "open", "missing"]
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
 _CUTS = 20
-
-
-class Limits(NamedTuple):
-    """A quantity with its interval of level `level` over judged items; `worst_low` and `best_high` are limits over all
-    items, with failed judgments set against it and for it. `n_units` independent units were judged."""
-
-    estimate: float
-    low: float
-    high: float
-    worst_low: float
-    best_high: float
-    n_units: int
-    level: float
 
 
 class Held(NamedTuple):
@@ -49,7 +37,7 @@ class Held(NamedTuple):
     n_needed: int | None
 
 
-def hold(limits: Limits, bound: float, power: float = 0.8) -> Held:
+def hold(limits: Estimate, bound: float, power: float = 0.8) -> Held:
     """Hold a quantity against a bound: the interval must lie wholly on one side.
 
     Args:
@@ -61,16 +49,16 @@ def hold(limits: Limits, bound: float, power: float = 0.8) -> Held:
         return Held("above" if limits.worst_low > bound else "missing", None)
     if limits.high < bound:
         return Held("below" if limits.best_high < bound else "missing", None)
-    room = limits.estimate - bound
-    reach = limits.estimate - limits.low if room > 0 else limits.high - limits.estimate
+    room = limits.value - bound
+    reach = limits.value - limits.low if room > 0 else limits.high - limits.value
     if room == 0:
         return Held("open", None)
     widened = reach * (1 + stats.norm.ppf(power) / stats.norm.ppf((1 + limits.level) / 2))
-    needed = max(limits.n_units + 1, math.ceil(limits.n_units * (widened / room) ** 2))
-    return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_units else None)
+    needed = max(limits.n_groups + 1, math.ceil(limits.n_groups * (widened / room) ** 2))
+    return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_groups else None)
 
 
-def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Limits:
+def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Estimate:
     """Share of true flags with exact limits (Clopper and Pearson), which never err more often than they say.
 
     Where groups hold several items, a group counts as one item: right where the flags of a group agree, and else on
@@ -92,7 +80,17 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Li
     low, high = _exact(f[judged], codes[judged], level)
     n_units = int(np.unique(codes[judged]).size)
     ends = _exact(worst, codes, level)[0], _exact(best, codes, level)[1]
-    return Limits(float(f[judged].mean()), low, high, *ends, n_units, level)
+    return Estimate(
+        float(f[judged].mean()),
+        low,
+        high,
+        level,
+        n_units,
+        int(judged.sum()),
+        "share",
+        worst=ends[0],
+        best=ends[1],
+    )
 
 
 def _exact(flags: Array, codes: NDArray[np.intp], level: float) -> tuple[float, float]:
@@ -110,7 +108,7 @@ def area(
     groups_negative: Sequence[object],
     scale: tuple[float, float],
     level: float = 0.95,
-) -> Limits:
+) -> Estimate:
     """How often a positive item scores above a negative one, ties counting half: the area under the ROC curve.
 
     Args:
@@ -131,12 +129,12 @@ def area(
             for own, other in ((bottom, top), (top, bottom))
         ]
         worst_low, best_high = ends[0].low, ends[1].high
-    return Limits(found.auc, found.low, found.high, worst_low, best_high, n_units, level)
+    return found.replace(n_groups=n_units, worst=worst_low, best=best_high)
 
 
 def _area(
     positive: Array, negative: Array, groups_a: list[object], groups_b: list[object], level: float
-) -> tuple[ranking.Auc, int]:
+) -> tuple[Estimate, int]:
     m, n = len(set(groups_a)), len(set(groups_b))
     alone = m == positive.size and n == negative.size and not set(groups_a) & set(groups_b)
     found = ranking.auc(
@@ -144,7 +142,7 @@ def _area(
     )
     if 1 / math.comb(m + n, m) > (1 - level) / 2:
         # So few that even a perfect order is not rare enough by chance.
-        found = found._replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
+        found = found.replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
     return found, min(m, n)
 
 
@@ -159,7 +157,7 @@ def order(
     *,
     groups: Sequence[object],
     level: float = 0.95,
-) -> Limits | None:
+) -> Estimate | None:
     """Spearman's rank correlation of scores with labels.
 
     Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
@@ -189,7 +187,9 @@ def order(
         worst, best = (_spearman(imputed(s, y, against=against), y) for against in (True, False))
         worst_low = min(low, _moved(worst, (estimate, low), n, level, -1))
         best_high = max(high, _moved(best, (estimate, high), n, level, 1))
-    return Limits(estimate, low, high, worst_low, best_high, n_units, level)
+    return Estimate(
+        estimate, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst_low, best=best_high
+    )
 
 
 def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: int) -> float:
@@ -213,7 +213,7 @@ def _correlation(
         found = ranking.spearman_interval(s, y, rng, level, groups=codes.tolist())
     except ValueError:
         return None
-    r = found.estimate
+    r = found.value
     reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
     centre = math.atanh(min(max(r, -1 + 1 / n**2), 1 - 1 / n**2))
     low, high = math.tanh(centre - reach), math.tanh(centre + reach)
@@ -222,7 +222,7 @@ def _correlation(
 
 def alpha(
     ratings: ArrayLike, scale: tuple[float, float], *, groups: Sequence[object], level: float = 0.95
-) -> Limits | None:
+) -> Estimate | None:
     """Krippendorff's alpha (interval) of several raters, over groups of items (`inversion.alpha`).
 
     Args:
@@ -239,7 +239,7 @@ def alpha(
     if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
         return None
 
-    def held(own: Array) -> jackknife.Coefficient | None:
+    def held(own: Array) -> Estimate | None:
         return inversion.alpha(own, level, groups=codes)
 
     found = held(table)
@@ -255,7 +255,7 @@ def alpha(
         ends = [held(np.where(np.isnan(table), own, table)) for own in (np.where(seen, far, spread), means)]
         worst_low = -1.0 if ends[0] is None else min(found.low, ends[0].low)
         best_high = 1.0 if ends[1] is None else max(found.high, ends[1].high)
-    return Limits(found.estimate, found.low, found.high, worst_low, best_high, found.n_units, level)
+    return found.replace(worst=worst_low, best=best_high)
 
 
 def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:

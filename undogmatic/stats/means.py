@@ -7,16 +7,16 @@ shapes, groups, and values at the floor of the scale.
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks
+from undogmatic.stats.estimate import Estimate, Method
 
 Array = NDArray[np.float64]
-Method = Literal["studentised", "bounded", "unlimited"]
 Bounds = tuple[float, float]
 
 FEW = 30
@@ -27,24 +27,6 @@ differences of a judge that answers in five steps got limits from the ends of th
 SAME_SHARE = 0.01
 """Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
 _CAUTION = 10.0
-
-
-class Mean(NamedTuple):
-    """A mean with its interval.
-
-    `method`: "studentised" from the spread and skewness of the units, "bounded" from the bounds of the scale alone, as
-    nearly all units agree, "unlimited" where nearly all agree and no bounds are known: then an end, or both, is
-    infinite. `se` and `df` are the standard error over units and its degrees of freedom; 0 where all units agree.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    method: Method
-    n_units: int
-    se: float
-    df: float
 
 
 class Sums(NamedTuple):
@@ -60,7 +42,7 @@ def interval(
     *,
     groups: Sequence[object] | ArrayLike | None = None,
     bounds: Bounds | None = None,
-) -> Mean:
+) -> Estimate:
     """Confidence interval of the mean of values, all weighted alike, over independent units.
 
     Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the skewness of t by a monotone
@@ -93,10 +75,10 @@ def interval(
     checks.share(level, "level")
     if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
         raise ValueError(f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}.")
-    return of_sums(sums(v, groups), level, bounds, "values" if groups is None else "groups")
+    return of_sums(sums(v, groups), level, bounds, "values" if groups is None else "groups").replace(n=v.size)
 
 
-def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str = "units") -> Mean:
+def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str = "units") -> Estimate:
     """`interval` of values that are summed by unit already, and may be weighted: `size` is then the sum of weights."""
     n = units.total.size
     if n < 2:
@@ -120,7 +102,7 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
         if not np.isfinite((low, high)).all():
             method = "unlimited"
     low, high = max(low, bottom), min(high, top)
-    return Mean(estimate, low, high, level, method, n, se, df)
+    return Estimate(estimate, low, high, level, n, method=method, se=se, df=df)
 
 
 def same_within(own: Array, bounds: Bounds | None) -> float:

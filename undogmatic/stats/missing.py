@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 
@@ -34,16 +35,6 @@ class FailureTest(NamedTuple):
     n_more_a: int
     n_more_b: int
     p_value: float | None
-
-
-class RobustDifference(NamedTuple):
-    """The mean of side a minus side b over all pairs, failed ones included, with its interval in score units."""
-
-    estimate: float
-    low: float
-    high: float
-    n_units: int
-    level: float
 
 
 def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = None) -> FailureTest:
@@ -75,7 +66,7 @@ def robust_difference(
     *,
     groups: Sequence[object] | None = None,
     level: float = 0.95,
-) -> RobustDifference | None:
+) -> Estimate | None:
     """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
 
     Holds if failures are missing at random given the texts' covariates and the other side's score: if either the model
@@ -108,8 +99,7 @@ def robust_difference(
     of_a = _pseudo_values(first, np.column_stack([surface, _known(second)]), fold)
     of_b = _pseudo_values(second, np.column_stack([surface, _known(first)]), fold)
     d = of_a - of_b
-    found = means.interval(d, level, groups=codes)
-    return RobustDifference(found.estimate, found.low, found.high, n_units, level)
+    return means.interval(d, level, groups=codes)
 
 
 def _pseudo_values(scores: Array, known: Array, fold: NDArray[np.intp]) -> Array:

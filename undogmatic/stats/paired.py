@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, signedrank
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.signedrank import ZeroMethod
 
@@ -34,14 +35,8 @@ class WilcoxonResult(NamedTuple):
 class ShareInDirection(NamedTuple):
     """`n_ties` pairs did not differ and count as not in the direction."""
 
-    share: float
-    low: float
-    high: float
-    n_in_direction: int
+    estimate: Estimate
     n_ties: int
-    n_pairs: int
-    level: float
-    n_units: int
 
 
 class Summary(NamedTuple):
@@ -146,16 +141,7 @@ def share_in_direction(
     checks.share(level, "level")
     checks.option(direction, "direction", ("positive", "negative"))
     found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)
-    return ShareInDirection(
-        share=found.share,
-        low=found.low,
-        high=found.high,
-        n_in_direction=found.n_true,
-        n_ties=int(np.sum(d == 0)),
-        n_pairs=d.size,
-        level=level,
-        n_units=found.n_units,
-    )
+    return ShareInDirection(found, int(np.sum(d == 0)))
 
 
 def summary(values: ArrayLike) -> Summary:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, proportion
+from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["within", "below", "above", "open"]
 
@@ -23,7 +24,7 @@ class Promise(NamedTuple):
     """
 
     outcome: Outcome
-    share: proportion.Proportion
+    share: Estimate
     inner: tuple[float, float]
     promised: float
     margin: float
@@ -72,11 +73,11 @@ def kept(
     return Promise(outcome, share, (tests.low, tests.high), promised, margin, needed)
 
 
-def _needed(share: proportion.Proportion, promised: float, margin: float, level: float, at_least: bool) -> int:
+def _needed(share: Estimate, promised: float, margin: float, level: float, at_least: bool) -> int:
     # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
     certain = POWER if at_least else (1 + POWER) / 2
     quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(certain))
     # A share of exactly 0 or 1 has no variance, but its margin begins inside.
     inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
     singles = (quantiles / margin) ** 2 * inside * (1 - inside)
-    return int(np.ceil(max(singles * share.n / share.n_units, share.n + 1)))
+    return int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))

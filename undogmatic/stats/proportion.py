@@ -1,33 +1,21 @@
 """A share of items with its interval: how many lie in a band, pass a check, are covered by an interval."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.estimate import Estimate
 
 FEW = 10
 """Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
 
 
-class Proportion(NamedTuple):
-    """`low` and `high` are Wilson's interval of the share; `n_units` counts items, or groups of them."""
-
-    share: float
-    low: float
-    high: float
-    n_true: int
-    n: int
-    level: float
-    n_units: int
-
-
 def proportion(
     flags: ArrayLike, level: float = 0.95, *, groups: Sequence[object] | ArrayLike | None = None
-) -> Proportion:
+) -> Estimate:
     """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at 0 and at 1.
 
     With groups of more than one member, Wilson's interval of the effective number of items, which gives the binomial
@@ -58,7 +46,7 @@ def proportion(
         low, high = float(interval.low), float(interval.high)
     else:
         low, high = _of_groups(sums, level)
-    return Proportion(hits / values.size, low, high, hits, values.size, level, n_units)
+    return Estimate(hits / values.size, low, high, level, n_units, values.size, "share")
 
 
 def _of_groups(sums: means.Sums, level: float) -> tuple[float, float]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-from undogmatic.stats.agreement import Correlation, ExactMatch, correlation, exact_match, max_abs_difference
+from undogmatic.stats.agreement import Correlation, correlation, exact_match, max_abs_difference
+from undogmatic.stats.estimate import Estimate
 
 
 class BackToBack(NamedTuple):
@@ -20,7 +21,7 @@ class BackToBack(NamedTuple):
     mean_abs_difference: float
     max_abs_difference: float
     sd_within: float
-    exact_match: ExactMatch
+    exact_match: Estimate
 
 
 def back_to_back(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, jackknife, ordering, resampling
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.resampling import Index, OfDraws
 
@@ -123,7 +124,7 @@ def review_gain_interval(
     level: float = 0.95,
     *,
     groups: Groups | None = None,
-) -> jackknife.Coefficient:
+) -> Estimate:
     """`review_gain` with an interval over items, or over groups of items.
 
     Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that know much, and of the
@@ -145,7 +146,7 @@ def review_gain_interval(
     checks.share(level, "level")
     left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
     found, other = jackknife.on_z(left_out, level), jackknife.of_pseudo_values(left_out, level, (-1.0, 1.0))
-    return found._replace(low=min(found.low, other.low), high=max(found.high, other.high))
+    return found.replace(low=min(found.low, other.low), high=max(found.high, other.high))
 
 
 def _caught(u: Array, e: Array) -> Callable[[Index], Array]:

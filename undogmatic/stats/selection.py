@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from undogmatic.stats.estimate import Estimate
+
 Array = NDArray[np.float64]
 RESAMPLES = 2000
-
-
-class Difference(NamedTuple):
-    """A difference with the limits of its interval."""
-
-    estimate: float
-    low: float
-    high: float
 
 
 def flattery(values: Array, groups: NDArray[np.intp], rng: np.random.Generator, resamples: int = RESAMPLES) -> float:
@@ -51,20 +44,22 @@ def flattery(values: Array, groups: NDArray[np.intp], rng: np.random.Generator, 
     return float((means[np.arange(resamples), best] - values.mean(axis=1)[best]).mean())
 
 
-def apart(one: tuple[float, float, float], other: tuple[float, float, float]) -> Difference:
+def apart(one: Estimate, other: Estimate) -> Estimate:
     """The difference of two independent estimates from their intervals, of the same level as these.
 
     Args:
-        one, other: Estimate, lower and upper limit of each.
+        one, other: Each with its limits.
     Raises:
         ValueError: A number is none.
     References:
         Zou and Donner (2008), Construction of confidence limits about effect measures. doi:10.1002/sim.3095
     """
-    if not all(map(math.isfinite, (*one, *other))):
+    ends = [(found.value, *found.interval) for found in (one, other)]
+    if not np.isfinite(ends).all():
         raise ValueError("estimates and limits must be numbers")
-    (a, a_low, a_high), (b, b_low, b_high) = one, other
-    return Difference(a - b, a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low))
+    (a, a_low, a_high), (b, b_low, b_high) = ends
+    low, high = a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low)
+    return Estimate(a - b, low, high, one.level)
 
 
 def front(quality: Array, cost: Array) -> NDArray[np.bool_]:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats import checks, jackknife, means, ordering, resampling
+from undogmatic.stats import checks, jackknife, ordering, resampling
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.resampling import Index, OfDraws
 
@@ -37,8 +38,8 @@ class RiskCoverage(NamedTuple):
 class AurcSummary(NamedTuple):
     """Areas in error units, smaller is better: `excess` is `aurc` minus `oracle`, `random` the mean error."""
 
-    aurc: means.Mean
-    excess: means.Mean
+    aurc: Estimate
+    excess: Estimate
     oracle: float
     random: float
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 GRID = 1001
@@ -32,11 +33,7 @@ _AT_ONCE = 2**20  # cells of values by means
 class Anytime(NamedTuple):
     """Mean of `n_total` units of which `n` are known, in the values' own units; `low` to `high` held at every look."""
 
-    estimate: float
-    low: float
-    high: float
-    level: float
-    n: int
+    estimate: Estimate
     n_total: int
 
 
@@ -73,7 +70,8 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     mean = float(y.mean())
     low = min(max(float(possible[max(first - 1, 0)]), floor), mean)
     high = max(min(float(possible[min(last + 1, GRID - 1)]), ceiling), mean)
-    return Anytime(minimum + span * mean, minimum + span * low, minimum + span * high, level, x.size, n_total)
+    value, low, high = (minimum + span * end for end in (mean, low, high))
+    return Anytime(Estimate(value, low, high, level, x.size, x.size), n_total)
 
 
 def mean_so_far_of_groups(
@@ -119,10 +117,10 @@ def mean_so_far_of_groups(
     n_total = sizes.total()
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
-    found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level)
-    ends = (minimum + end * len(sizes) / n_total for end in (found.estimate, found.low, found.high))
-    estimate, low, high = (min(end, maximum) for end in ends)
-    return Anytime(estimate, low, high, level, n, n_total)
+    found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level).estimate
+    ends = (minimum + end * len(sizes) / n_total for end in (found.value, *found.interval))
+    value, low, high = (min(end, maximum) for end in ends)
+    return Anytime(Estimate(value, low, high, level, len(whole), n), n_total)
 
 
 def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.bool_]:

@@ -5,32 +5,22 @@ interval of a mean (`means`) of how each difference stands to the others about t
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, inversion, means, walsh
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 Groups = Sequence[object] | ArrayLike
 Bounds = tuple[float, float]
 
 
-class Middle(NamedTuple):
-    """In the unit of the values; an end that nothing limits is the bound of the values, which may be infinite."""
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    n_units: int
-
-
 def median(
     values: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
-) -> Middle:
+) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
     A group counts as one observation, whatever its size: right where its values agree, else on the safe side.
@@ -55,7 +45,7 @@ def median(
     if out.size:
         place = int(np.floor(out[-1] * v.size / n + 1e-9))
         low, high = float(ordered[place]), float(ordered[v.size - 1 - place])
-    return Middle(float(np.median(v)), low, high, level, n)
+    return Estimate(float(np.median(v)), low, high, level, n)
 
 
 def hodges_lehmann(differences: ArrayLike) -> float:
@@ -77,7 +67,7 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
 def hodges_lehmann_interval(
     differences: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
-) -> Middle:
+) -> Estimate:
     """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
 
     A value is ruled out if the share of means of pairs above it is surely not one half. The share is a mean over
@@ -96,7 +86,7 @@ def hodges_lehmann_interval(
     d, codes = _checked(differences, level, groups)
     estimate, n = walsh.median(d), int(np.unique(codes).size)
     if n < 2:
-        return Middle(estimate, *bounds, level, n)
+        return Estimate(estimate, *bounds, level, n)
     ordered = np.sort(d)
 
     def limits(value: float) -> tuple[float, float]:
@@ -114,7 +104,7 @@ def hodges_lehmann_interval(
     low = inversion.farthest(lambda value: limits(value)[0] > 0, estimate, lowest)
     high = inversion.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
-    return Middle(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
+    return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
 
 
 def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:

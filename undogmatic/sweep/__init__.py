@@ -5,8 +5,8 @@ family    every two jobs tested by every measure, corrected once
 tables    leaderboard, agreement, worth, costs
 verdicts  whether the best may be believed, and whether it is better than the others
 compare   all of that as one result
-search    a search in place of a grid: jobs chosen by those before them (`space`: of what; `trials`: what it leaves;
-          `searched`: what is said of it)
+search    a search in place of a grid: jobs chosen by those before them; `trials`: what it leaves in its folder
+reaching  whether what is swept reaches a model at all
 workers   jobs side by side share the cores
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
@@ -28,16 +28,13 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic.config import searchpath  # noqa: F401  changes Hydra, in workers too
 from undogmatic.errors import ConfigError, UndogmaticError, ours
-from undogmatic.runs import hydrafiles  # noqa: F401  changes Hydra, in workers too
 from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.runs.manifest import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.safety import files
 from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
 from undogmatic.safety.guard import check_config, guard_worker
 from undogmatic.safety.secrets import scrub_words
-from undogmatic.sweep import search  # noqa: F401  tells Hydra of its sweeper
 from undogmatic.sweep.reaching import check_reaching
 from undogmatic.sweep.workers import announce, check_launcher, free_slot, take_slot
 

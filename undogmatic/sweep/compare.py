@@ -240,8 +240,8 @@ def _findings(sweep: Sweep, choices: Sequence[str]) -> list[Finding]:
         alpha, n_jobs, items = overall
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
         word = "apart" if alpha.high < TENTATIVE else word
-        values = {"alpha": alpha.estimate, "interval": (alpha.low, alpha.high), "jobs": n_jobs, "n": items}
-        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_units}))
+        values = {**alpha.values("alpha"), "jobs": n_jobs, "n": items}
+        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_groups}))
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         findings.append(Finding("sweep.cached", {"names": named(cached)}))

@@ -195,7 +195,7 @@ def of_means(
         if held is None:
             return compare.UNKNOWN
         allowed = margin.allows(held.outcome)
-        return Apart((held.low, held.high), held.outcome if allowed else "open", held.n_needed if allowed else None)
+        return Apart(held.estimate.interval, held.outcome if allowed else "open", held.n_needed if allowed else None)
 
     return Comparison(left, right, measure, differences.mean, differences.n_units, differences.p, limits)
 

@@ -10,11 +10,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic.errors import ConfigError, UndogmaticError
@@ -87,18 +86,14 @@ class _Requests(NamedTuple):
 
 def _sent(config: DictConfig, words: Sequence[str]) -> _Requests | None:
     """What a job with these overrides would send beside the judged texts, or None where that cannot be said."""
-    from undogmatic.config import searchpath
+    from undogmatic.config import compose
     from undogmatic.config.build import settings
+    from undogmatic.config.wall import resolved
     from undogmatic.engine.recipe import Recipe
 
     try:
-        composed = GlobalHydra.instance().config_loader().load_sweep_config(config, [*words])
-        runtime = composed.hydra.runtime
-        with open_dict(composed):
-            del composed["hydra"]
-        plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-        assert isinstance(plain, dict)
-        adopted = searchpath.adopt(plain, runtime.config_sources, runtime.choices)
+        composed = compose.current().load_sweep_config(config, [*words])
+        adopted = compose.adopt(resolved(composed), composed.hydra.runtime.config_sources)
         if settings(adopted).optimizes:  # it begins with the prompt and goes on from there
             return None
         parts = Recipe(adopted).build()

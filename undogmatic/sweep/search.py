@@ -2,8 +2,6 @@
 
 Everything that a search has found lies in its folder (`search.json` and the jobs' own folders). Optuna's study is made
 from that at the start, so a killed search goes on where it was: no trial that has a result is run again.
-
-Imported by the Hydra entry point, so it stays light.
 """
 
 from __future__ import annotations
@@ -12,27 +10,46 @@ import inspect
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+import optuna
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
+from hydra.errors import OverrideParseException
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
 
+from undogmatic.config.build import build, resolve
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.optimize.splits import check_leaks
+from undogmatic.records.records import Item
 from undogmatic.safety.command import note_status, say, tell
-
-if TYPE_CHECKING:
-    import optuna
-
-    from undogmatic.records.records import Item
-    from undogmatic.sweep.space import Space
-    from undogmatic.sweep.trials import SearchState, Trial
+from undogmatic.sweep.trials import (
+    COSTS,
+    FINAL,
+    PRUNING,
+    SearchState,
+    Trial,
+    objectives_of,
+    reached,
+    read_search,
+    winners_look,
+    write_search,
+)
 
 SAMPLERS = ("tpe", "random")
 TRIES = 100
 """How often Optuna is asked for a trial that was not there yet, before the space counts as searched through."""
+MOST_CHOICES = 10_000
+MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
+"""Keys that decide, with all below them, what a trial is measured on or by."""
+WORDINGS = "rubric.wordings."
+"""But these are how the question is put."""
 
 
 class OptunaSweeper(Sweeper):
@@ -79,14 +96,12 @@ class OptunaSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> Any:
         """Run the search to its end. Raises ConfigError before anything is judged, for what cannot be searched."""
-        from undogmatic.sweep.space import read_space
-
         self._check()
         words = [f"{key}={value}" for key, value in self.params.items()]
         space = read_space([*words, *arguments], self.context.config_loader)
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, self.folder / "multirun.yaml")
+        OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
         state = self._begin(space)
         study = self._study()
         waiting = [trial for trial in state.trials if trial.state in ("waiting", "failed")]
@@ -102,8 +117,6 @@ class OptunaSweeper(Sweeper):
         self._conclude(state, space)
 
     def _check(self) -> None:
-        from undogmatic.sweep.trials import COSTS
-
         key = "hydra.sweeper"
         for name in ("n_trials", "n_jobs", "startup"):
             value = getattr(self, name)
@@ -131,8 +144,6 @@ class OptunaSweeper(Sweeper):
 
     def _begin(self, space: Space) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
-        from undogmatic.sweep.trials import SearchState, read_search, write_search
-
         earlier = read_search(self.folder)
         said = {key: str(value) for key, value in space.keys.items()}
         first, last = self.search, self.final
@@ -163,8 +174,6 @@ class OptunaSweeper(Sweeper):
 
     def _splits(self, space: Space) -> tuple[list[str], list[str]]:
         """The overrides that choose the dataset's development and test texts."""
-        from undogmatic.config.build import resolve
-
         typed = [word for word in space.fixed if word.lstrip("+").startswith("dataset.split=")]
         if typed:
             raise ConfigError(
@@ -186,8 +195,6 @@ class OptunaSweeper(Sweeper):
 
     def _apart(self, space: Space, search: Sequence[str], final: Sequence[str]) -> None:
         """Raise DataError where texts of the search belong together with texts of its test."""
-        from undogmatic.optimize.splits import check_leaks
-
         try:
             check_leaks(self._items(space, search), self._items(space, final))
         except DataError as error:
@@ -196,14 +203,10 @@ class OptunaSweeper(Sweeper):
             ) from None
 
     def _items(self, space: Space, more: Sequence[str]) -> list[Item]:
-        from undogmatic.config.build import build
-
         found: list[Item] = build(self._composed(space, more)["dataset"], "dataset").load()
         return found
 
     def _study(self) -> optuna.Study:
-        import optuna
-
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         directions = ["maximize", *("minimize" for _ in self.objectives[1:])]
         pruner = optuna.pruners.MedianPruner(n_startup_trials=self.startup, n_warmup_steps=0)
@@ -211,8 +214,6 @@ class OptunaSweeper(Sweeper):
 
     def _sampler(self, number: int) -> Any:
         """A sampler of a trial's own, so that a search that was killed asks for the same trials as one that was not."""
-        import optuna
-
         seed = (self.seed * 1_000_003 + number) % (2**32 - 1)
         if self.sampler == "random":
             return optuna.samplers.RandomSampler(seed=seed)
@@ -222,10 +223,6 @@ class OptunaSweeper(Sweeper):
 
     def _ask(self, study: optuna.Study, state: SearchState, space: Space) -> list[Trial]:
         """The next trials, noted before they are run; no point of the space twice."""
-        import optuna
-
-        from undogmatic.sweep.trials import Trial, write_search
-
         known = [trial.params for trial in state.trials]
         batch: list[Trial] = []
         wanted, tries = min(self.n_jobs, self.n_trials - len(state.trials)), 0
@@ -234,7 +231,7 @@ class OptunaSweeper(Sweeper):
             study.sampler = self._sampler(number * TRIES + tries)
             asked = study.ask(fixed_distributions=space.keys)
             params = {key: _plain(asked.params[key]) for key in space.keys}
-            study.tell(asked, state=optuna.trial.TrialState.FAIL)  # the trial itself is added with its result
+            study.tell(asked, state=TrialState.FAIL)  # the trial itself is added with its result
             tries += 1
             if params not in known:
                 known.append(params)
@@ -248,8 +245,7 @@ class OptunaSweeper(Sweeper):
 
     def _run(self, batch: Sequence[Trial], state: SearchState, space: Space, study: optuna.Study) -> None:
         """Run trials together, rung by rung, and note what each came to."""
-        from undogmatic.sweep.space import typed
-        from undogmatic.sweep.trials import PRUNING, objectives_of, reached, write_search
+        from undogmatic.sweep.trials import write_search
 
         alive = list(batch)
         for trial in alive:
@@ -293,8 +289,7 @@ class OptunaSweeper(Sweeper):
 
     def _conclude(self, state: SearchState, space: Space) -> None:
         """The winner judges the texts that no trial has seen."""
-        from undogmatic.sweep.space import typed
-        from undogmatic.sweep.trials import FINAL, reached, winners_look, write_search
+        from undogmatic.sweep.trials import write_search
 
         ranked = state.ranked()
         if any(trial.state == "failed" for trial in state.trials):
@@ -323,9 +318,7 @@ class OptunaSweeper(Sweeper):
 
 def _add(study: optuna.Study, trial: Trial, space: Space) -> None:
     """Let the study know what a trial came to."""
-    import optuna
-
-    states = {"complete": optuna.trial.TrialState.COMPLETE, "pruned": optuna.trial.TrialState.PRUNED}
+    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
     values: dict[str, Any] = {}
     if trial.state == "complete":
         values = {"values": trial.values}
@@ -335,7 +328,7 @@ def _add(study: optuna.Study, trial: Trial, space: Space) -> None:
         optuna.create_trial(
             params=dict(trial.params),
             distributions=dict(space.keys),
-            state=states.get(trial.state, optuna.trial.TrialState.FAIL),
+            state=states.get(trial.state, TrialState.FAIL),
             intermediate_values=dict(trial.rungs),
             **values,
         )
@@ -344,12 +337,10 @@ def _add(study: optuna.Study, trial: Trial, space: Space) -> None:
 
 def _hopeless(study: optuna.Study, trial: Trial, count: int, space: Space) -> bool:
     """Whether the pruner gives a trial up that has come so far."""
-    import optuna
-
     running = optuna.create_trial(
         params=dict(trial.params),
         distributions=dict(space.keys),
-        state=optuna.trial.TrialState.RUNNING,
+        state=TrialState.RUNNING,
         intermediate_values={step: value for step, value in trial.rungs.items() if step <= count},
     )
     return bool(study.pruner.prune(study, running))
@@ -373,14 +364,92 @@ def _example(distribution: Any) -> Any:
     return choices[0] if choices else distribution.low
 
 
-NAME = f"{OptunaSweeper.__module__}.{OptunaSweeper.__qualname__}"
-_known = Plugins.is_in_toplevel_plugins_module
+class Space(NamedTuple):
+    """`fixed`: the overrides that every trial has; `keys`: what varies, key -> distribution."""
+
+    fixed: list[str]
+    keys: dict[str, BaseDistribution]
+
+    @property
+    def size(self) -> float:
+        """How many different trials there are; infinite where a key has a continuous range."""
+        total = 1.0
+        for own in self.keys.values():
+            if isinstance(own, CategoricalDistribution):
+                total *= len(own.choices)
+            elif isinstance(own, IntDistribution):
+                total *= (own.high - own.low) // own.step + 1
+            else:
+                return float("inf")
+        return total
 
 
-def _is_plugin(name: str) -> bool:
-    """Hydra takes plugins from a namespace package alone; this one comes with ours, and is registered by hand."""
-    return name == NAME or _known(name)
+def read_space(words: Sequence[str], loader: Any) -> Space:
+    """The space of these overrides; of a key that is given twice the last word counts.
+
+    Args:
+        words: Overrides, sweeps among them: `a,b`, `choice(...)`, `range(low,high,step)` (whole numbers, the end left
+            out), `interval(low,high)`, `tag(log,interval(...))`, `int(interval(...))`.
+        loader: Hydra's config loader, which knows which keys are groups.
+    Raises:
+        ConfigError: A word that cannot be read, a range without a value, a key that decides what is measured, or
+            nothing that varies.
+    """
+    fixed: dict[str, str] = {}
+    keys: dict[str, BaseDistribution] = {}
+    try:
+        parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(words))
+    except OverrideParseException as error:
+        raise ConfigError(f"`{error.override}` cannot be read as an override of a search.") from None
+    for override in parsed:
+        key = override.get_key_element()
+        for earlier in [each for each in (*fixed, *keys) if each.lstrip("+") == key.lstrip("+")]:
+            fixed.pop(earlier, None)
+            keys.pop(earlier, None)
+        if override.is_sweep_override():
+            _check_key(key.lstrip("+~"))
+            keys[key] = _distribution(key, override)
+        else:
+            fixed[key] = str(override.input_line)
+    if not keys:
+        raise ConfigError(
+            "hydra/sweeper=optuna searches a space, and nothing varies. Say what does, e.g. "
+            "prompt.demo_order=range(0,6) readout.minimum_mass=interval(0.05,0.3), or leave hydra/sweeper=optuna out."
+        )
+    return Space(list(fixed.values()), keys)
 
 
-Plugins.is_in_toplevel_plugins_module = staticmethod(_is_plugin)  # type: ignore[method-assign,assignment]
-Plugins.instance().register(OptunaSweeper)
+def _check_key(key: str) -> None:
+    """Raise ConfigError for a key that decides what trials are measured on or by."""
+    if not key.startswith(WORDINGS) and any(f"{key}.".startswith(f"{each}.") for each in MEASURING):
+        raise ConfigError(
+            f"`{key}` cannot be searched: trials that judge other texts, or are measured by something else, cannot be "
+            "compared, and the easiest would win. Search what judges (model, prompt, readout, judge and their keys, "
+            "rubric.wordings); to see several side by side, leave hydra/sweeper=optuna out."
+        )
+
+
+def _distribution(key: str, override: Override) -> BaseDistribution:
+    value = override.value()
+    try:
+        if isinstance(value, IntervalSweep):
+            low, high, log = value.start, value.end, "log" in value.tags
+            assert low is not None and high is not None
+            if isinstance(low, int) and isinstance(high, int) and "int" in value.tags:
+                return IntDistribution(low, high, log=log)
+            return FloatDistribution(float(low), float(high), log=log)
+        if isinstance(value, RangeSweep) and not value.shuffle:
+            start, stop, step = value.start, value.stop, value.step
+            if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and step > 0:
+                return IntDistribution(start, start + ((stop - 1 - start) // step) * step, step=step)
+        choices = list(override.sweep_string_iterator())
+        if not 1 <= len(choices) <= MOST_CHOICES:
+            raise ValueError(f"it has {len(choices):,} values")
+        return CategoricalDistribution(choices)
+    except ValueError as error:
+        raise ConfigError(f"`{key}` is {override.input_line!r}, which is no range to search: {error}.") from None
+
+
+def typed(params: Mapping[str, Any]) -> list[str]:
+    """A point of the space as overrides."""
+    return [f"{key}={value}" for key, value in params.items()]

@@ -12,7 +12,7 @@ from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.variance import Divided, of_scores
 from undogmatic.stats import agreement, inversion, means
 from undogmatic.stats.compare import NOISE, twins
-from undogmatic.stats.jackknife import Coefficient
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.letters import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, LABELLED, MERITS, Pair, judged_both, same_items, uncertain, units_of
 from undogmatic.sweep.jobs import Job
@@ -189,7 +189,7 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
-def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Coefficient, int, int] | None:
+def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
     """Krippendorff's alpha (interval) over these jobs with its interval over groups, the number of jobs and of items;
     None if they did not judge the same items.
 

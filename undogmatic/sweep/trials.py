@@ -1,4 +1,4 @@
-"""What a search leaves in its folder (`search.json`), and what is read of its trials' jobs."""
+"""Keeps what a search leaves in its folder (`search.json`), and reads its trials' jobs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from undogmatic.analyses.costs import per_item, spent
 from undogmatic.errors import DataError
+from undogmatic.optimize.splits import looked
+from undogmatic.records.records import OVERALL, Item
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety import files
-
-if TYPE_CHECKING:
-    from undogmatic.records.records import Item
+from undogmatic.safety.command import ERROR_FILE
+from undogmatic.safety.outside import read_text
 
 SEARCH = "search.json"
 FINAL = "final"
@@ -49,7 +51,7 @@ class Trial(BaseModel):
 class SearchState(BaseModel):
     """`search.json`: what is searched, and how far it has come.
 
-    `looks` is the number of the winner's look at its test texts (`optimize.looks`).
+    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -100,9 +102,6 @@ def write_search(folder: Path, search: SearchState) -> None:
 
 def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
     """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
-    from undogmatic.optimize.looks import looked
-    from undogmatic.records.records import OVERALL
-
     run = RunFolder(folder / name)
     if reached(folder / name).quality is None:
         return None
@@ -119,9 +118,6 @@ class Reached(NamedTuple):
 
 def reached(folder: Path) -> Reached:
     """What the job in this folder came to."""
-    from undogmatic.safety.command import ERROR_FILE
-    from undogmatic.safety.outside import read_text
-
     run = RunFolder(folder)
     if run.has(ERROR_FILE):
         return Reached(None, {}, read_text(folder / ERROR_FILE).strip().splitlines()[0])
@@ -131,19 +127,9 @@ def reached(folder: Path) -> Reached:
     value = run.metrics.get(str(headline))
     if headline is None or value is None or not math.isfinite(value):
         return Reached(None, {}, "its analysis gave no headline metric to search by")
-    return Reached(value, _costs(run), None)
-
-
-def _costs(run: RunFolder) -> dict[str, float]:
-    from undogmatic.analyses.costs import per_item, spent
-
-    found = per_item(spent(run.judgments))
-    return {
-        "calls": found["calls"],
-        "tokens": found["input_tokens"] + found["output_tokens"],
-        "seconds": found["seconds"],
-        "usd": found["usd"],
-    }
+    costs = per_item(spent(run.judgments))
+    costs["tokens"] = costs["input_tokens"] + costs["output_tokens"]
+    return Reached(value, costs, None)
 
 
 def objectives_of(found: Reached, objectives: Sequence[str]) -> tuple[list[float], str | None]:

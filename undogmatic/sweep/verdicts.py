@@ -13,6 +13,7 @@ import pandas as pd
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.records.results import Finding, Standing
 from undogmatic.runs.folder import RunFolder
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
 from undogmatic.sweep.jobs import STANDINGS, Job
@@ -252,8 +253,8 @@ class Searched:
         numbers = [(self.value, *self.interval), (self.test.value, *self.test.interval)]
         if not np.isfinite(numbers).all():
             return []
-        gap = apart(*numbers)
-        values = {"gap": gap.estimate, "interval": (gap.low, gap.high), "n": self.n, "metric": self.metric}
+        gap = apart(*(Estimate(*of_one) for of_one in numbers))
+        values = {**gap.values("gap"), "n": self.n, "metric": self.metric}
         return [Finding("search.gap_shown" if gap.low > 0 else "search.gap_open", values)]
 
     def _flattery(self) -> list[Finding]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undogmatic.engine.redaction import redact_item, redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, on_trace
 from undogmatic.records.records import Failure, Item, Judgment

@@ -98,7 +98,7 @@ def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
 def run_name(run: FinishedRun) -> str:
     """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
     parent = os.environ.get(SWEEP_FOLDER)
-    if parent is None or (run.config.get("run") or {}).get("name") is not None:
+    if parent is None or run.settings.named:
         return run.name
     sweep = RunFolder(Path(parent)).sweep
     typed = set(sweep["overrides"]) if sweep is not None else set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from undogmatic.engine.redaction import redact_item, redact_judgment
+from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.records.records import Item, Verdict
@@ -17,9 +14,6 @@ class WordsJudge(Judge):
 
     async def judge(self, item: Item) -> Verdict:
         return Verdict(score=float(min(100, len(item.inputs["summary"].split()))))
-
-    def readouts(self) -> Sequence[Any]:
-        return ()
 
 
 class GoesOn(Model):

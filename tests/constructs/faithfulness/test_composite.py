@@ -13,8 +13,8 @@ from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.truth import margin_of
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict

@@ -15,7 +15,7 @@ from undogmatic.constructs.faithfulness.compared import Sides
 from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings
 from undogmatic.constructs.faithfulness.entailing import LABELS, OBVIOUS, DebertaEntailment, Entailing, order_of
 from undogmatic.errors import ConfigError
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 
 OWN_ORDER = ("contradiction", "entailment", "neutral")

@@ -13,13 +13,14 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import FakeChat
-from undogmatic.api import compose_config, judge_items
+from undogmatic.api import judge_items
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.bucket import BucketJudge, stands_in
 from undogmatic.constructs.faithfulness.nli import LlmEntailment, NliJudge
 from undogmatic.datasets.tabular import TextsDataset
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.asker import WordsAsker

@@ -14,8 +14,8 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config
-from undogmatic.config.searchpath import plain
+from undogmatic.config.door import compose_config
+from undogmatic.config.groups import plain
 from undogmatic.constructs.faithfulness.summarise import (
     CentroidModel,
     LeadModel,
@@ -28,7 +28,7 @@ from undogmatic.constructs.faithfulness.summarise import (
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
-from undogmatic.readouts.prompts import language
+from undogmatic.readouts.prompt import language
 
 CHOICES = {"model": "patterns", "prompt": "anchored_en", "judge": "score", "dataset": "texts", "analysis": "none"}
 CASES = {

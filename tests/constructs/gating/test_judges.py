@@ -15,14 +15,14 @@ import yaml
 
 from tests.judges.conftest import Bench, FixedJudge
 from tests.stub_server import Fault, StubServer
-from undogmatic.api import compose_config
 from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
 from undogmatic.constructs.gating import judges as gating
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.constructs.gating.hierarchy import parse
 from undogmatic.constructs.gating.judges import UncertaintyJudge
-from undogmatic.engine.judging import JudgeStep
 from undogmatic.engine.recipe import Recipe
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
@@ -30,7 +30,7 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.questions import numbers
 from undogmatic.judges.selective import DisagreesWithF1, HighScore, Rules, SelectiveJudge
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import read_records

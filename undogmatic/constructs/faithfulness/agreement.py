@@ -28,7 +28,7 @@ from undogmatic.stats.proportion import proportion
 
 _NEAR = 1e-6
 NOISE = 12
-_ALPHA = "judges alpha=alpha.estimate n level interval=alpha.low,alpha.high"
+_ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
 
 AGREEMENT = Rules("agreement.verdict_", (
     Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
@@ -103,7 +103,7 @@ class AgreementAnalysis(OfComposite):
         if (~np.isnan(ratings)).sum(axis=0).max() > 1:
             alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
         if alpha is not None:
-            metrics |= interval("agreement.alpha", alpha.estimate, alpha.low, alpha.high)
+            metrics |= alpha.metrics("agreement.alpha")
         matrix = square(pairs, list(voices.columns), "tau")
         table, weakest = self._weakest(voices, groups, matrix, rng)
         metrics |= {metric_name("agreement.mean_tau", row.voice): float(row.mean_tau) for row in table.itertuples()}
@@ -142,8 +142,8 @@ class AgreementAnalysis(OfComposite):
         rows = []
         for left, right in itertools.combinations(voices.columns, 2):
             tau = associate("kendall", voices[left], voices[right], groups, rng, self.level)
-            row: dict[str, Any] = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
-            row |= {"tau": tau.estimate, "tau_low": tau.low, "tau_high": tau.high, "p": tau.p}
+            row: dict[str, Any] = {"left": left, "right": right, "n": tau.estimate.n}
+            row |= {"left_out": len(voices) - tau.estimate.n} | tau.estimate.metrics("tau") | {"p": tau.p}
             both = voices[left].notna() & voices[right].notna()
             for criterion in self._criteria():
                 own = self._kappa(wide[(left, criterion)][both], wide[(right, criterion)][both], groups[both], rng)
@@ -163,7 +163,7 @@ class AgreementAnalysis(OfComposite):
         if max(np.abs(x - a.to_numpy(dtype=float)).max(), np.abs(y - b.to_numpy(dtype=float)).max()) > _NEAR:
             return nothing
         found = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist())
-        return nothing if found is None else (found.estimate, found.low, found.high)
+        return nothing if found is None else (found.value, found.low, found.high)
 
     def _weakest(
         self, voices: pd.DataFrame, groups: pd.Series, matrix: pd.DataFrame, rng: np.random.Generator
@@ -252,9 +252,9 @@ class ConsistencyAnalysis(OfComposite):
                 held = claim(size, margin.value, alpha=alpha, groups=own["group"].tolist(), bounds=(0.0, margin.span))
             exact = proportion((size == 0).to_numpy(), self.level, groups=own["group"].tolist())
             row = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
-            row |= {"low": held.low if held else np.nan, "high": held.high if held else np.nan}
+            row |= {"low": held.estimate.low if held else np.nan, "high": held.estimate.high if held else np.nan}
             row |= {"mean_shift": float(own["change"].mean()), "largest": float(size.max())}
-            row |= {"exact_rate": exact.share, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
+            row |= {"exact_rate": exact.value, "exact_rate_low": exact.low, "exact_rate_high": exact.high}
             rows.append(row | {"close_rate": float((size <= self.close + 1e-9).mean())})
             claims.append((str(voice), held))
         table = pd.DataFrame(rows)
@@ -274,7 +274,7 @@ class ConsistencyAnalysis(OfComposite):
             moved=[voice for voice, held in claims if held is not None and held.outcome == "beyond"],
             within=bool(claims) and all(held is not None and held.outcome == "within" for held in held_claims),
             few=not claims or any(held is None or held.reason == "too_few" for held in held_claims),
-            groups=min((0 if held is None else held.n_units for held in held_claims), default=0),
+            groups=min((0 if held is None else held.estimate.n_groups for held in held_claims), default=0),
             fewest=max((held.fewest for held in held_claims if held is not None), default=2),
         )
         ruling = verdict(CONSISTENCY, evidence)

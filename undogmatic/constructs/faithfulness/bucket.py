@@ -1,4 +1,7 @@
-"""`bucket`: a whole number from 1 to 5, by how grave the worst error and the worst omission of a summary are."""
+"""Gives a summary a whole number from 1 to 5 by its worst error and its worst omission: by a model, or by rules.
+
+The judge by rules and embeddings is a baseline that runs offline, and no person.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ from undogmatic.constructs.faithfulness.facts.words import (
     INVENTED,
     is_sure,
     language_of,
-    measured,
     pattern,
     plain,
+    precisions,
 )
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.constructs.faithfulness.sentences import sentences
@@ -38,7 +41,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Record, Verdict, digest
 from undogmatic.records.rubric import NumericScale
 
@@ -200,6 +203,7 @@ class BucketRulesJudge(Judge):
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
+        self.contents = {"support": digest(support()), "precision": digest(precisions())}
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
@@ -285,13 +289,7 @@ class BucketRulesJudge(Judge):
         return rows
 
     def readouts(self) -> Sequence[Source]:
-        return (*self.nli.sources(), Means("embeddings", self.embeddings, self.prompt))
-
-    def settings(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"contradicted": self.contradicted, "missing": self.missing, "threshold": self.threshold}
-        own |= {"invented": self.invented, "hedged": self.hedged, "several": self.several, "aligned": self.aligned}
-        own |= {"support": digest(support()), "sure": self.sure, "precision": digest(measured())}
-        return super().settings() | own | {"least": self.least, "embeddings": self.embeddings.name}
+        return (*self.nli.readouts(), Means("embeddings", self.embeddings, self.prompt))
 
 
 def _weighed(row: Fault, bucket: int, sure: bool) -> Fault:

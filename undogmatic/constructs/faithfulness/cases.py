@@ -1,4 +1,4 @@
-"""Cases with an original document and a reference summary, and summaries of them that shall be judged."""
+"""Reads cases with a document and a reference summary, and the summaries of them that are to be judged."""
 
 from __future__ import annotations
 

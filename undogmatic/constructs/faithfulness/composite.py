@@ -80,7 +80,7 @@ class Systems(NamedTuple):
 
     def _apart(self, n: int, alpha: float) -> Apart:
         _, _, _, claim, outcome = self.pairs[n]
-        return Apart((np.nan, np.nan) if claim is None else (claim.low, claim.high), outcome, self.pairs[n].needed)
+        return Apart((np.nan, np.nan) if claim is None else claim.estimate.interval, outcome, self.pairs[n].needed)
 
     @property
     def ahead(self) -> list[SystemPair]:
@@ -99,7 +99,7 @@ class Systems(NamedTuple):
         values |= {"second": second, "difference": self.ahead[0].differences.mean, "pair_level": 1 - self.alpha}
         if nearest is None:
             return values | {"interval": (None, None)}
-        return values | {"interval": (nearest.low, nearest.high), "pair_level": nearest.level}
+        return values | {"interval": nearest.estimate.interval, "pair_level": nearest.estimate.level}
 
     def few(self) -> dict[str, Any]:
         """What is said where no claim could be shown with so few groups."""
@@ -321,7 +321,7 @@ class CompositeAnalysis:
             findings.append(Finding("composite.system", values))
         findings.append(Finding("composite.places_note", {"n": systems.n}))
         open_ = sum(pair.outcome == "open" for pair in systems.pairs)
-        levels = [pair.claim.level for pair in systems.pairs if pair.claim is not None]
+        levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
         pairs = {"n": len(systems.pairs), "open": open_, "level": min(levels, default=1 - systems.alpha)}
         return [*findings, Finding("composite.tests", pairs), Finding("composite.no_truth")]
 

@@ -70,10 +70,7 @@ class CorrelationsAnalysis(OfComposite):
         rows = []
         for (a, x), (b, y) in itertools.combinations(columns.items(), 2):
             both = associate("spearman", x, y, scores.about["group"], rng, self.level)
-            rows.append(
-                {"left": a, "right": b, "n": both.n, "rho": both.estimate}
-                | {"low": both.low, "high": both.high, "p": both.p}
-            )
+            rows.append({"left": a, "right": b, "n": both.estimate.n, **both.estimate.row("rho"), "p": both.p})
         pairs = pd.DataFrame(rows, columns=["left", "right", "n", "rho", "low", "high", "p"] if not rows else None)
         rest = self._rest(scores, rng)
         metrics = _named("pillars.rho", pairs.assign(pair=[f"{a}-{b}" for a, b in pairs[["left", "right"]].to_numpy()]),
@@ -110,8 +107,8 @@ class CorrelationsAnalysis(OfComposite):
             others = weights.drop(pillar)
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             found = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
-            row = {"pillar": pillar, "n": found.n, "rho": found.estimate, "low": found.low, "high": found.high}
-            rows.append(row | {"p": found.p, "flagged": bool(found.estimate < 0), "weight": float(weights[pillar])})
+            row = {"pillar": pillar, "n": found.estimate.n, **found.estimate.row("rho"), "p": found.p}
+            rows.append(row | {"flagged": bool(found.estimate.value < 0), "weight": float(weights[pillar])})
         return pd.DataFrame(rows, columns=["pillar", "n", "rho", "low", "high", "p", "flagged", "weight"])
 
 
@@ -245,7 +242,8 @@ class BaselinesAnalysis(OfComposite):
         for name, own in values.items():
             tau = associate("kendall", own, composite, groups, rng, level)
             rho = associate("spearman", own, composite, groups, rng, level)
-            rows.append({"baseline": name, "n": tau.n} | tau.row("tau") | rho.row("rho"))
+            row = {"baseline": name, "n": tau.estimate.n, **tau.estimate.metrics("tau"), "p_tau": tau.p}
+            rows.append(row | rho.estimate.metrics("rho") | {"p_rho": rho.p})
         columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
         table = pd.DataFrame(rows).reindex(columns=columns)
         known = table["p_tau"].notna()
@@ -371,16 +369,16 @@ class LengthBiasAnalysis(OfComposite):
         own, groups = scores.voices[self.pillar][judge], scores.about["group"]
         words = scores.about["words"].astype(float)
         plain = associate("pearson", words, own, groups, rng, level)
-        row: dict[str, Any] = {"voice": judge, "n": plain.n, "r": plain.estimate, "low": plain.low, "high": plain.high}
-        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate) > self.bound)}
-        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate
+        row: dict[str, Any] = {"voice": judge, "n": plain.estimate.n, **plain.estimate.row("r")}
+        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate.value) > self.bound)}
+        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate.value
         criteria = self.composite.pillars.of(self.pillar)
         frame = judged.frame[(judged.frame["repeat"] == 0) & (judged.frame["judge"] == judge)]
         for criterion in criteria if len(criteria) > 1 else ():
             values = frame[frame["criterion"] == criterion].set_index("item_id")["score"].reindex(own.index)
-            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate
+            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate.value
         for name in self.given:
             equal = scores.composite if name == "composite" else scores.pillars[name]
             held = partial(words, own, equal, groups, rng, level)
-            row |= {f"given_{name}": held.estimate, f"given_{name}_low": held.low, f"given_{name}_high": held.high}
+            row |= held.estimate.metrics(f"given_{name}")
         return row

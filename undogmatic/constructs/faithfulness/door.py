@@ -1,4 +1,4 @@
-"""`undogmatic extract`: the text of documents, as files."""
+"""Adds the command `undogmatic extract`, which writes the text of documents into files."""
 
 from __future__ import annotations
 

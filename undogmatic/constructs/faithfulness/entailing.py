@@ -1,4 +1,4 @@
-"""Sequence classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
+"""Runs classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Source
 from undogmatic.models.base import Model
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
 
@@ -228,9 +228,5 @@ class DebertaEntailment(Entailment):
             findings.append(SentenceFinding(contradicted, own[k], why, numbers=numbers))
         return findings
 
-    def sources(self) -> Sequence[Source]:
+    def readouts(self) -> Sequence[Source]:
         return (Means("entailment", self.model, self.prompt),)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"path": self.model.path, "nearest": self.nearest}
-        return super().settings() | own | ({} if self.nearest is None else {"embeddings": self.embeddings.name})

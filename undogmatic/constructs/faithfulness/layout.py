@@ -1,4 +1,4 @@
-"""Lines become paragraphs: what was divided at line ends and page ends is joined, and footnotes are kept apart."""
+"""Joins the lines of pages to paragraphs, without headers, footers and page numbers, and keeps footnotes apart."""
 
 from __future__ import annotations
 

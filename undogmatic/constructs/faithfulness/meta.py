@@ -1,4 +1,4 @@
-"""Does a ranking by judges deserve belief? The composite, and all that is to be asked of it and of its judges."""
+"""Runs the composite and every analysis that says whether its ranking and its judges deserve belief."""
 
 from __future__ import annotations
 

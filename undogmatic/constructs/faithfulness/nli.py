@@ -1,4 +1,4 @@
-"""`nli`: how much of the reference the summary leaves uncontradicted."""
+"""Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that names sentences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic import Field
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, measured
+from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, precisions
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, as_json
-from undogmatic.readouts.base import Unit
-from undogmatic.readouts.prompts import Prompt
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import Item, Record, Verdict, digest
 
 
@@ -53,12 +53,6 @@ class NliJudge(Judge):
         }
         issues = tuple(each.why for each in found if each.contradicted)
         return {"nli": Verdict(score=self.rubric.units(score), issues=issues, details=details)}
-
-    def readouts(self) -> Sequence[Source]:
-        return self.nli.sources()
-
-    def settings(self) -> dict[str, Any]:
-        return super().settings() | {"least": self.least}
 
 
 def rows(own: Sides, found: Sequence[SentenceFinding]) -> list[dict[str, Any]]:
@@ -108,17 +102,15 @@ class Entailment(Unit):
     """
 
     name = "entailment"
+    group = "nli"
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """A finding for every sentence of the reference, in order. Raises ModelError."""
         raise NotImplementedError
 
-    def sources(self) -> Sequence[Source]:
+    def readouts(self) -> Sequence[Source]:
         """What it asks or uses, for reports."""
         raise NotImplementedError
-
-    def settings(self) -> dict[str, Any]:
-        return {"nli": self.name}
 
 
 class Named(Record):
@@ -165,10 +157,8 @@ class LlmEntailment(Entailment):
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         found: dict[int, SentenceFinding] = {}
         for each in answer.contradictions:
-            for name, number, own in (
-                ("reference", each.reference, sides.reference),
-                ("summary", each.summary, sides.summary),
-            ):
+            for name in ("reference", "summary"):
+                number, own = getattr(each, name), getattr(sides, name)
                 if not 1 <= number <= len(own):
                     said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
                     raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
@@ -177,7 +167,7 @@ class LlmEntailment(Entailment):
             )
         return [found.get(n, SentenceFinding(False)) for n in range(len(sides.reference))]
 
-    def sources(self) -> Sequence[Source]:
+    def readouts(self) -> Sequence[Source]:
         return (self.asker,)
 
 
@@ -209,6 +199,7 @@ class RulesEntailment(Entailment):
     ) -> None:
         super().__init__()
         self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
+        self.contents = {"words": digest(lexicon()), "precision": digest(precisions())}
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the rules find of every sentence of the reference."""
@@ -228,9 +219,5 @@ class RulesEntailment(Entailment):
             for n, one in enumerate(found)
         ]
 
-    def sources(self) -> Sequence[Source]:
+    def readouts(self) -> Sequence[Source]:
         return (Means("rules", self.embeddings, self.prompt),)
-
-    def settings(self) -> dict[str, Any]:
-        own = {"embeddings": self.embeddings.name, "aligned": self.aligned, "sure": self.sure}
-        return super().settings() | own | {"words": digest(lexicon()), "precision": digest(measured())}

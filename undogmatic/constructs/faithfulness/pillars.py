@@ -1,4 +1,4 @@
-"""Pillars: several criteria of one text, by one or more judges, and the weighted mean of them."""
+"""Averages several criteria of one text, by one or more judges, into pillars, and the pillars into one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`summarise`: every text is summarised by each of several models, so that the summaries can be judged."""
+"""Lets several models summarise every text, at once or part by part, so that the summaries can be judged.
+
+Parts are as large as a model's context allows, cut between paragraphs. What it says of the parts is summarised in turn,
+as often as it takes (map and reduce). `lead` and `centroid` take sentences out of the text instead of writing; they are
+baselines: who summarises worse than the first sentences has not summarised.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +22,8 @@ from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
-from undogmatic.readouts.prompts import Words
-from undogmatic.readouts.prompts import language as words_of
+from undogmatic.readouts.prompt import Words
+from undogmatic.readouts.prompt import language as words_of
 from undogmatic.records.records import Item, Record
 from undogmatic.records.wordings import of_this_project
 
@@ -224,19 +229,16 @@ class Summarizer(dspy.Module):
         if self.rule is not None:
             return dspy.Prediction(summary=await self.rule.summarise(text, self.limits.words), parts=1)
         room = self.room()
-        said, parts = text, 1
-        if self.model.count_tokens(text) > room:
-            pieces = divided(text, room, self.model.count_tokens)
-            parts = len(pieces)
-            said = await self._of_parts(pieces)
-            while self.model.count_tokens(said) > room:
-                pieces = divided(said, room, self.model.count_tokens)
-                shorter = await self._of_parts(pieces)
-                if len(shorter) > SHRINKING * len(said):
-                    raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
-                said = shorter
-        task: Task = "whole" if parts == 1 else "joined"
-        return dspy.Prediction(summary=(await self._write(task, said)).strip(), parts=parts)
+        said, parts = text, 0
+        while self.model.count_tokens(said) > room:
+            pieces = divided(said, room, self.model.count_tokens)
+            # One after the other: how many calls are in flight is the engine's to say.
+            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
+            if parts and len(shorter) > SHRINKING * len(said):
+                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
+            said, parts = shorter, parts or len(pieces)
+        task: Task = "joined" if parts > 1 else "whole"
+        return dspy.Prediction(summary=(await self._write(task, said)).strip(), parts=max(1, parts))
 
     def room(self) -> int:
         """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
@@ -256,10 +258,6 @@ class Summarizer(dspy.Module):
             return self._continued("")
         messages = self.adapter.format(getattr(self, task).signature, [], {"text": " "})
         return "\n\n".join(str(message["content"]) for message in messages)
-
-    async def _of_parts(self, pieces: Sequence[str]) -> str:
-        """One after the other: how many calls are in flight is the engine's to say."""
-        return "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
 
     async def _write(self, task: Task, text: str) -> str:
         if self.base is not None:

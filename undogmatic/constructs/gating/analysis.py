@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.association import partial
 from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
 from undogmatic.analyses.labelled import FEWEST_GROUPS
@@ -41,8 +40,8 @@ COUNTERPARTS = {
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
 _COUNTED = "judge n groups level order needed"
-_HELD = "judge n groups level order spearman=found.estimate interval=found.low,found.high"
-_BEYOND = f"{_HELD} beyond=beyond.estimate beyond_interval=beyond.low,beyond.high"
+_HELD = "judge n groups level order spearman=found.value interval=found.interval"
+_BEYOND = f"{_HELD} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval"
 
 JUDGE = Rules("gating.judge_", (
     Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
@@ -54,7 +53,7 @@ JUDGE = Rules("gating.judge_", (
     Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
     Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
     Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
-    Rule("size", "undecided", lambda e: not e.beyond.low > 0, _BEYOND),
+    Rule("size", "undecided", lambda e: not e.beyond.estimate.low > 0, _BEYOND),
     Rule("follows", "supported", always, _BEYOND),
 ))  # fmt: skip
 GATING = Rules("gating.verdict_", (
@@ -120,8 +119,8 @@ class GatingAnalysis:
                     metrics[metric_name("gating", column, str(row.judge), str(row.criterion))] = value
         shown = [judge.found for judge in followed if judge.found is not None]
         if shown:
-            lowest = min(shown, key=lambda found: found.estimate)
-            metrics |= plots.interval("gating.spearman", lowest.estimate, lowest.low, lowest.high)
+            lowest = min(shown, key=lambda found: found.value)
+            metrics |= lowest.metrics("gating.spearman")
         by = {
             standing: [ruling.evidence.judge for ruling in rulings if ruling.standing == standing]
             for standing in ("supported", "refuted", "undecided")

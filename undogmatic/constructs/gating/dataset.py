@@ -1,4 +1,4 @@
-"""Predicted gating hierarchies beside the true ones, with what can be measured of them without a judge."""
+"""Reads predicted gating hierarchies beside the true ones, and measures of them what needs no judge."""
 
 from __future__ import annotations
 
@@ -188,16 +188,9 @@ def _shown(predicted: Gate) -> str:
 
 def _measured(found: Metrics) -> dict[str, Any]:
     """The metrics as metadata; F1 and hallucination rate under the names that `judge=selective` knows."""
-    numbers = {
-        "automatic_f1": found.f1,
-        "precision": found.precision,
-        "recall": found.recall,
-        "structure_accuracy": found.structure_accuracy,
-        "critical_recall": found.critical_recall,
-        "hallucination_rate": found.hallucination_rate,
-        "depth_accuracy": found.depth_accuracy,
-    }
-    said = {"missing_critical": ", ".join(found.missing_critical), "hallucinated": ", ".join(found.hallucinated)}
+    numbers: dict[str, Any] = {"automatic_f1": found.f1} | found._asdict()
+    said = {name: ", ".join(numbers.pop(name)) for name in ("missing_critical", "hallucinated")}
+    del numbers["f1"]
     return {k: v for k, v in numbers.items() if v is not None and math.isfinite(v)} | said
 
 

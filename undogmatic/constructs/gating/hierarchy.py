@@ -1,4 +1,4 @@
-"""What a model answered as a hierarchy: JSON, JSON in a fence or among words, an indented outline, or arrows.
+"""Reads what a model answered as a hierarchy: JSON, JSON in a fence or among words, an indented outline, or arrows.
 
 Tolerant of form, never of content: what is cut off, runs in a ring, is absurdly large or no hierarchy is `Malformed`
 with its reason, so that half an answer is not scored as a small hierarchy.

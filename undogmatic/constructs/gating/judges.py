@@ -1,15 +1,15 @@
-"""Judges of predicted gating hierarchies that ask once: five styles of one procedure, each with criteria of its own."""
+"""Judges predicted gating hierarchies: five styles that ask once, and one that argues against a first judgment."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from undogmatic.constructs.gating.hierarchy import Malformed, parse
 from undogmatic.errors import UnfitInput
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source, written
+from undogmatic.judges.base import Judge, written
 from undogmatic.judges.questions import Answer, Number, numbers
 from undogmatic.records.records import OVERALL, Item, Record, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
@@ -143,9 +143,6 @@ class GatingJudge(Judge):
                 shares[name] = share(getattr(answer, name), number, self.rubric)
         whole = verdicts[OVERALL].replace(details=shares, issues=answer.found(), rationale=answer.said())
         return verdicts | {OVERALL: whole}
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,)
 
 
 class DefaultJudge(GatingJudge):
@@ -297,6 +294,3 @@ class UncertaintyJudge(Judge):
             return written(initial, self.rubric)
         said = [f"{name} {self.rubric.scale.write(score)}" for name, score in units.items()]
         return ", ".join([*said, f"{OVERALL} {written(initial, self.rubric)}"])
-
-    def readouts(self) -> Sequence[Source]:
-        return (*self.initial.readouts(), self.asker)

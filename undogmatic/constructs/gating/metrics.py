@@ -1,4 +1,4 @@
-"""How a predicted hierarchy compares with the true one: metrics that need no judge. Pure functions of trees and names.
+"""Compares a predicted hierarchy with the true one by metrics that need no judge: functions of trees and names.
 
 Gate names are compared after `normalised`, as sets, the root included. docs/gating.md says what the definitions cannot
 see.

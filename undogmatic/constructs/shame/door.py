@@ -1,4 +1,4 @@
-"""`undogmatic pairs`: the pairs file from a theses file."""
+"""Adds the command `undogmatic pairs`, which makes the pairs file from a theses file."""
 
 from __future__ import annotations
 

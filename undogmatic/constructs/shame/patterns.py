@@ -1,4 +1,4 @@
-"""`patterns`: the rule-based baseline. It counts citations, boosters, hedges and explanation markers.
+"""Rates texts without a model: by counted patterns (`patterns`), or by a regression on character n-grams (`tfidf`).
 
 It is here to be beaten: whoever knows the patterns can fool it, and the adversarial suite shows how.
 """

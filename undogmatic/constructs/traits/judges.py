@@ -1,17 +1,15 @@
-"""`trait`: how far a response shows one trait, by a scoring guide."""
+"""Judges responses: how far one shows a trait, by a scoring guide, and how coherent it is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, Source
-from undogmatic.judges.levels import LevelsAsker
+from undogmatic.judges.asker import Asker, LevelsAsker
+from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.readouts.base import Readout
@@ -141,13 +139,6 @@ class CoherenceJudge(Judge):
     async def _off_topic(self, item: Item) -> float:
         answer: Relevance = (await self.relevance.acall(item=item)).answer
         return answer.off_topic
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.readout, self.asker)
-
-    def settings(self) -> dict[str, object]:
-        own = {"minimum_mass": self.minimum_mass, "cap": self.cap, "sure": self.sure, "rest": LONGEST_REST}
-        return super().settings() | own | ({} if self.asker.in_words else {"content_free": CONTENT_FREE})
 
 
 def _corrected(asked: float, idle: float) -> float:

@@ -1,4 +1,4 @@
-"""Responses of assistants: a user's file of questions and answers, and the labelled ones that ship with the project."""
+"""Reads responses of assistants: a user's file of questions and answers, or the labelled ones that ship."""
 
 from __future__ import annotations
 

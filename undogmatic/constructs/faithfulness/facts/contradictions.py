@@ -1,4 +1,4 @@
-"""Which sentences of a reference a text contradicts: the facts of sentences that are about the same, compared.
+"""Finds the sentences of a reference that a text contradicts, by comparing the facts of sentences about the same.
 
 Every rule wants two things: that the text says something else, and that it does not say the right thing where it speaks
 of it. So a summary that leaves things out, or says true things besides, contradicts nothing.
@@ -14,14 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from undogmatic.constructs.faithfulness.facts.inventions import room, support
-from undogmatic.constructs.faithfulness.facts.outcomes import Outcome, alike, opposed, outcomes, turned
-from undogmatic.constructs.faithfulness.facts.parties import (
+from undogmatic.constructs.faithfulness.facts.outcomes import (
+    Outcome,
     Role,
+    alike,
     deeds,
     judges,
     named_sides,
+    opposed,
     opposite,
+    outcomes,
     side_of,
+    turned,
     winners,
 )
 from undogmatic.constructs.faithfulness.facts.values import Value, agree, comparable, counted, values

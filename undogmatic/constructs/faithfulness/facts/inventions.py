@@ -1,4 +1,4 @@
-"""What a summary says that stands in none of its sources: citations, names, dates, numbers, events.
+"""Finds what a summary says that stands in none of its sources: citations, names, dates, numbers, events.
 
 A rule only says that it did not find something. It is lenient wherever it can be: a name is known if each of its words
 stands anywhere in a source, a number if it stands there of whatever, and small numbers are never asked for, because a
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from undogmatic.constructs.faithfulness.facts.parties import NAME
+from undogmatic.constructs.faithfulness.facts.outcomes import NAME
 from undogmatic.constructs.faithfulness.facts.values import Value, agree, digits, months, values
 from undogmatic.constructs.faithfulness.facts.words import (
     Language,

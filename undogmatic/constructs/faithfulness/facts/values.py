@@ -1,4 +1,4 @@
-"""Dates, votes and numbers of a sentence, as values that can be told to agree or not."""
+"""Reads the dates, votes and numbers of a sentence as values that can be told to agree or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that the rules know (words.yaml), and texts in the form in which they are looked for."""
+"""Holds the words that the rules know (words.yaml), and puts texts into the form in which they are looked for."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CONTRADICTED, INVENTED, HEDGED = "contradicted", "invented", "hedged"
 
 
 @functools.cache
-def measured() -> dict[str, dict[str, list[int]]]:
+def precisions() -> dict[str, dict[str, list[int]]]:
     """precision.yaml as it stands: by what accuses and by kind, how many were right and how many there were."""
     loaded: dict[str, dict[str, list[int]]] = read_yaml(HERE / "precision.yaml")
     return loaded
@@ -102,5 +102,5 @@ def is_sure(source: str, kind: str, least: float) -> bool:
         kind: Of the accusation: date, vote, name, ...
         least: A share.
     """
-    right, every = measured()[source].get(kind, (0, 0))
+    right, every = precisions()[source].get(kind, (0, 0))
     return (right + 1) / (every + 2) > least

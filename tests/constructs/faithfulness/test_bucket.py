@@ -12,7 +12,7 @@ from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.facts import words as precision
-from undogmatic.constructs.faithfulness.quotes import QuoteClasses, quotes
+from undogmatic.constructs.faithfulness.taxonomy import QuoteClasses, quotes
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.paths import data_folder
 
@@ -74,7 +74,7 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
 
 def test_the_stored_precision_is_that_of_the_summaries_of_development() -> None:
     found = planted.accused(planted.shipped("dev") + planted.retold("dev"), planted.DOUBTED)
-    assert planted.precision(found) == precision.measured()
+    assert planted.precision(found) == precision.precisions()
 
 
 def test_a_kind_is_sure_only_after_many_right_accusations() -> None:

@@ -15,7 +15,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, InterpolationKeyError, OmegaConfBaseException
 
-from undogmatic.config.searchpath import keys_of, options
+from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
@@ -48,10 +48,14 @@ def readable(words: Sequence[str]) -> Sequence[str]:
 
 def _combined(word: str) -> str:
     word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
-    for option in re.findall(r"[\w-]+(?:\+[\w-]+)+", word.partition("=")[2]):
-        defaults = [f"{name}@{name}" for name in dict.fromkeys(option.split("+"))]
-        node = {"defaults": defaults, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
-        ConfigStore.instance().store(option, node, group="analysis")
+    for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", word.partition("=")[2]):
+        names = dict.fromkeys(option.split("+"))
+        node = {
+            "defaults": [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in names],
+            "_target_": "undogmatic.analyses.suite.SeveralAnalyses",
+        }
+        folder, _, name = f"analysis/{option}".rpartition("/")
+        ConfigStore.instance().store(name, node, group=folder)
     return word
 
 

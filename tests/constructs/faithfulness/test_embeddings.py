@@ -1,4 +1,4 @@
-"""The published MiniLM without torch: the stored similarities, and each sentence read once."""
+"""all-MiniLM-L6-v2 in ONNX Runtime, and what makes vectors of sentences."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from undogmatic.config import searchpath
-from undogmatic.config.build import LARGEST_SEED, build
+from undogmatic.config import groups
+from undogmatic.config.build import LARGEST_SEED, build, earlier_name
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -36,7 +36,7 @@ class Words(Record):
 
 def language(code: str) -> Words:
     """The fixed sentences of a language. Raises ConfigError naming those that exist."""
-    words: Words = build(searchpath.plain("language", code, "prompt.language"), f"language={code}")
+    words: Words = build(groups.plain("language", code, "prompt.language"), f"language={code}")
     return words
 
 
@@ -150,7 +150,9 @@ class Prompt(Record):
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
         own = self.model_dump(mode="json", exclude={"id"} | unset)
-        return digest([own, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")])
+        judged_by = rubric.model_dump(mode="json", exclude={"optional"})
+        judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
+        return digest([own, judged_by, self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
         """The judge's role and task."""

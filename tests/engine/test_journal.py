@@ -15,18 +15,17 @@ import pytest
 
 from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
 from tests.stub_server import Fault, StubServer
-from undogmatic.engine.journal import Journals
-from undogmatic.engine.ledger import LEDGER, Ledger
+from undogmatic.engine.journal import LEDGER, Journals, Ledger
 from undogmatic.errors import BudgetExceeded, DataError
-from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.structured import SamplesReadout
 from undogmatic.records.records import Cost
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompts import Prompt
-from undogmatic.readouts.samples import SamplesReadout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import SamplesReadout
 from undogmatic.records.records import Provenance
 from undogmatic.records.rubric import Rubric
 url, folder, rubric, prompt, provenance = sys.argv[1:]

@@ -13,7 +13,7 @@ from hydra.errors import HydraException
 
 import undogmatic
 import undogmatic.run  # registers the resolver that config.yaml uses
-from undogmatic.config.overrides import explain, typed_wrongly
+from undogmatic.config.messages import explain, typed_wrongly
 from undogmatic.safety.paths import conf_folder
 
 

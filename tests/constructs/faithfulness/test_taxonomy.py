@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from undogmatic.constructs.faithfulness.quotes import OTHER, QuoteClasses, QuotesDataset, quotes
+from undogmatic.constructs.faithfulness.taxonomy import OTHER, QuoteClasses, QuotesDataset, quotes
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.secrets import redacted
 

@@ -1,0 +1,100 @@
+"""The arithmetic of comparing a text with a reference, sentence by sentence, and BERTScore as a judge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import reference
+from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.faithfulness import compared
+from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
+from undogmatic.errors import ConfigError, UnparseableAnswer
+from undogmatic.records.records import Item
+
+
+def test_the_stored_labels_give_the_stored_scores_on_every_row() -> None:
+    rows = [json.loads(line) for line in reference("faith/nli.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 18
+    for row in rows:
+        assert uncontradicted([s["label"] == "contradiction" for s in row["sentences"]]) == row["nli_score"]
+
+
+def test_the_stored_similarities_give_the_stored_coverage_on_every_row() -> None:
+    rows = [json.loads(line) for line in reference("faith/coverage.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        found = coverage(np.array([[s["similarity"]] for s in row["sentences"]]), row["threshold"], inclusive=True)
+        assert found.score == pytest.approx(row["coverage_score"], abs=1e-12)
+        assert found.covered.tolist() == [s["is_covered"] for s in row["sentences"]]
+
+
+def test_exactly_the_threshold_counts_only_where_asked() -> None:
+    similarities = np.array([[0.2, 0.5], [0.4, 0.1]])
+    assert coverage(similarities, 0.5, inclusive=True).score == 0.5
+    assert coverage(similarities, 0.5, inclusive=False).score == 0.0
+    assert coverage(similarities, 0.3, inclusive=False).best.tolist() == [1, 0]
+
+
+def test_sentences_that_a_text_has_besides_never_lower_its_coverage() -> None:
+    rng = np.random.default_rng(0)
+    own, filler = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, (9, 40))
+    more = coverage(np.hstack([own, filler]), 0.5, inclusive=False)
+    assert more.score >= coverage(own, 0.5, inclusive=False).score
+
+
+def test_no_sentence_has_no_share() -> None:
+    with pytest.raises(ValueError, match="no sentences"):
+        uncontradicted([])
+    with pytest.raises(ValueError, match="both sides"):
+        coverage(np.empty((0, 3)), 0.5, inclusive=True)
+    with pytest.raises(ValueError, match="NaN"):
+        coverage(np.array([[np.nan]]), 0.5, inclusive=True)
+
+
+class Scorer:
+    """Says how many words two texts share, of those of the first and of the second."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def score(self, texts: list[str], references: list[str]) -> tuple[list[float], ...]:
+        own, other = set(texts[0].split()), set(references[0].split())
+        both = len(own & other)
+        return [both / len(own)], [both / len(other)], [2 * both / (len(own) + len(other))]
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> compared.BertScoreJudge:
+    monkeypatch.setitem(sys.modules, "bert_score", SimpleNamespace(BERTScorer=Scorer))
+    compared._scorer.cache_clear()
+    config = compose_config(["judge=bertscore", "rubric=faithfulness"])
+    found: compared.BertScoreJudge = build(config["judge"], "judge")
+    found.judge_by(build(config["rubric"], "rubric"))
+    return found
+
+
+def test_its_f_is_the_score_and_precision_and_recall_are_kept(judge: compared.BertScoreJudge) -> None:
+    item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
+    reading = asyncio.run(judge.judge(item))["bertscore"]
+    assert reading.score == pytest.approx(2 / 3)
+    assert reading.details == {"precision": 0.5, "recall": 1.0}
+    compared._scorer.cache_clear()
+
+
+def test_without_a_reference_there_is_no_score(judge: compared.BertScoreJudge) -> None:
+    with pytest.raises(UnparseableAnswer, match="no input 'reference'"):
+        asyncio.run(judge.judge(Item(id="a", inputs={"summary": "a"})))
+
+
+def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bert_score", None)
+    compared._scorer.cache_clear()
+    with pytest.raises(ConfigError, match=r"undogmatic\[bertscore\]"):
+        compared._scorer(None, "en", None, False)

@@ -1,0 +1,75 @@
+"""What a judge or a readout is constructed with is its identity, whatever its author did not think of."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import FakeChat
+from undogmatic.judges.asker import WordsAsker, asker_for
+from undogmatic.judges.base import Judge
+from undogmatic.readouts.base import Readout
+from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.structured import StructuredReadout
+from undogmatic.records.rubric import Rubric
+
+
+class Words:
+    """A part of a judge's, of a class of one's own."""
+
+    def __init__(self, least: int) -> None:
+        self.least = {"deep": np.array([least])}
+
+
+class Mine(Judge):
+    """A judge whose author says nothing of its settings."""
+
+    name = "mine"
+
+    def __init__(self, inner: Readout, words: Words, tolerance: float = 0.1, **more: Any) -> None:
+        super().__init__()
+        self.held = {"inner": [inner]}
+
+
+def made(least: int = 1, retries: int = 2, **options: Any) -> Mine:
+    return Mine(StructuredReadout(retries=retries), Words(least), **options)
+
+
+@pytest.mark.parametrize("change", [{"tolerance": 0.2}, {"least": 2}, {"retries": 1}, {"further": "x"}])
+def test_a_changed_argument_changes_the_program(change: dict[str, Any]) -> None:
+    assert made(**change).program_hash() != made().program_hash() == made(tolerance=0.1).program_hash()
+
+
+def test_a_copy_is_the_same() -> None:
+    judge = made(tolerance=0.3)
+    assert copy.deepcopy(judge).identity() == judge.deepcopy().identity() == judge.identity()
+
+
+def test_what_a_file_holds_stands_in_the_place_of_its_name() -> None:
+    one, other = made(tolerance=0.1), made(tolerance=0.2)
+    one.contents = other.contents = {"tolerance": "what was read"}
+    assert one.program_hash() == other.program_hash()
+
+
+def test_readouts_are_found_where_a_judge_keeps_them() -> None:
+    assert [source.name for source in made().readouts()] == ["structured"]
+
+
+class OwnReadout(Readout):
+    """No subclass of a shipped one; it hands on what it does not know."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+
+
+def test_further_questions_are_asked_at_the_temperature_of_a_readout_of_ones_own(
+    prompt: Prompt, rubric: Rubric
+) -> None:
+    readout = OwnReadout(temperature=0.7)
+    readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
+    asker = asker_for(readout, {})
+    assert isinstance(asker, WordsAsker)
+    assert (asker.temperature, asker.top_p, asker.deterministic) == (0.7, 1.0, False)

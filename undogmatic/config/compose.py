@@ -1,0 +1,278 @@
+"""Composes configs through Hydra's public doors, and checks each composition before anybody sees it.
+
+Hydra gets three things of ours, all by public interfaces: a source that reads folders of groups (`groups`), a plugin
+that adds the user's folders to the search path, and a loader around its own, which it hands to sweepers, launchers and
+a launcher's workers. So no configuration of a run or of a job comes past `wall.check`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hydra import initialize_config_dir
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
+from hydra.plugins.config_source import ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from undogmatic.config.groups import FOLDERS, NO_USERS, SCHEME, GroupFiles, refuse, search, short, source_of
+from undogmatic.config.project import folders
+from undogmatic.config.wall import HYDRA, check
+from undogmatic.errors import ConfigError
+from undogmatic.safety.guard import without_secrets
+from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.secrets import scrub_words
+
+SEARCH_PATH = "hydra.searchpath"
+_typed_places: list[tuple[str, str]] = []
+
+
+class UserFolders(SearchPathPlugin):
+    """Adds the user's folders to the search path of this program; that of another in the same process stays."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Let our source read the program's folder, and append the user's."""
+        main = [part for part in search_path.get_path() if part.provider == "main"]
+        if not any(str(part.path).removeprefix("file://") == str(conf_folder()) for part in main):
+            return
+        for part in main:
+            part.path = f"{SCHEME}://{conf_folder()}"
+        users = [*_typed_places, *(("project", f"{SCHEME}://{folder.absolute()}") for folder in folders())]
+        for provider, path in dict.fromkeys(users):
+            if path != main[0].path:
+                search_path.append(provider, path)
+
+
+class Loader(ConfigLoader):
+    """Hydra's loader, with every composition checked before anybody sees it.
+
+    Launchers hand it to their workers, so that the configs of jobs are checked where they are composed. Hydra composes
+    the jobs of a sweep to see that all can be composed, and each again when it starts it; what was seen is kept for the
+    start, so that each is composed once.
+
+    Args:
+        inner: Hydra's own.
+    """
+
+    MOST_KEPT = 200
+    """Jobs whose config is kept; each takes about a megabyte."""
+
+    def __init__(self, inner: ConfigLoader) -> None:
+        self.inner = inner
+        self.typed: dict[str, str] = {}
+        """Overrides of Hydra's own section as they are shown -> as they were typed."""
+        self._looking = False
+        self._master: DictConfig | None = None
+        self._kept: dict[tuple[str, ...], DictConfig] = {}
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        """Compose and check. Raises ConfigError, and what Hydra and OmegaConf raise."""
+        words = [word for word in overrides if not _searches(word)]  # their folders are on the search path already
+        try:
+            config = self.inner.load_configuration(config_name, words, run_mode, from_shell, validate_sweep_overrides)
+            sources = config.hydra.runtime.config_sources
+            if any(source.provider not in NO_USERS for source in sources):
+                self._check_places(config_name, words, run_mode, sources)
+        except RecursionError:
+            raise ConfigError(
+                "the config cannot be composed: a `defaults` list leads back to its own file, or a value is nested too "
+                "deeply."
+            ) from None
+        except OSError as error:  # the name of an option that no file can bear
+            if isinstance(error, HydraException):
+                raise
+            raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
+        check(config)
+        for source in sources:
+            source.schema = "file" if source.schema == SCHEME else source.schema
+        search(_users(sources))
+        config.hydra.overrides.hydra = [*filter(_searches, overrides), *config.hydra.overrides.hydra]
+        _passed.add(_mark(config))
+        return config
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """The config of a job, composed and checked."""
+        name = tuple(sweep_overrides)
+        if not self._looking and master_config is self._master and name in self._kept:
+            return self._kept.pop(name)
+        words = [self.typed.get(word, word) for word in master_config.hydra.overrides.hydra]
+        config = self.load_configuration(master_config.hydra.job.config_name, [*words, *name], RunMode.RUN)
+        OmegaConf.copy_cache(from_config=master_config, to_config=config)  # the same `now` in all jobs
+        if self._looking and len(self._kept) < self.MOST_KEPT:
+            self._master, self._kept[name] = master_config, config
+        return config
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While a sweeper looks whether its jobs can be composed: their configs are kept for their start."""
+        self._looking, self._master = True, None
+        self._kept.clear()
+        try:
+            yield
+        finally:
+            self._looking = False
+
+    def shown(self, config: DictConfig) -> DictConfig:
+        """The config as a sweeper may write it down: without secrets. Jobs are composed of what was typed."""
+
+        plain = OmegaConf.to_container(config, resolve=False)
+        clean = without_secrets(plain)
+        if clean == plain:
+            return config
+        self.typed = {scrub_words(word): word for word in config.hydra.overrides.hydra}
+        shown = OmegaConf.create(clean)
+        OmegaConf.copy_cache(from_config=config, to_config=shown)
+        return shown
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_master": None, "_kept": {}}
+
+    def get_search_path(self) -> ConfigSearchPath:
+        return self.inner.get_search_path()
+
+    def get_sources(self) -> list[ConfigSource]:
+        return self.inner.get_sources()
+
+    def list_groups(self, parent_name: str) -> list[str]:
+        return self.inner.list_groups(parent_name)
+
+    def get_group_options(self, group_name: str, *rest: Any, **more: Any) -> list[str]:
+        return self.inner.get_group_options(group_name, *rest, **more)
+
+    def compute_defaults_list(self, config_name: str | None, overrides: list[str], run_mode: RunMode) -> Any:
+        words = [word for word in overrides if not _searches(word)]
+        return self.inner.compute_defaults_list(config_name, words, run_mode)
+
+    def _check_places(
+        self, config_name: str | None, words: list[str], run_mode: RunMode, sources: Sequence[Any]
+    ) -> None:
+        """Raise ConfigError where a file of a group is placed in Hydra's section, however its place is written."""
+        for default in self.inner.compute_defaults_list(config_name, words, run_mode).defaults:
+            path, place = str(default.config_path), default.package
+            if default.primary or not place or path.partition("/")[0] == HYDRA:
+                continue
+            tried = OmegaConf.create()
+            OmegaConf.update(tried, place, {}, force_add=True)
+            if HYDRA in tried:
+                files = [file for source in sources if (file := Path(source.path, f"{path}.yaml")).is_file()]
+                refuse(short(files[0]) if files else path, f"its place `{place}`")
+
+
+Plugins.instance().register(GroupFiles)
+Plugins.instance().register(UserFolders)
+
+_passed: set[str] = set()
+_opened: list[Loader] = []
+
+
+def passed(config: DictConfig) -> bool:
+    """Whether this very config was composed and checked in this process; Hydra's own section is left aside."""
+    return _mark(config) in _passed
+
+
+def _mark(config: DictConfig) -> str:
+    plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
+    assert isinstance(plain, dict)
+    plain.pop(HYDRA, None)
+    return hashlib.sha256(repr(plain).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+@contextmanager
+def opened(
+    words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), job_name: str = "app"
+) -> Iterator[Loader]:
+    """Hydra with the program's folder, the user's and those of the project; inside, `current` is the loader too.
+
+    Args:
+        words: The overrides, one of which may name folders: hydra.searchpath=[...].
+        config_dirs: Further folders, searched before those.
+        job_name: Hydra's name for the job, and for its log file.
+    Raises:
+        ConfigError: One is not a folder, or holds a file with the name of a shipped one.
+    """
+    _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
+    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for word in words for place in _places(word))
+    try:
+        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job_name):
+            _opened.append(Loader(GlobalHydra.instance().config_loader()))
+            try:
+                yield _opened[-1]
+            finally:
+                _opened.pop()
+    finally:
+        _typed_places.clear()
+
+
+def current() -> Loader:
+    """The loader of the command that is running."""
+    return _opened[-1]
+
+
+def word(config_dirs: Iterable[str | Path]) -> list[str]:
+    """The override that adds folders to the search path, or none. Raises ConfigError for what is not a folder."""
+    paths = [str(folder.absolute()).replace("\\", "\\\\").replace("'", "\\'") for folder in _existing(config_dirs)]
+    quoted = ",".join(f"'file://{path}'" for path in paths)
+    return [f"{SEARCH_PATH}=[{quoted}]"] if paths else []
+
+
+def _existing(config_dirs: Iterable[str | Path]) -> list[Path]:
+    named_folders = [Path(each).expanduser() for each in config_dirs]
+    for folder in named_folders:
+        if not folder.is_dir():
+            raise ConfigError(f"`--config-dir` is {str(folder)!r}, which is not a folder.")
+    return named_folders
+
+
+def _searches(override: str) -> bool:
+    return override.partition("=")[0] == SEARCH_PATH
+
+
+def _places(override: str) -> list[str]:
+    """The places that an override adds to the search path, for our source. Raises ConfigError."""
+    if not _searches(override):
+        return []
+    try:
+        places = OverridesParser.create().parse_override(override).value()
+    except HydraException:
+        places = override.partition("=")[2]
+    if places is None:
+        return []
+    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+        raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
+    return [source_of(str(place)) for place in places]
+
+
+def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:
+    """A composed config that knows the user's folders, so that names used inside its groups are found there too.
+
+    Args:
+        config: As plain data.
+        sources: Hydra's `runtime.config_sources`.
+    Raises:
+        ConfigError: The config sets the key itself.
+    """
+    if FOLDERS in config:
+        raise ConfigError(f"`{FOLDERS}` is set by the program. Name folders with --config-dir, or in undogmatic.toml.")
+    users = _users(sources)
+    return {str(k): v for k, v in config.items()} | ({FOLDERS: users} if users else {})
+
+
+def _users(sources: Iterable[Any]) -> list[str]:
+    return [f"file://{s.path}" for s in sources if s.provider not in NO_USERS and s.schema == "file"]

@@ -1,0 +1,248 @@
+"""The doors to a composed config: as plain data for Python, and as a run, a sweep or a printout for the command.
+
+The command's own words are read here, and Hydra's parts put together by its public interfaces: compose, check, and only
+then build callbacks, launcher and sweeper. What only tells of Hydra itself (`--info`, `--hydra-help`, `--version`,
+`--shell-completion`) is left to `hydra.main`, which then builds nothing that a config names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import string
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.core.utils import configure_log, run_job
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, RunMode
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf, flag_override
+from omegaconf.errors import MissingMandatoryValue
+
+from undogmatic.config import compose, groups
+from undogmatic.config.messages import combined, explain, typed_wrongly
+from undogmatic.config.project import permits
+from undogmatic.config.wall import HYDRA, resolved
+from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.safety import files
+from undogmatic.safety.guard import check_config, check_words
+
+Folders = str | Path | Sequence[str | Path]
+Job = Callable[[DictConfig], Any]
+MULTIRUN = "multirun.yaml"
+PRIMARY = "config"
+
+
+def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
+    """The default config with overrides, resolved, as plain data. Raises ConfigError.
+
+    Args:
+        overrides: As on the command line.
+        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
+    """
+    return composed(overrides, config_dir)[0]
+
+
+def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The config, and which option of each group is in it. Raises ConfigError."""
+    words = [*compose.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
+    if sum(word.lstrip("+").startswith("hydra.searchpath=") for word in words) > 1:
+        raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
+    check_words(overrides)
+    try:
+        with compose.opened(words) as loader:
+            whole = loader.load_configuration(PRIMARY, combined(words), RunMode.RUN, from_shell=False)
+        check_config(whole)
+        runtime = whole.hydra.runtime
+        return compose.adopt(resolved(whole), runtime.config_sources), dict(runtime.choices)
+    except MissingMandatoryValue as error:
+        raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
+    except UndogmaticError:
+        raise
+    except Exception as error:
+        if not typed_wrongly(error):
+            raise
+        raise ConfigError(explain(error, overrides)) from None
+
+
+def command(words: list[str], job: Job) -> None:
+    """Do what the words of a command say: run the job, sweep it, or show config or help.
+
+    Raises:
+        ConfigError: For an option that leads past what checks a config, or a config that may not be.
+        Exception: What Hydra and OmegaConf raise of words that cannot be composed.
+    """
+    given = _parser().parse_args(words)
+    if given.experimental_rerun is not None:
+        raise ConfigError(
+            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
+        )
+    if given.config_path is not None:
+        raise ConfigError(
+            f"`--config-path` is {given.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
+            "are searched beside it: --config-dir DIR."
+        )
+    if given.run + given.multirun + (given.cfg is not None) > 1:
+        raise ConfigError("--run, --multirun and --cfg are given; give one of them.")
+    if given.resolve and not (given.cfg or given.help):
+        raise ConfigError("--resolve belongs to --cfg or --help.")
+    name, overrides = given.config_name or PRIMARY, list(given.overrides)
+    with compose.opened(overrides, [given.config_dir] if given.config_dir is not None else (), "run") as loader:
+        if given.help or given.cfg:
+            config = loader.load_configuration(name, overrides, RunMode.RUN)
+            print(_help(config, given) if given.help else _shown(config, given), end="\n" if given.help else "")
+        elif given.multirun or _says_multirun(loader, name, overrides):
+            _sweep(loader, name, overrides, job)
+        else:
+            _run(loader, name, overrides, job)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Hydra's options; those that tell of Hydra alone never come here."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("overrides", nargs="*", help="KEY=VALUE overrides a value of the config (dots for nested keys)")
+    for names, text in (
+        (("--help", "-h"), "this help"),
+        (("--run", "-r"), "run a job (the default)"),
+        (("--multirun", "-m"), "run a job for each combination of what is swept over"),
+        (("--resolve",), "with --cfg: write references out"),
+    ):
+        parser.add_argument(*names, action="store_true", help=text)
+    parser.add_argument("--cfg", "-c", choices=["job", HYDRA, "all"], help="show the config instead of running")
+    for names, text in (
+        (("--package", "-p"), "with --cfg: the part to show"),
+        (("--config-path", "-cp"), "not of use here"),
+        (("--config-name", "-cn"), "the file to begin with in place of config.yaml"),
+        (("--config-dir", "-cd"), "a folder of config groups of your own"),
+        (("--experimental-rerun",), "not of use here"),
+    ):
+        parser.add_argument(*names, help=text)
+    return parser
+
+
+def _says_multirun(loader: compose.Loader, name: str, overrides: list[str]) -> bool:
+    """Whether `hydra.mode`, typed or in a file to begin with, asks for a sweep."""
+    if name == PRIMARY and not any("hydra.mode" in override for override in overrides):
+        return False
+    config = loader.load_configuration(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
+    return bool(config.hydra.mode == RunMode.MULTIRUN)
+
+
+def _begun(loader: compose.Loader, name: str, overrides: list[str], mode: RunMode) -> tuple[DictConfig, Any]:
+    """The checked config, with logging as it says, and the callbacks that it names."""
+    said = [] if any(override.startswith("hydra.mode=") for override in overrides) else [f"hydra.mode={mode.name}"]
+    config = loader.load_configuration(name, [*overrides, *said], mode)
+    configure_log(config.hydra.hydra_logging, config.hydra.verbose)
+    return config, Callbacks([instantiate(node) for node in (config.hydra.callbacks or {}).values()])
+
+
+def _run(loader: compose.Loader, name: str, overrides: list[str], job: Job) -> None:
+    config, callbacks = _begun(loader, name, overrides, RunMode.RUN)
+    callbacks.on_run_start(config=config, config_name=name)
+    context = HydraContext(config_loader=loader, callbacks=callbacks)
+    done = run_job(job, config, "hydra.run.dir", None, context)
+    callbacks.on_run_end(config=config, config_name=name, job_return=done)
+    _ = done.return_value  # raises what the job has raised
+
+
+def _sweep(loader: compose.Loader, name: str, overrides: list[str], job: Job) -> None:
+    config, callbacks = _begun(loader, name, overrides, RunMode.MULTIRUN)
+    callbacks.on_multirun_start(config=config, config_name=name)
+    words = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+    shown = loader.shown(config)
+    # Whoever writes this file finds it there, readable by its owner alone.
+    files.write(Path(config.hydra.sweep.dir) / MULTIRUN, "")
+    sweeper = _sweeper(shown, HydraContext(config_loader=loader, callbacks=callbacks), job)
+    validate = sweeper.validate_batch_is_legal
+
+    def validate_and_keep(batch: Sequence[Sequence[str]]) -> None:
+        with loader.looking():
+            validate(batch)
+
+    sweeper.validate_batch_is_legal = validate_and_keep  # type: ignore[method-assign]
+    sweeper.sweep(arguments=words)  # type: ignore[arg-type]
+    callbacks.on_multirun_end(config=config, config_name=name)
+
+
+def _sweeper(config: DictConfig, context: HydraContext, job: Job) -> Sweeper:
+    """The sweeper that the checked config names: ours, an extension's, Hydra's or a plugin's."""
+    if not permits(str(config.hydra.sweeper._target_)):
+        return Plugins.instance().instantiate_sweeper(config=config, hydra_context=context, task_function=job)
+    sweeper: Sweeper = instantiate(config.hydra.sweeper)
+    sweeper.setup(hydra_context=context, task_function=job, config=config)
+    return sweeper
+
+
+class Callbacks:
+    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning.
+
+    Args:
+        callbacks: Objects with the methods of Hydra's `Callback`.
+    """
+
+    def __init__(self, callbacks: Sequence[Any]) -> None:
+        self.callbacks = list(callbacks)
+
+    def __getattr__(self, event: str) -> Callable[..., None]:
+        if not event.startswith("on_"):
+            raise AttributeError(event)
+
+        def notify(**facts: Any) -> None:
+            for callback in reversed(self.callbacks) if event.endswith("_end") else self.callbacks:
+                try:
+                    getattr(callback, event)(**facts)
+                except Exception as error:
+                    name = type(callback).__name__
+                    warnings.warn(f"Callback {name}.{event} raised {type(error).__name__}: {error}", stacklevel=2)
+
+        return notify
+
+
+def _shown(config: DictConfig, given: argparse.Namespace) -> str:
+    HydraConfig.instance().set_config(config)
+    part: Any = _without(config, given.cfg)
+    package = given.package if given.package != "_global_" else None
+    if package is not None:
+        part = OmegaConf.select(part, package)
+        if part is None:
+            raise ConfigError(f"package '{package}' not found in config")
+    if not OmegaConf.is_config(part):
+        return f"{part}\n"
+    if given.resolve:
+        OmegaConf.resolve(part)
+    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(part)
+
+
+def _without(config: DictConfig, what: str) -> DictConfig:
+    """The part of a config to show: the job's, Hydra's own, or all."""
+    with flag_override(config, ["struct", "readonly"], [False, False]):
+        if what == "job":
+            del config[HYDRA]
+        elif what == HYDRA:
+            for key in [key for key in config if key != HYDRA]:
+                del config[key]
+            with flag_override(config.hydra, ["struct", "readonly"], False):
+                del config.hydra["hydra_help"], config.hydra["help"]
+    return config
+
+
+def _help(config: DictConfig, given: argparse.Namespace) -> str:
+    HydraConfig.instance().set_config(config)
+    template = string.Template(config.hydra.help.template)
+    flags = [f"{','.join(a.option_strings)} : {a.help}" for a in _parser()._actions if a.option_strings]
+    return template.substitute(
+        FLAGS_HELP="\n".join(flags),
+        HYDRA_CONFIG_GROUPS="",
+        APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(names)}\n" for group, names in sorted(groups.groups())),
+        CONFIG=OmegaConf.to_yaml(_without(config, "job"), resolve=given.resolve),
+    )
+
+
+def tells_of_hydra(words: Sequence[str]) -> bool:
+    """Whether the command only asks about Hydra, so that `hydra.main` answers it."""
+    options = ("--hydra-help", "--version", "--info", "-i", "--shell-completion", "-sc")
+    return any(word.partition("=")[0] in options for word in words) and "--experimental-rerun" not in words

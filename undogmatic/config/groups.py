@@ -1,0 +1,394 @@
+"""Reads the YAML of config groups: a folder of groups as Hydra's source, and names looked up inside other files.
+
+The folders are the program's own conf/ and the user's; a user's file never takes the place of a shipped one. A file of
+a group is data: read without tags, bounded in size and depth, and refused where it speaks to Hydra.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from hydra.core.object_type import ObjectType
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSource
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from undogmatic.config.project import how_to_allow, permits
+from undogmatic.config.wall import HYDRA, check, resolved
+from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.safety.outside import YAML_BYTES, Unreadable, read_text, yaml_value
+from undogmatic.safety.paths import conf_folder
+
+if TYPE_CHECKING:
+    from undogmatic.config.build import Settings
+
+FOLDERS = "folders"
+"""The key of a composed config that holds the user's folders, for names used inside a group's file."""
+SCHEME = "groups"
+"""Of a place of the search path that is read here."""
+NO_USERS = ("hydra", "main", "schema")
+"""Who brings a place of the search path that is not the user's."""
+_HEADER = 512  # characters of a file in which Hydra looks for `# @package`
+_STEP = re.compile(r"(?!\.)[^/\\\0]+")  # one name on the way to a file; none leads out of the folder
+_SWEPT = re.compile(r"[\w.@-]+(/[\w.@-]+)*")
+
+_latest: list[str] = []
+
+
+class GroupFiles(ConfigSource):
+    """A folder of config groups, of the user's or the program's own.
+
+    Args:
+        provider, path: As Hydra's search path has them.
+    Raises:
+        ConfigError: A file in it would take the place of a shipped one.
+    """
+
+    def __init__(self, provider: str, path: str) -> None:
+        super().__init__(provider, path)
+        if not self.shipped:
+            for name in _shipped_files(conf_folder()):
+                if Path(self.path, name).is_file():
+                    raise ConfigError(
+                        f"{short(Path(self.path, name))} would take the place of the program's own "
+                        f"{conf_folder() / name}. Give it a name of its own, and choose it by that."
+                    )
+
+    @staticmethod
+    def scheme() -> str:
+        return SCHEME
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it is the program's own folder."""
+        return Path(self.path) == conf_folder()
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """The file's content, checked. Raises ConfigError with file and, where it is known, line."""
+        if not self.is_config(config_path):
+            raise ConfigLoadError(f"Config not found : {self.path}/{config_path}")
+        path = self._file(config_path)
+        text, shown = _text(path), short(path)
+        try:
+            header = ConfigSource._get_header_dict(text[:_HEADER])
+        except ValueError as error:
+            raise ConfigError(f"{shown}: a line `# @...` at the top is not understood: {error}.") from None
+        node = _mapping(text, shown)
+        group = config_path.rpartition("/")[0]
+        if group and not self.shipped:
+            _check_file(node, group, header.get("package"), shown)
+        config = _config(node, shown)
+        searched = OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
+        if isinstance(searched, ListConfig):
+            OmegaConf.update(config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched])
+        return ConfigResult(self.provider, self.full_path(), config, header)
+
+    def available(self) -> bool:
+        return Path(self.path).is_dir()
+
+    def is_group(self, config_path: str) -> bool:
+        return _leads_inside(config_path) and Path(self.path, config_path).is_dir()
+
+    def is_config(self, config_path: str) -> bool:
+        return _leads_inside(config_path) and self._file(config_path).is_file()
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """The options of a group, the groups in it, or both."""
+        files: list[str] = []
+        try:
+            inside = sorted(each.name for each in Path(self.path, config_path).iterdir())
+        except OSError:
+            return []  # a folder that may not be read has no options
+        for name in inside:
+            self._list_add_result(files, f"{config_path}/{name}" if config_path else name, name, results_filter)
+        return sorted(set(files))
+
+    def _file(self, config_path: str) -> Path:
+        return Path(self.path, config_path if config_path.endswith(".yaml") else f"{config_path}.yaml")
+
+
+def source_of(path: str) -> str:
+    """A place of the search path for our source: a folder, or a package of Hydra's plugins as it is.
+
+    Raises:
+        ConfigError: It is a package that may not be imported, or no folder at all.
+    """
+    scheme, mark, rest = path.partition("://")
+    if not mark:
+        scheme, rest = "file", path
+    if scheme == "pkg":
+        if rest.partition(".")[0] == "hydra_plugins":
+            return path
+        rest = _folder_of(rest)
+    elif scheme not in ("file", SCHEME) or not rest or "\0" in rest:
+        raise ConfigError(f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf.")
+    return f"{SCHEME}://{Path(rest).absolute()}"
+
+
+def _folder_of(package: str) -> str:
+    """The folder of a package that may be built from a config; of another not even the name is imported."""
+    if not permits(f"{package}."):
+        raise ConfigError(
+            f"`hydra.searchpath` names pkg://{package}, a package that may not be used: {how_to_allow(package)}"
+        )
+    try:
+        spec = importlib.util.find_spec(package)
+    except Exception as error:  # whatever the modules above it do when they are imported
+        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which cannot be imported: {error}.") from None
+    places = list((spec.submodule_search_locations if spec is not None else None) or ())
+    if not places or not Path(places[0]).is_dir():
+        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which is no folder.")
+    return str(places[0])
+
+
+def given_file(group: str, path: Path) -> str:
+    """Make a file outside all folders an option of a group in this process. Returns the option's name.
+
+    Raises:
+        ConfigError: It is not YAML, or not a mapping, or says more than a file of a group may.
+    """
+    from hydra.core.config_store import ConfigStore
+
+    shown = short(path)
+    node = _mapping(_text(path), shown)
+    if "defaults" in node:
+        raise ConfigError(f"{shown}: only a file in a folder of groups may have a `defaults` list.")
+    _check_file(node, "", None, shown)
+    config = _config(node, shown)
+    name = f"file_{hashlib.sha256(OmegaConf.to_yaml(config).encode()).hexdigest()[:16]}"
+    ConfigStore.instance().store(name=name, group=group, node=config)
+    return name
+
+
+def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
+    """The node of the file `name` of a group, in the user's folders or in conf/, its references resolved.
+
+    Args:
+        group, name: `judge` and `debate`, for judge/debate.yaml.
+        key: Where the name stands, for messages.
+        chosen: The run's config: its folders, and what references mean.
+    Raises:
+        ConfigError: There is no such file, or it is not YAML.
+    """
+    loaded = _loaded(group, name, key, chosen.folders)
+    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
+    check(whole)
+    try:
+        return dict(resolved(whole, group))
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}.") from None
+
+
+def plain(group: str, name: str, key: str) -> dict[str, Any]:
+    """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
+    node = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
+    assert isinstance(node, dict)
+    return {str(k): v for k, v in node.items()}
+
+
+def language_of_prompt(*, _parent_: Any) -> str:
+    """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
+    themselves, such as an optimised program, so that other keys can refer to `prompt.language`. Empty where there is no
+    such prompt: it says why when it is built."""
+    from undogmatic.config.build import build
+
+    own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
+    node = OmegaConf.to_container(own_prompt, resolve=True)
+    assert isinstance(node, dict)
+    try:
+        return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+    except UndogmaticError:
+        return ""
+
+
+OmegaConf.register_new_resolver("language_of_prompt", language_of_prompt, replace=True)
+
+
+def search(users: Sequence[str]) -> None:
+    """Search these folders of the user's from now on; a process that did not compose the config is told so."""
+    _latest[:] = users
+
+
+def options(group: str, users: Sequence[str] | None = None) -> list[str]:
+    """The options of a group, or the groups (""), in the folders given (None: those last searched) and in conf/."""
+    names: set[str] = set()
+    for source in _sources(_latest if users is None else users):
+        names.update(source.list(group, ObjectType.CONFIG if group else ObjectType.GROUP))
+    return sorted(name for name in names if not name.startswith((".", "_")))
+
+
+def groups(inside: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Every group that has options, with these: GROUP, GROUP/FOLDER; Hydra's own are left out."""
+    inner = {name for source in _sources(_latest) for name in source.list(inside, ObjectType.GROUP)}
+    for name in sorted(inner):
+        group = f"{inside}/{name}" if inside else name
+        if group != HYDRA:
+            if known := options(group):
+                yield group, known
+            yield from groups(group)
+
+
+def keys_of(group: str, name: str) -> frozenset[str]:
+    """The keys that the file of an option lists; none where it cannot be read."""
+    source = _find(group, name, _latest)
+    try:
+        return frozenset(map(str, source.load_config(f"{group}/{name}").config)) if source is not None else frozenset()
+    except ConfigError:
+        return frozenset()
+
+
+def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
+    source = _find(group, name, users)
+    if source is None:
+        known = options(group, users)
+        close = difflib.get_close_matches(str(name), known, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        listed = f"Known: {', '.join(known)}." if known else ""
+        listed = listed or f"There is none yet: write {group}/NAME.yaml in a folder of yours."
+        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
+    loaded = source.load_config(f"{group}/{name}").config
+    if "defaults" in loaded:
+        raise ConfigError(
+            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
+            "one. Write its keys out."
+        )
+    return loaded
+
+
+def _find(group: str, name: str, users: Sequence[str]) -> GroupFiles | None:
+    return next((source for source in _sources(users) if source.is_config(f"{group}/{name}")), None)
+
+
+def _sources(users: Sequence[str]) -> list[GroupFiles]:
+    """The user's sources that exist and the program's, in the order of search."""
+    places = [*map(source_of, users), f"{SCHEME}://{conf_folder()}"]
+    return [source for place in places if (source := GroupFiles("user", place)).available()]
+
+
+@functools.lru_cache(maxsize=4)
+def _shipped_files(folder: Path) -> tuple[str, ...]:
+    return tuple(str(path.relative_to(folder)) for path in folder.rglob("*.yaml"))
+
+
+def short(path: Path) -> str:
+    """The path as one would type it: relative to the working directory if it lies below."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _leads_inside(config_path: str) -> bool:
+    return all(_STEP.fullmatch(step) for step in config_path.split("/")) if config_path else True
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(Path(short(path)), YAML_BYTES)
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _mapping(text: str, shown: str) -> dict[str, Any]:
+    try:
+        node = _plain(text)
+    except Unreadable as error:
+        raise ConfigError(error.at(shown)) from None
+    if not isinstance(node, dict | None):
+        what = "a list" if isinstance(node, list) else "a single value"
+        raise ConfigError(f"{shown}: it must hold keys and values, and is {what}.")
+    return dict(node or {})
+
+
+@functools.lru_cache(maxsize=64)
+def _plain(text: str) -> Any:
+    """The value of a YAML text; a sweep composes the same files for each of its jobs."""
+    return yaml_value(text)
+
+
+def _config(node: Mapping[str, Any], shown: str) -> DictConfig:
+    for key in _odd_keys(node):
+        raise ConfigError(f"{shown}: the key {key!r} is no word; put quotes around it, or choose another.")
+    try:
+        return OmegaConf.create(dict(node))
+    except (OmegaConfBaseException, RecursionError, ValueError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise ConfigError(f"{shown}: {first}.") from None
+
+
+def _odd_keys(node: Any) -> Iterator[Any]:
+    if isinstance(node, dict):
+        yield from (key for key in node if not isinstance(key, str | int | float))
+    if isinstance(node, dict | list):
+        for value in node.values() if isinstance(node, dict) else node:
+            yield from _odd_keys(value)
+
+
+def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: str) -> None:
+    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`; where its
+    own place lies in Hydra's section is seen when all is composed. Raises ConfigError."""
+    for key in node:
+        if not isinstance(key, str):
+            raise ConfigError(f"{shown}: the key {key!r} is no word; put quotes around it, or choose another.")
+    if group.split("/", maxsplit=1)[0] == HYDRA:
+        raise ConfigError(
+            f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set its keys on the "
+            f"command line, or in a file that you choose with --config-name."
+        )
+    if HYDRA in node and not (package == "_global_" and _only_sweeps(node[HYDRA])):
+        refuse(shown, "the key `hydra`")
+    for written, full in _defaults(node, group, shown):
+        if HYDRA in full.split("/")[:-1]:
+            refuse(shown, f"`defaults` with {written!r}")
+        if "/" not in full or not _leads_inside(full.replace("${", "")):
+            raise ConfigError(f"{shown}: `defaults` names {written!r}, which is no option of a group.")
+
+
+def refuse(shown: str, what: str) -> NoReturn:
+    """Raise ConfigError for a file of a group that speaks to Hydra."""
+    raise ConfigError(
+        f"{shown}: a file of a group may not set Hydra's own keys, which run code: leave out {what}. Set them on the "
+        "command line, or in a file that you choose with --config-name. (hydra.sweeper.params alone may stand in an "
+        "experiment.)"
+    )
+
+
+def _only_sweeps(node: Any) -> bool:
+    """Whether it only says which keys are swept over: `sweeper: {params: {judge: "score,debate"}}`."""
+    if not isinstance(node, dict) or list(node) != ["sweeper"] or not isinstance(node["sweeper"], dict):
+        return False
+    params = node["sweeper"].get("params")
+    if list(node["sweeper"]) != ["params"] or not isinstance(params, dict):
+        return False
+    return all(
+        isinstance(key, str)
+        and _SWEPT.fullmatch(key)
+        and HYDRA not in re.split(r"[./@]", key)
+        and isinstance(value, str | int | float)
+        and "${" not in str(value)
+        for key, value in params.items()
+    )
+
+
+def _defaults(node: Mapping[str, Any], group: str, shown: str) -> Iterator[tuple[str, str]]:
+    """Each entry of the `defaults` list: as it is written, and the path of the option in full."""
+    entries = node.get("defaults", [])
+    if not isinstance(entries, list):
+        raise ConfigError(f"{shown}: `defaults` must be a list, e.g. [override /judge: score].")
+    for entry in entries:
+        written, values = entry, [""]
+        if isinstance(entry, dict) and len(entry) == 1:
+            (written, value), *_ = entry.items()
+            values = value if isinstance(value, list) else ["" if value is None else value]
+        if entry == "_self_":
+            continue
+        if not isinstance(written, str) or not written.strip() or not all(isinstance(each, str) for each in values):
+            raise ConfigError(f"{shown}: `defaults` holds {entry!r}; write each entry as [override] /GROUP: OPTION.")
+        place = written.partition("@")[0].split(" ")[-1]  # as Hydra reads it
+        place = place.lstrip("/") if place.startswith("/") else f"{group}/{place}"
+        for value in values:
+            yield written, f"{place}/{value or 'null'}" if isinstance(entry, dict) else place

@@ -1,0 +1,33 @@
+"""Reads an optimised program from MLflow's prompt registry as the prompt of a run (`prompt.registry=NAME`).
+
+Apart from `registry`, so that what only logs runs need not load DSPy.
+"""
+
+from __future__ import annotations
+
+from undogmatic.errors import ConfigError
+from undogmatic.optimize.programs import UNNAMED_PROGRAM, Program, ProgramPrompt, parse
+from undogmatic.tracking import registry
+
+
+class RegisteredPrompt(ProgramPrompt):
+    """The program of a file, or one of the prompt registry.
+
+    Attributes:
+        registry: Its name there; None where it is a file.
+        alias: Which version there: `best`, `baseline`, another alias, or a number.
+        uri: The MLflow store; None: mlruns/mlflow.db here.
+    """
+
+    registry: str | None = None
+    alias: str = "best"
+    uri: str | None = None
+
+    def read(self) -> Program:
+        """The program. Raises ConfigError where none is named, or it cannot be read."""
+        if self.registry is None:
+            return super().read()
+        if self.path is not None or self.shipped is not None:
+            raise ConfigError(UNNAMED_PROGRAM)
+        text = registry.read(self.uri, self.registry, self.alias)
+        return parse(text, f"prompt {self.registry} ({self.alias})")
