@@ -23,6 +23,7 @@ from undogmatic.sweep.jobs import Job
 
 RESULTS = Path(__file__).with_name("results") / "family.csv"
 RUBRIC = {
+    "_target_": "undogmatic.records.rubric.Rubric",
     "name": "made",
     "minimum": 0,
     "maximum": 100,

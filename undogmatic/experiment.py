@@ -28,6 +28,7 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, 
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search
 from undogmatic.optimize.verdict import results_of
+from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
@@ -126,7 +127,8 @@ class Experiment:
     def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> Judged:
         """The long table over these items, with what people said of them."""
         inputs, people = {item.id: item.inputs for item in items}, {item.id: item.labels for item in items}
-        return Judged(frame, self.parts.rubric, self.name, inputs=inputs, said=people, **known)
+        rivals = Rivals(self.parts.rubric.rivals)
+        return Judged(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
 
     def _check(self) -> None:
         """Hold the items against the analysis and the plan.

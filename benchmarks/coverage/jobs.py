@@ -10,8 +10,9 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
+from undogmatic.analyses.compared import COMPARED, Whole
 from undogmatic.stats import jackknife, resampling
-from undogmatic.sweep.family import DRAWS, WHOLES, Both, Whole, Wholes
+from undogmatic.sweep.family import DRAWS, Both, Wholes
 
 
 def of_differences() -> Iterator[Question]:
@@ -74,7 +75,8 @@ def of_wholes() -> Iterator[Question]:
         cases.append(("ece", name, partial(promises, off=off), off[0] - off[1]))
     many = np.random.default_rng(0).normal(size=(MANY // 2, 6))
     for measure, name, made, known in cases:
-        whole = WHOLES[measure]
+        whole = next(own.whole for own in COMPARED if own.name == measure)
+        assert whole is not None
         truth = 0.0 if known is None else known
         if known is None:
             one, other = (whole.statistic.on(own)(np.arange(len(own))[None, :])[0] for own in made(many))

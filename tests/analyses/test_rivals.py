@@ -8,19 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import rubric
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
-from undogmatic.analyses.labelled_rival import check_known, known_surface, labelled_rival, say_labelled
+from undogmatic.analyses.labelled_rival import labelled_rival, say_labelled
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.analyses.rivals import Rival, paired_rival, say
+from undogmatic.analyses.rivals import Rival, Seen, paired_rival, say
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
+from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.results import Finding
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
 T, B = "naked", "explained"
+FIELD = "undogmatic.constructs.shame.patterns.count"
 Judge = Callable[[str], float]
 
 
@@ -179,7 +180,9 @@ class TestLabelled:
         labels = scores + rng.normal(0, 15, self.n)
         groups = list(range(self.n))
         alone = labelled_rival(texts, scores, labels, groups, rng)
-        met = labelled_rival(texts, scores, labels, groups, rng, known=lambda t: np.array([[worth[one]] for one in t]))
+        met = labelled_rival(
+            texts, scores, labels, groups, rng, seen=Seen(known=lambda t: np.array([[worth[one]] for one in t]))
+        )
         assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
 
     def test_a_judge_that_knows_more(self) -> None:
@@ -242,7 +245,7 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     _worded(findings[-1])
     for language in ("en", "pt"):
         words = Words(language, SHIPPED, strict=True)
-        assert all(words.find(f"ab.names.{name}") for name in rivals.COLUMNS)
+        assert all(words.find(f"ab.names.{name}") for name in Seen(FIELD).columns)
 
 
 def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None:
@@ -250,24 +253,45 @@ def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None
     items = CuratedDataset(parts=["labelled"], split="test").load()
     texts = [item.text for item in items]
     model = "undogmatic.constructs.shame.patterns.TfidfModel"
-    known = known_surface([model], texts)
+    known = Rivals([model])(texts)
     assert known is not None
     labels = np.array([item.label for item in items], dtype=np.float64)
     scores = 100 * known(texts)[:, 0]
-    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), known=known)
+    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), seen=Seen(known=known))
     assert found.outcome == "surface_explains"
     honest = labels + np.random.default_rng(1).normal(0, 12, labels.size)
-    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), known=known)
+    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), seen=Seen(known=known))
     assert found.outcome == "beyond_surface"
 
 
 def test_a_word_counter_that_has_seen_a_text_of_the_run_is_no_rival() -> None:
     seen = development_texts()[0][0]
-    assert known_surface(["undogmatic.constructs.shame.patterns.TfidfModel"], ["another", seen]) is None
-    assert known_surface([], ["another"]) is None
+    assert Rivals(["undogmatic.constructs.shame.patterns.TfidfModel"])(["another", seen]) is None
+    assert Rivals([])(["another"]) is None
 
 
 def test_a_rival_that_rates_no_texts_is_named() -> None:
-    wrong = rubric().model_copy(update={"rivals": ("undogmatic.judges.score.ScoreJudge",)})
     with pytest.raises(ConfigError, match=r"rubric\.rivals"):
-        check_known(wrong)
+        Rivals(["undogmatic.judges.score.ScoreJudge"]).check()
+
+
+def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else() -> None:
+    rng = np.random.default_rng(4)
+    plain = [_text(rng) for _ in range(20)]
+    cited = [f"{text} Tema 123 do STF, súmula 7." for text in plain]
+    columns = Seen(FIELD).columns
+    assert set(columns) - set(Seen().columns) == {"citations", "boosters", "hedges", "explanations"}
+    assert Seen(FIELD).similarities(cited)[0].shape == (20, 4)
+    assert Seen().similarities(cited)[0].shape == (20, 0)
+    pairs, ids = _pairs(cited, plain, rng.normal(60, 5, 20), rng.normal(40, 5, 20))
+    found = paired_rival(pairs, T, B, ids, sign=1, margin=10, rng=rng)
+    assert {one.name for one in found.most_telling} <= set(Seen().columns)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["os.remove", "undogmatic.safety.files.write", "undogmatic.constructs.shame.patterns.PatternsModel", "count"],
+)
+def test_what_counts_no_words_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=r"rubric\.field_words"):
+        Seen(wrong).similarities(["a text"])

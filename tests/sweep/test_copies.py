@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sweep.builders import doubting, keys, metrics, result_of, scored, write_job
@@ -66,6 +66,7 @@ def test_copies_of_one_job_have_no_overall_agreement(tmp_path: Path) -> None:
     assert not any(key.startswith("sweep.alpha") for key in keys(swept(tmp_path, "aa")))
 
 
+@settings(deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PAIRS, P)), st.permutations(ARMS))
 def test_two_jobs_share_a_letter_exactly_if_their_test_was_not_significant(
     p: dict[tuple[str, str], float], order: list[str]

@@ -173,7 +173,8 @@ class AbAnalysis:
 
     def _settings(self, judged: Judged) -> PairSettings:
         margin = margin_of(judged.rubric, self.margin)
-        return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method)
+        seen = rivals.Seen(judged.rubric.field_words)
+        return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
 
     def _filled(self, judged: Judged, pairs: Pairs, sides: Sides) -> tuple[Pairs, Pairs]:
         """The pairs with every failed judgment at the end of the scale that speaks against the claim, and for it."""

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
 from undogmatic.analyses.controls import Class, class_of, surface_of_classes, told
-from undogmatic.analyses.labelled_rival import check_known
-from undogmatic.analyses.rivals import COLUMNS, Outcome
+from undogmatic.analyses.rivals import Outcome, Seen
 from undogmatic.analyses.ruling import ADVERSARIAL, verdict
 from undogmatic.analyses.truth import check_order
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
@@ -49,7 +48,7 @@ class AdversarialAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
         check_order(self.name, judged.rubric)
-        check_known(judged.rubric)
+        judged.check_surface()
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):
@@ -90,8 +89,9 @@ class AdversarialAnalysis:
         table = self._table(judged, attacks, honest, treatment, counts)
         ruling, rival = verdict(ADVERSARIAL, AttacksHeld(used["baseline"], table)), None
         if ruling.standing == "supported":
+            counts = len(Seen(judged.rubric.field_words).columns)
             rival = surface_of_classes(judged, attacks, used["baseline"], self.level, rng)
-            ruling = verdict(ADVERSARIAL, ruling.evidence._replace(surface=rival.outcome))
+            ruling = verdict(ADVERSARIAL, ruling.evidence._replace(surface=rival.outcome, counts=counts))
         for row in table.to_dict("records"):
             attack = str(row["attack"]).removeprefix(PREFIX)
             metrics |= plots.interval(
@@ -282,7 +282,7 @@ class AttacksHeld(NamedTuple):
     baseline: Sequence[str]
     table: pd.DataFrame
     surface: Outcome | None = None
-    counts: int = len(COLUMNS)
+    counts: int = 0
 
     @property
     def total(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -43,6 +43,19 @@ class Unsuited(DataError):
     """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it."""
 
 
+class KnownSurface(Protocol):
+    """What models that were fitted elsewhere say of texts by their surface; asked only where an analysis needs it."""
+
+    def check(self) -> None:
+        """Raise ConfigError where one of them is no such model."""
+        ...
+
+    def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
+        """Texts to their numbers, shape (n_texts, n_models), by the models that saw none of `texts` when they were
+        fitted; None without any."""
+        ...
+
+
 @dataclass(frozen=True)
 class Judged:
     """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
@@ -66,6 +79,9 @@ class Judged:
     """The named texts of each item by its id, where known, for what compares one with another."""
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
     """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
+
+    known_surface: KnownSurface | None = None
+    """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
     def parts(self) -> dict[str, Judged]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
@@ -116,6 +132,11 @@ class Judged:
             judged = int(texts.get(condition, 0)) - failed
             rows.append({"condition": condition, "judged": judged, "failed": failed, "reasons": listed})
         return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
+
+    def check_surface(self) -> None:
+        """Raise ConfigError where the rubric names a rival that is none."""
+        if self.known_surface is not None:
+            self.known_surface.check()
 
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
         """Raise Unsuited unless `column` is filled and holds every one of `values`."""

@@ -17,13 +17,13 @@ from undogmatic.records.results import Finding
 from undogmatic.stats import means, missing, paired, power, ranking, typical
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.surface import KERNELS
 
 
 class PairSettings(NamedTuple):
     """How to compare. `sign` is +1 if the first condition is expected to score higher, else -1.
 
-    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a verdict is reached.
+    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a verdict is reached;
+    `seen` is what the surface judge sees.
     """
 
     sign: int
@@ -32,6 +32,7 @@ class PairSettings(NamedTuple):
     alpha: float
     power: float
     zero_method: paired.ZeroMethod
+    seen: rivals.Seen = rivals.Seen()
 
 
 class PairComparison(NamedTuple):
@@ -395,12 +396,7 @@ class PairEvidence(NamedTuple):
     @property
     def counts(self) -> int:
         """How many things the surface judge counts."""
-        return len(rivals.COLUMNS)
-
-    @property
-    def kernels(self) -> int:
-        """In how many ways it compares texts."""
-        return KERNELS
+        return len(self.settings.seen.columns)
 
     @property
     def by_hybrid(self) -> str | None:
@@ -465,12 +461,12 @@ def examine(
             pairs, treatment, baseline, ids, sign=sign, margin=margin, level=1 - settings.alpha
         )
         lengths = Lengths(checks, matched, length.control(checks[0], matched, sign, margin))
-        rival = rivals.paired_rival(pairs, treatment, baseline, ids, **shared)
+        rival = rivals.paired_rival(pairs, treatment, baseline, ids, seen=settings.seen, **shared)
     if hybrid is not None:
         above, below = (None if one is None else one.claim for one in (over, under))
         if rival is not None and above is not None and above.outcome == "beyond":
             both = pairs.complete(treatment, hybrid)
-            rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, both, **shared)
+            rival_of_hybrid = rivals.paired_rival(pairs, treatment, hybrid, both, seen=settings.seen, **shared)
         outcome = None if rival_of_hybrid is None else rival_of_hybrid.outcome
         third = HybridEvidence(0 if over is None else over.n_groups, above, below, outcome)
     return PairEvidence(

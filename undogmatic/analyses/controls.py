@@ -13,8 +13,8 @@ from scipy import stats
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
-from undogmatic.analyses.labelled_rival import LabelledRival, check_known, known_surface, labelled_rival
-from undogmatic.analyses.rivals import COLUMNS, MOST_TEXTS, Outcome, drawn, similarities
+from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, seen_of
+from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
 from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
@@ -56,7 +56,7 @@ class ControlsAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         check_order(self.name, judged.rubric)
-        check_known(judged.rubric)
+        judged.check_surface()
         if not self._present(judged):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
@@ -175,8 +175,9 @@ class ControlsAnalysis:
         ruling = verdict(CONTROLS, ClassesHeld(apart, inside, absent, self.share, weakest))
         if ruling.standing != "supported":
             return ruling
+        counts = len(Seen(judged.rubric.field_words).columns)
         rival = surface_of_classes(judged, [self.worst], list(areas), self.level, rng)
-        return verdict(CONTROLS, ruling.evidence._replace(surface=rival.outcome))
+        return verdict(CONTROLS, ruling.evidence._replace(surface=rival.outcome, counts=counts))
 
     def _figures(
         self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Estimate]
@@ -204,7 +205,7 @@ class ClassesHeld(NamedTuple):
     share: float
     weakest: float | None
     surface: Outcome | None = None
-    counts: int = len(COLUMNS)
+    counts: int = 0
 
     @property
     def reversed(self) -> list[str]:
@@ -282,11 +283,11 @@ def surface_of_classes(
     is_worse = rows["condition"].isin(list(worse)).to_numpy(dtype=np.float64)
     scores = judged.sign * rows["score"].to_numpy(dtype=np.float64)
     texts, groups = rows["text"].astype(str).tolist(), units(rows)
-    known = known_surface(judged.rubric.rivals, texts)
-    rival = labelled_rival(texts, scores, is_worse, groups, rng, level=level, known=known)
+    seen = seen_of(judged, texts)
+    rival = labelled_rival(texts, scores, is_worse, groups, rng, level=level, seen=seen)
     if rival.outcome != "beyond_surface":
         return rival
-    similar = similarities(texts, known)[1]
+    similar = seen.similarities(texts)[1]
     guess = crossfit.predict(similar, is_worse, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
     try:
         gain = jackknife.nearly_mean(

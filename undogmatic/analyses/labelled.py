@@ -79,7 +79,7 @@ class LabelledEvidence(NamedTuple):
     rival: labelled_rival.LabelledRival | None = None
     few: int = FEWEST_GROUPS
     small: float = labelled_rival.SMALL_CORRELATION
-    counts: int = len(rivals.COLUMNS)
+    counts: int = 0
 
     @property
     def same(self) -> bool:
@@ -148,7 +148,7 @@ class LabelledAnalysis:
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
         check_order(self.name, judged.rubric)
-        labelled_rival.check_known(judged.rubric)
+        judged.check_surface()
         judged.need(self.name, "label")
         check_scale(judged.frame, "label", "label", judged.rubric)
 
@@ -402,11 +402,9 @@ def examine(
     if evidence.follows is None or evidence.held.outcome != "above":
         return evidence
     texts = done["text"].tolist()
-    known = labelled_rival.known_surface(judged.rubric.rivals, texts)
-    rival = labelled_rival.labelled_rival(
-        texts, score[scored], label[scored], units(done), rng, level=level, known=known
-    )
-    return evidence._replace(rival=rival)
+    seen = labelled_rival.seen_of(judged, texts)
+    rival = labelled_rival.labelled_rival(texts, score[scored], label[scored], units(done), rng, level=level, seen=seen)
+    return evidence._replace(rival=rival, counts=len(seen.columns))
 
 
 def _same(values: Array) -> float | None:

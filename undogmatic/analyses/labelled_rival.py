@@ -11,14 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, SurfaceScores, drawn, similarities
-from undogmatic.config.build import build
-from undogmatic.errors import ConfigError
-from undogmatic.models.base import Model, Rates
-from undogmatic.readouts.chat import finished
-from undogmatic.records.records import text_mark
+from undogmatic.analyses.base import Judged
+from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
 from undogmatic.records.results import Finding
-from undogmatic.records.rubric import Rubric
 from undogmatic.stats import checks, crossfit, jackknife
 from undogmatic.stats.claims import Claim, claim
 
@@ -56,7 +51,7 @@ def labelled_rival(
     rng: np.random.Generator,
     *,
     level: float = 0.95,
-    known: SurfaceScores | None = None,
+    seen: Seen | None = None,
 ) -> LabelledRival:
     """Hold the judge's scores against a surface judge that predicts the label.
 
@@ -64,7 +59,7 @@ def labelled_rival(
         texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
         rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
         level: Confidence level.
-        known: Surface judges fitted elsewhere, to other texts than these; the rival may use them.
+        seen: What the surface judge sees besides; models in it were fitted to other texts than these.
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
@@ -75,7 +70,7 @@ def labelled_rival(
         return nothing._replace(outcome="no_texts")
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
-    _, similar = similarities(read, known)
+    _, similar = (seen or Seen()).similarities(read)
     guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
@@ -158,33 +153,7 @@ def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]
     return metrics, [*findings, Finding("labelled.surface_error", values)]
 
 
-def known_surface(names: Sequence[str], texts: Sequence[str]) -> SurfaceScores | None:
-    """What models that read the surface alone, fitted elsewhere, say of texts; None without any that have not seen one
-    of these texts when they were fitted.
-
-    Args:
-        names: Dotted names of the models (`Rubric.rivals`).
-        texts: Those of the run.
-    """
-    marks = {text_mark(text) for text in texts}
-    raters = [_rater(name) for name in names]
-    fresh = [rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on]
-
-    async def ask(read: Sequence[str]) -> list[list[float]]:
-        return [[(await rater.rate(text))[0] for rater in fresh] for text in read]
-
-    return (lambda read: np.array(finished(ask(read)))) if fresh else None
-
-
-def check_known(rubric: Rubric) -> None:
-    """Raise ConfigError where `rubric.rivals` names what is no model, or one that does not rate texts."""
-    for name in rubric.rivals:
-        _rater(name)
-
-
-@functools.lru_cache
-def _rater(name: str) -> Rates:
-    model = build({"_target_": name}, "rubric.rivals.model")
-    if not isinstance(model, Rates):
-        raise ConfigError(f"`rubric.rivals` names {name}, which does not rate texts itself (readout rules).")
-    return model
+def seen_of(judged: Judged, texts: Sequence[str]) -> Seen:
+    """What the surface judge of a run sees of texts with labels."""
+    known = judged.known_surface
+    return Seen(judged.rubric.field_words, None if known is None else known(texts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +46,7 @@ def check_plan(plan: Plan, analysis: Analysis, judged: Judged, seed: int) -> Non
     frame["score"] = rng.uniform(rubric.minimum, rubric.maximum, len(frame))
     frame["confidence"] = rng.uniform(50, 100, len(frame))
     frame["error"] = pd.Series([None] * len(frame), index=frame.index, dtype=object)
-    rehearsed = Judged(frame, rubric, judged.name, digest=judged.digest, inputs=judged.inputs)
+    rehearsed = replace(judged, frame=frame, others={}, settings={}, said={})
     try:
         metrics = _metrics(analyse(analysis, rehearsed, rng))
     except (UndogmaticError, ValueError, KeyError):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
-from undogmatic.constructs.shame import patterns
+from undogmatic.config.build import counter
 from undogmatic.records.results import Finding
 from undogmatic.stats import confound, crossfit, means, surface
 from undogmatic.stats.claims import Claim, claim
@@ -33,7 +33,26 @@ MOST_TEXTS = 600
 the cube."""
 FEWEST_GROUPS = 6
 _NAMED = 3
-COLUMNS = (*surface.COUNTS, *patterns.Counts._fields)
+
+
+class Seen(NamedTuple):
+    """What the surface judge sees beside what any text has: the words of the rubric's field (`Rubric.field_words`), and
+    what models that were fitted elsewhere say (`Judged.known_surface`)."""
+
+    field_words: str | None = None
+    known: SurfaceScores | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all that it counts."""
+        if self.field_words is None:
+            return tuple(surface.COUNTS)
+        return (*surface.COUNTS, *counter(self.field_words, "rubric.field_words")[1])
+
+    def similarities(self, texts: Sequence[str]) -> tuple[Array, list[Array]]:
+        """Counts of the field's words, shape (n_texts, k), and the kernels of the surface with them."""
+        counted, similar = _similar(tuple(texts), self.field_words)
+        return counted, similar if self.known is None else [*similar, surface.additive(self.known(texts))]
 
 
 class Telling(NamedTuple):
@@ -77,6 +96,7 @@ def paired_rival(
     level: float = 0.95,
     rng: np.random.Generator,
     bounds: means.Bounds | None = None,
+    seen: Seen | None = None,
 ) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
@@ -88,6 +108,7 @@ def paired_rival(
         margin: Relevance margin, in score units.
         level: Confidence level.
         bounds: Lowest and highest difference that scores could have.
+        seen: What the surface judge sees besides.
         rng: Draws the groups where there are more than MOST_TEXTS texts, and deals them to folds.
     """
     first, second = pairs.sides[treatment].loc[ids], pairs.sides[baseline].loc[ids]
@@ -97,7 +118,8 @@ def paired_rival(
     n, codes = len(first), pd.factorize(first["group"])[0]
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", len(ids), n, None, None, None, None, None, ())
-    counted, similar = similarities(texts)
+    seen = seen or Seen()
+    counted, similar = seen.similarities(texts)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
     guess = crossfit.predict(between, np.ones(n), codes, rng, intercept=False)
@@ -125,7 +147,7 @@ def paired_rival(
     except ValueError:
         at_equal = None
     shares = [(limit + 1) / 2 for limit in share.estimate.interval]
-    telling = _telling(surface.counts(texts[:n]), surface.counts(texts[n:]), counted[:n], counted[n:])
+    telling = _telling(surface.counts(texts[:n]), surface.counts(texts[n:]), counted[:n], counted[n:], seen.columns)
     outcome = _outcome(shares[0], increment, at_equal, sign, margin)
     return Rival(outcome, len(ids), n, float(np.mean(rival)), shares[0], shares[1], increment, at_equal, telling)
 
@@ -191,16 +213,13 @@ def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[
     return metrics, [*findings, Finding(f"ab.surface_{at}", values | {"margin": margin})]
 
 
-def similarities(texts: Sequence[str], known: SurfaceScores | None = None) -> tuple[Array, list[Array]]:
-    """Counts of a field's words, shape (n_texts, k), and the kernels of the surface with them."""
-    counted, similar = _similar(tuple(texts))
-    return counted, similar if known is None else [*similar, surface.additive(known(texts))]
-
-
 @functools.lru_cache(maxsize=4)
-def _similar(texts: tuple[str, ...]) -> tuple[Array, list[Array]]:
+def _similar(texts: tuple[str, ...], field_words: str | None) -> tuple[Array, list[Array]]:
     """Not to be written to: one run asks for the same texts with failures filled in, and in several analyses."""
-    counted = np.array([patterns.count(text) for text in texts], dtype=np.float64)
+    if field_words is None:
+        return np.empty((len(texts), 0)), surface.kernels(texts)
+    count, _ = counter(field_words, "rubric.field_words")
+    counted = np.array([count(text) for text in texts], dtype=np.float64)
     return counted, surface.kernels(texts, counted)
 
 
@@ -219,8 +238,10 @@ def _points(values: Array) -> Array:
     return np.asarray((1 + np.sign(values)) / 2)
 
 
-def _telling(first: Array, second: Array, more_first: Array, more_second: Array) -> tuple[Telling, ...]:
+def _telling(
+    first: Array, second: Array, more_first: Array, more_second: Array, columns: Sequence[str]
+) -> tuple[Telling, ...]:
     d = np.column_stack([first - second, more_first - more_second])
     up, down = (d > 0).mean(axis=0), (d < 0).mean(axis=0)
     best = np.argsort(-np.maximum(up, down), kind="stable")[:_NAMED]
-    return tuple(Telling(COLUMNS[k], float(max(up[k], down[k])), bool(up[k] >= down[k])) for k in best)
+    return tuple(Telling(columns[k], float(max(up[k], down[k])), bool(up[k] >= down[k])) for k in best)

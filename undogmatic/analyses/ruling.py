@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from undogmatic.records.results import Finding, Standing
+from undogmatic.stats.surface import KERNELS
 
 
 class Rule(NamedTuple):
@@ -190,7 +191,7 @@ AB = Rules("ab.verdict_", (
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
             "balance_level=main.balance.estimate.level p=main.test.p_value against"),
     Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
-         "ties=main.share.n_ties untied counts kernels"),
+         "ties=main.share.n_ties untied counts", {"kernels": KERNELS}),
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"

@@ -12,7 +12,7 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +268,24 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
         )
     _of_kind(found, group, kind or _last_word(group))
     return found
+
+
+def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
+
+    It must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
+    cannot be imported, or is in a package that a config may not name.
+    """
+    module, _, name = path.rpartition(".")
+    if not permits(path) or not module:
+        raise ConfigError(refused(path, key))
+    found = _imported(module, name, f"`{key}` is {path[:200]!r}")
+    counts = typing.get_type_hints(found).get("return") if inspect.isfunction(found) else None
+    if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
+        raise ConfigError(f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts.")
+    if not permits(f"{found.__module__}.{name}"):
+        raise ConfigError(refused(f"{found.__module__}.{name}", key))
+    return found, counts._fields
 
 
 @functools.cache

@@ -156,7 +156,7 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
         state = {
             "program": program,
             "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional"}),
+            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}),
             "seed": chosen.seed,
         }
         if states:

@@ -123,7 +123,7 @@ class Program(Record):
 
 def rubric_digest(rubric: Rubric) -> str:
     """Hash of what a rubric means and says."""
-    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional"}))
+    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}))
 
 
 def signature_hash(predictor: dspy.Predict) -> str:
@@ -294,7 +294,11 @@ class ProgramPrompt(Prompt):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model."""
         parts = [self.program.predictors[name].model_dump(mode="json") for name in sorted(self.program.predictors)]
-        whole = [parts, rubric.model_dump(mode="json", exclude={"optional"}), self.words.model_dump(mode="json")]
+        whole = [
+            parts,
+            rubric.model_dump(mode="json", exclude={"optional", "field_words"}),
+            self.words.model_dump(mode="json"),
+        ]
         return digest(whole)
 
     def adapt(self, judge: Any, key: str) -> None:

@@ -150,7 +150,7 @@ class Prompt(Record):
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
         own = self.model_dump(mode="json", exclude={"id"} | unset)
-        judged_by = rubric.model_dump(mode="json", exclude={"optional"})
+        judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 

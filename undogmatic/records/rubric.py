@@ -287,6 +287,8 @@ class Rubric(Record):
         rivals: Dotted names of models (built without arguments) that were fitted to labels of this construct and read
             only the surface of a text; a judge that follows labels must do more than they. They decide what verdicts
             say, too, never what is judged.
+        field_words: Dotted name of a function that counts the words of this construct's field in a text (it returns a
+            NamedTuple), or None; the surface judge of verdicts sees these counts, too.
         labelled: The dataset option with the development texts that ship with labels of this construct; what is fitted
             without a file is fitted on them. It says nothing of a score, and no hash knows it.
     """
@@ -300,13 +302,14 @@ class Rubric(Record):
     wordings: dict[str, Wording] = Field(min_length=1)
     margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     rivals: tuple[str, ...] = ()
+    field_words: str | None = None
     optional: tuple[str, ...] = ()
     partial: bool = False
     labelled: str | None = Field(default=None, exclude=True)
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_empty(write(self), ("partial",))
+        return _without_empty(write(self), ("partial", "field_words"))
 
     @model_validator(mode="before")
     @classmethod

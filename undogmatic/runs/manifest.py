@@ -36,7 +36,7 @@ FORMAT = 3
 """Of `run.json`. The identity of a run of format 2 was made otherwise; such a run is known again by its config."""
 JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
 """The parts of a config that determine the judgments, given the items."""
-NOT_JUDGING = ("margin", "rivals")
+NOT_JUDGING = ("margin", "rivals", "field_words")
 """Keys in them that decide what verdicts say of the judgments, not the judgments."""
 
 

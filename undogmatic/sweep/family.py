@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,37 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.compared import COMPARED
 from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
-from undogmatic.analyses.worth import FEWEST_CONFIDENCES
 from undogmatic.runs.progress import doing
-from undogmatic.stats import calibration_error, compare, jackknife, means, resampling, review, selective
-from undogmatic.stats.coefficients import PEARSON
+from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.compare import NOISE, Apart, Array, Comparison, Differences, Family, twins
-from undogmatic.stats.ranking import RANK_CORRELATION
 from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
-BETTER = {
-    "review_gain": 1,
-    "aurc": -1,
-    "ece": -1,
-    "spearman": 1,
-    "absolute_error": -1,
-    "pair_difference": 1,
-    "interval_score": -1,
-    "pearson": 1,
-    "score": 0,
-}
-"""All measures that are tested, what speaks most to quality first: +1 where more is better, -1 where less is, 0 where
-neither is. Coverage, width and seconds are described and not tested: more or less of them is no merit by itself."""
-WITH_MARGIN = ("absolute_error", "pair_difference", "score")
+BETTER = {measure.name: measure.better for measure in COMPARED}
+WITH_MARGIN = tuple(measure.name for measure in COMPARED if measure.of == "scores")
 """In score units, so that there is a difference too small to matter."""
-MERITS = ("review_gain", "aurc", "ece", "interval_score")
-"""How well a judge knows its errors: good by themselves. A narrow interval is not, nor one that holds more than it
-claims."""
-FOLLOWING = ("spearman", "pearson")
+MERITS = tuple(measure.name for measure in COMPARED if measure.of == "calibration")
+"""How well a judge knows its errors."""
+FOLLOWING = tuple(measure.name for measure in COMPARED if measure.of == "labelled")
 """How scores follow human labels."""
 LABELLED = "labelled.spearman"
 """The headline of the jobs that are compared by FOLLOWING."""
@@ -50,7 +34,6 @@ FEWEST, FEWEST_OF_ALL = 3, 10
 """Texts in common: for a comparison text by text, and for one by a number of all of them."""
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
-BINS = 10
 
 
 class Pair(NamedTuple):
@@ -295,21 +278,6 @@ def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
     return {name: job.items.join(job.scores["seconds"]) for name, job in jobs.items() if not job.items.empty}
 
 
-class Whole(NamedTuple):
-    """A measure of all texts: the columns it reads, the statistic, its interval, and the fewest independent units it is
-    tested on.
-
-    `apart` gives the limits of left minus right at a level, from what is left out of each and the width of the scale.
-    The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
-    """
-
-    columns: tuple[str, ...]
-    statistic: resampling.Prepared
-    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
-    fewest: int = 2
-    exchanged: bool = True
-
-
 class Wholes:
     """Compares jobs by measures of all texts; what such a measure is without each unit is made once per job.
 
@@ -328,9 +296,9 @@ class Wholes:
         one, other = (side[columns].to_numpy(dtype=np.float64) for side in (a, b))
         if np.isnan(one).any() or np.isnan(other).any():
             return None
-        if measure not in WHOLES:
+        if measure not in _WHOLES:
             return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
-        whole = WHOLES[measure]
+        whole = _WHOLES[measure]
         one, other = one.round(NOISE), other.round(NOISE)
         if n < whole.fewest:
             return None
@@ -362,8 +330,8 @@ class Wholes:
         """Of a job on these texts; None where it does not exist."""
         key = (job, measure, texts)
         if key not in self._left_outs:
-            whole = WHOLES[measure]
-            rows = items[list(whole.columns)].to_numpy(dtype=np.float64).round(NOISE)
+            whole = _WHOLES[measure]
+            rows = items[list(_COLUMNS[measure])].to_numpy(dtype=np.float64).round(NOISE)
             rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
             try:
                 self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, items["unit"].tolist())
@@ -372,42 +340,7 @@ class Wholes:
         return self._left_outs[key]
 
 
-def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return _of_means(one, other, level, 2.0)
-
-
-def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference_of_means(one, other, level, (-span, span))
-    return apart.low, apart.high
-
-
-def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
-
-
-@functools.lru_cache(maxsize=64)
-def _noise(left_out: jackknife.LeftOut) -> calibration_error.Noise:
-    """Drawn once for all comparisons of a job."""
-    return calibration_error.Noise(left_out, np.random.default_rng(0), BINS)
-
-
-def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference(one, other, level)
-    return apart.low, apart.high
-
-
-def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2))
-    return apart.low, apart.high
-
-
-WHOLES = {
-    "review_gain": Whole(("uncertainty", "error"), review.GAIN, _gains),
-    "aurc": Whole(("uncertainty", "error"), selective.AURC, _of_means),
-    "ece": Whole(("confidence", "right"), calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
-    "spearman": Whole(("score", "label"), RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False),
-    "pearson": Whole(("score", "label"), PEARSON, _pearson, jackknife.FEWEST, exchanged=False),
-}
-_COLUMNS = {name: whole.columns for name, whole in WHOLES.items()} | {"interval_score": ("interval_score",)}
+_WHOLES = {measure.name: measure.whole for measure in COMPARED if measure.whole is not None}
+_COLUMNS = {measure.name: measure.columns for measure in COMPARED}
 _ANY = Margin(0.0, "rubric", np.inf)
 """Of measures in which no difference is known to be too small to matter."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from undogmatic.analyses.compared import ITEM_COLUMNS
 from undogmatic.analyses.costs import spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
@@ -26,8 +27,6 @@ from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 
 ITEMS = "items_{name}.csv"
-READ = tuple("unit score truth error right uncertainty confidence inside width interval_score".split())
-"""Columns of it that are compared between jobs."""
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 Voice = tuple[str, str]
 """A judge and a criterion."""
@@ -206,7 +205,7 @@ def _items(folder: RunFolder, part: str) -> pd.DataFrame:
     if not folder.has(name):
         return pd.DataFrame()
     items = folder.table(name).set_index("item_id")
-    lacking = sorted({*READ} - {*items.columns})
+    lacking = sorted({*ITEM_COLUMNS} - {*items.columns})
     if lacking or not items.index.is_unique:
         raise _damaged(folder, name, f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it")
     return items

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.variance import Divided, of_scores
 from undogmatic.stats import agreement, inversion, means
@@ -29,8 +30,6 @@ WORTH = {
 """Metrics of `analysis=calibration`, by table: does the uncertainty find the errors, and does it hold what it says?"""
 NUMBERS = ("spearman", "pearson", "mae")
 """Metrics of `analysis=labelled`, of jobs that are ranked by how they follow labels."""
-DESCRIBED = {"coverage": "inside", "width": "width", "seconds": "seconds"}
-"""What is described between jobs and not tested, and the columns that it is read from."""
 QUANTITIES = ("calls", "tokens", "seconds", "usd")
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
 """Groups of keys that say nothing to a judge: jobs that differ in them alone count once."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -361,7 +362,8 @@ class CompositeAnalysis:
             again = verdict(COMPOSITE, compare_systems(worst, groups, margin, self.level, self.power))
             same = again.standing == "refuted" or again.evidence.order[0] == first
             if again.standing != ruling.standing or not same:
-                return verdict(WITHHELD, Incomplete(int(scores.composite.isna().sum()), len(scores.composite)))
+                empty = scores.composite.isna()
+                return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
         return ruling
 
     def _history(self, judged: Judged, scores: Scores, margin: Margin) -> tuple[list[Finding], pd.DataFrame]:
@@ -421,13 +423,6 @@ def _dots(name: str, table: pd.DataFrame) -> FigureData:
     series = {str(column): values.astype(float).tolist() for column, values in table.items()}
     data = {"labels": [str(row) for row in table.index], "series": series, "x_label": "composite"}
     return FigureData(name, "dots", data)
-
-
-class Incomplete(NamedTuple):
-    """Composites that are missing, of all."""
-
-    missing: int
-    total: int
 
 
 class OfComposite:

@@ -1,0 +1,82 @@
+"""What `undogmatic describe` prints is what a server receives in a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stub_server import StubServer
+from undogmatic.cli import main
+from undogmatic.cli.describe import described, price
+from undogmatic.config.build import settings
+from undogmatic.config.door import compose_config
+from undogmatic.engine.recipe import Recipe, judged
+from undogmatic.records.records import Item
+
+ITEM = Item(id="a", text="Resta pacificado que o recurso não prospera.")
+STYLES = {
+    "score": [],
+    "debate": ["judge.separate_calls=true"],
+    "devils_advocate": [],
+    "panel": ["judge.members=[score,debate]"],
+    "selective": ["judge.rules.high_score.overall_above=0"],
+}
+
+
+def chosen(stub: StubServer, style: str) -> list[str]:
+    model = ["model=openai_compatible", "model.name=stub", f"model.api_base={stub.url}/v1", "engine.cache=false"]
+    return [*model, f"judge={style}", *STYLES[style]]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_it_is_what_the_server_receives(style: str) -> None:
+    with StubServer() as stub:
+        config = compose_config(chosen(stub, style))
+        (real,) = judged([ITEM], settings(config))
+        answers = {json.dumps(call.request["messages"]): call.reply for call in real.calls}
+        assert len(answers) == len(stub.requests) > 0
+
+        def answer(request: Any) -> str:
+            turns = [{"role": "system", "content": request.system}]
+            turns += [{"role": m.role, "content": "".join(p.text for p in m.parts)} for m in request.messages]
+            return answers[json.dumps(turns)]["choices"][0]["message"]["content"]  # type: ignore[no-any-return]
+
+        parts = Recipe(config).build()
+        told = described(parts, parts.judge, ITEM, answer)
+        assert len(stub.requests) == len(answers)  # nothing more was sent
+    messages = [[{"role": role, "content": text} for role, text in sent.messages] for sent in told]
+    assert sorted(map(json.dumps, messages)) == sorted(answers)
+
+
+def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text("".join(json.dumps({"id": str(n), "text": f"text {n}"}) + "\n" for n in range(3)))
+    with StubServer() as stub:
+        data = ["dataset=texts", f"dataset.path={texts}", "model.price.input=1000000", "model.price.output=0"]
+        main(["describe", "--price", *chosen(stub, "devils_advocate"), *data])
+        assert not stub.requests
+    printed = capsys.readouterr().out
+    assert "=== 2. to stub@" in printed and "text 0" in printed and "text 1" not in printed
+    assert "6 calls for 3 items" in printed and "USD" in printed
+
+
+def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    main(["describe", "judge=debate", "model=gpt", "--price"])
+    assert "=== 1. to gpt-4.1-mini@" in capsys.readouterr().out
+
+
+def test_a_model_that_is_sent_no_messages_reads_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["describe", "model=patterns"])
+    assert "=== 1. to patterns-1\n[reads]\n" in capsys.readouterr().out
+
+
+def test_what_is_asked_several_times_is_paid_several_times() -> None:
+    with StubServer() as stub:
+        parts = Recipe(compose_config([*chosen(stub, "score"), "readout=samples", "readout.n=4"])).build()
+        (sent,) = described(parts, parts.judge, ITEM)
+    assert sent.times == 4
+    assert "8 calls for 1 items" in price([sent], [ITEM], 2)

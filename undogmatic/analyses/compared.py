@@ -1,0 +1,111 @@
+"""Declares the measures by which sweeps compare judges, beside the analyses that give each judge its own number.
+
+A further one is an entry of COMPARED, and a name in `sweep/compare.texts.yaml`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from undogmatic.analyses.worth import FEWEST_CONFIDENCES
+from undogmatic.stats import calibration_error, jackknife, means, resampling, review, selective
+from undogmatic.stats.coefficients import PEARSON
+from undogmatic.stats.ranking import RANK_CORRELATION
+
+BINS = 10
+
+
+class Whole(NamedTuple):
+    """A measure that is a number of all texts: the statistic, its interval, and the fewest independent units it is
+    tested on.
+
+    `apart` gives the limits of left minus right at a level, from what is left out of each and the width of the scale.
+    The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
+    """
+
+    statistic: resampling.Prepared
+    apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
+    fewest: int = 2
+    exchanged: bool = True
+
+
+class Compared(NamedTuple):
+    """A measure that is tested between every two judges.
+
+    Attributes:
+        name: As in the metrics of its analysis.
+        better: +1 where more is better, -1 where less is, 0 where neither is.
+        of: The analysis that keeps its columns per item; "scores" are in score units, so that there is a difference
+            too small to matter.
+        columns: What it is made of.
+        whole: How, where it is a number of all texts; None: it is the mean of its only column.
+    """
+
+    name: str
+    better: Literal[1, -1, 0]
+    of: Literal["calibration", "labelled", "scores"]
+    columns: tuple[str, ...]
+    whole: Whole | None = None
+
+
+def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    return _of_means(one, other, level, 2.0)
+
+
+def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference_of_means(one, other, level, (-span, span))
+    return apart.low, apart.high
+
+
+def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
+
+
+@functools.lru_cache(maxsize=64)
+def _noise(left_out: jackknife.LeftOut) -> calibration_error.Noise:
+    """Drawn once for all comparisons of a job."""
+    return calibration_error.Noise(left_out, np.random.default_rng(0), BINS)
+
+
+def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference(one, other, level)
+    return apart.low, apart.high
+
+
+def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+    apart = jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2))
+    return apart.low, apart.high
+
+
+_DOUBT, _PROMISE, _LABEL = ("uncertainty", "error"), ("confidence", "right"), ("score", "label")
+COMPARED = (
+    Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.GAIN, _gains)),
+    Compared("aurc", -1, "calibration", _DOUBT, Whole(selective.AURC, _of_means)),
+    Compared(
+        "ece",
+        -1,
+        "calibration",
+        _PROMISE,
+        Whole(calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
+    ),
+    Compared("spearman", 1, "labelled", _LABEL, Whole(RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False)),
+    Compared("absolute_error", -1, "scores", _LABEL),
+    Compared("pair_difference", 1, "scores", ("score", "pair_id", "condition")),
+    Compared("interval_score", -1, "calibration", ("interval_score",)),
+    Compared("pearson", 1, "labelled", _LABEL, Whole(PEARSON, _pearson, jackknife.FEWEST, exchanged=False)),
+    Compared("score", 0, "scores", ("score",)),
+)
+"""All of them, what speaks most to quality first. Coverage, width and seconds are described and not tested: a narrow
+interval is no merit by itself, nor one that holds more than it claims."""
+DESCRIBED = {"coverage": "inside", "width": "width", "seconds": "seconds"}
+"""These, and the columns that they are read from."""
+ITEM_COLUMNS = ("unit", "score", "truth", *dict.fromkeys(
+    column
+    for columns in (*(measure.columns for measure in COMPARED if measure.of == "calibration"), ("inside", "width"))
+    for column in columns
+))  # fmt: skip
+"""What sweeps read of `items_calibration.csv`."""
