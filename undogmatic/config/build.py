@@ -155,8 +155,8 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     arguments = {k: v for k, v in node.items() if k != "_target_"}
     target = resolve(node.get("_target_"), group)
     check_values(arguments, group)
-    places = _places(target)
-    arguments = {k: _nested(v, f"{group}.{k}", places.get(k, places["**"])) for k, v in arguments.items()}
+    taken = places(target)
+    arguments = {k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()}
     try:
         if issubclass(target, BaseModel):
             return target.model_validate(arguments)
@@ -347,21 +347,25 @@ def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
             raise ConfigError(f"`{key}._target_` is {value['_target_']!r}, and `{key}` takes no such object.")
         return build(value, key)
     if isinstance(value, Mapping):
-        return {k: _nested(v, f"{key}.{k}", [*_inside(hints, str(k))]) for k, v in value.items()}
+        return {k: _nested(v, f"{key}.{k}", [*inside(hints, str(k))]) for k, v in value.items()}
     if isinstance(value, list):
-        return [_nested(v, f"{key}[{n}]", [*_inside(hints, n)]) for n, v in enumerate(value)]
+        return [_nested(v, f"{key}[{n}]", [*inside(hints, n)]) for n, v in enumerate(value)]
     return value
 
 
-def _places(target: Any) -> dict[str, list[Any]]:
-    """What each argument of a class takes: its annotation, or the parts of a union; `**`: one without a name."""
+def places(target: Any) -> dict[str, list[Any]]:
+    """What each key of a class takes: its annotation, or the parts of a union; `**`: any further key."""
     if issubclass(target, BaseModel):
         hints = {name: field.annotation for name, field in target.model_fields.items()}
         return {name: [*_alternatives(hint)] for name, hint in hints.items()} | {"**": []}
-    hints = typing.get_type_hints(target.__init__)
-    parameters = inspect.signature(target.__init__).parameters.values()
-    others = [hint for p in parameters if p.kind is p.VAR_KEYWORD for hint in _alternatives(hints.get(p.name, Any))]
-    return {p.name: [*_alternatives(hints.get(p.name, Any))] for p in parameters} | {"**": others}
+    taken: dict[str, list[Any]] = {"**": []}
+    if target.__init__ is not object.__init__:  # which says that it takes anything, and takes nothing
+        hints = typing.get_type_hints(target.__init__)
+        for name, parameter in [*inspect.signature(target.__init__).parameters.items()][1:]:
+            if parameter.kind is not parameter.VAR_POSITIONAL:
+                key = "**" if parameter.kind is parameter.VAR_KEYWORD else name
+                taken[key] = [*_alternatives(hints.get(name, Any))]
+    return taken
 
 
 def _alternatives(hint: Any) -> Iterator[Any]:
@@ -374,16 +378,17 @@ def _alternatives(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def _inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
+def inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
     """What a place inside one that takes these takes, by key or by number."""
     for hint in hints:
-        outer, inner = typing.get_origin(hint), typing.get_args(hint)
+        kind, inner = typing.get_origin(hint) or hint, typing.get_args(hint)
+        within = Mapping if isinstance(step, str) else Sequence
         if hint is Any:
             yield hint
         elif inspect.isclass(hint) and issubclass(hint, BaseModel):
             yield from _alternatives(hint.model_fields[str(step)].annotation) if step in hint.model_fields else ()
-        elif inspect.isclass(outer) and inner and issubclass(outer, Mapping if isinstance(step, str) else Sequence):
-            yield from _alternatives(inner[-1] if isinstance(step, str) else inner[0])
+        elif inspect.isclass(kind) and kind is not str and issubclass(kind, within):
+            yield from _alternatives((inner or (Any,))[-1 if within is Mapping else 0])
 
 
 def _takes(hint: Any, target: type) -> bool:
@@ -398,19 +403,6 @@ def _takes(hint: Any, target: type) -> bool:
 
 def _last_word(key: str) -> str:
     return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
-
-
-def takes(target: Any) -> dict[str, Any] | None:
-    """The keys that a class takes from a config, with their annotations; None: any key."""
-    if issubclass(target, BaseModel):
-        return {name: field.annotation for name, field in target.model_fields.items()}
-    parameters = inspect.signature(target.__init__).parameters.values()
-    if target.__init__ is not object.__init__ and any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    hints = typing.get_type_hints(target.__init__)
-    return {
-        p.name: hints.get(p.name, Any) for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
-    }
 
 
 def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,8 @@ our words: the key, what was typed, what is close or known, the next step."""
 from __future__ import annotations
 
 import difflib
-import inspect
 import re
-import typing
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hydra.core.config_store import ConfigStore
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -170,9 +167,13 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     return " ".join(filter(None, [said, step, listed]))
 
 
+SUPPLIED = ("Readout", "Asker", "Rubric")
+"""What a run hands to a judge, so that no key may."""
+
+
 def accepted(node: DictConfig, section: str, key: str) -> bool:
     """Whether `+SECTION.KEY=VALUE` would be accepted: by the class that the nearest `_target_` around it names."""
-    from undogmatic.config.build import resolve, takes
+    from undogmatic.config.build import inside, places, resolve
 
     way = [key]
     while node is not None and OmegaConf.is_dict(node) and "_target_" not in node:
@@ -181,28 +182,17 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
     if node is None or not OmegaConf.is_dict(node):
         return False  # a section of the program's own, which takes what it lists
     try:
-        known = takes(resolve(node["_target_"], section.rsplit(".", len(way) - 1)[0]))
+        taken = places(resolve(node["_target_"], section.rsplit(".", len(way) - 1)[0]))
     except (UndogmaticError, OmegaConfBaseException, TypeError):
         return False
-    if known is None:
-        return True
-    hint = known.get(way[0])
+    hints = taken.get(way[0], taken["**"])
     if len(way) == 1:
-        if section.startswith("judge") and way[0] in ("prompt", "model", "readout"):
-            return True  # of its own (`judges.composition`)
-        return way[0] in known and getattr(hint, "__name__", "") not in ("Readout", "Asker", "Rubric")
-    return _holds(hint, way[1:])
-
-
-def _holds(hint: Any, way: Sequence[str]) -> bool:
-    """Whether a value of this annotation may have a key at the end of `way`."""
-    from pydantic import BaseModel
-
-    kinds = {typing.get_origin(each) or each for each in [hint, *typing.get_args(hint)]}
-    if not way or kinds & {dict, Mapping}:
-        return True
-    fields = [kind.model_fields for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)]
-    return any(way[0] in each and _holds(each[way[0]].annotation, way[1:]) for each in fields)
+        if section.startswith("judge") and key in ("prompt", "model", "readout"):
+            return True  # of its own (`engine.composition`)
+        return bool(hints) and {getattr(hint, "__name__", "") for hint in hints}.isdisjoint(SUPPLIED)
+    for step in way[1:]:
+        hints = [*inside(hints, step)]
+    return bool(hints)
 
 
 def _key(word: str) -> str:
