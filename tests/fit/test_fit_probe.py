@@ -16,8 +16,9 @@ from undogmatic.fit.probe import (
     fold_codes,
     held_out,
     held_out_raw,
+    put_in,
+    sift,
 )
-from undogmatic.fit.sieve import put_in, sift
 from undogmatic.models.base import Pieces, cut
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric

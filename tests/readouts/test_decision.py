@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from undogmatic.errors import OffScaleAnswer, UnparseableAnswer
-from undogmatic.readouts.decision import DecisionReadout, RulesReadout, parse_score_answer
+from undogmatic.readouts.decision import parse_score_answer
 
 LEVELS = (0.0, 50.0, 100.0)
 
@@ -48,8 +48,3 @@ def test_a_missing_answer_is_unparseable() -> None:
 def test_a_score_that_contradicts_its_probabilities_is_refused() -> None:
     with pytest.raises(OffScaleAnswer, match=r"the probabilities give 1\.700"):
         parse_score_answer(answer(score=0.2), LEVELS)
-
-
-def test_a_readout_that_moved_has_the_name_that_the_hashes_of_earlier_runs_hold() -> None:
-    assert RulesReadout().name_of() == "undogmatic.readouts.rules.RulesReadout"
-    assert DecisionReadout().name_of() == "undogmatic.readouts.decision.DecisionReadout"

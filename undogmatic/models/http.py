@@ -42,6 +42,11 @@ _HINTS = {
     "json_schema": "This server cannot enforce a schema: set model.json_mode=object or off.",
     "output_config": "This model cannot enforce a schema: set model.json_mode=off.",
 }
+_ADVICE = {
+    402: "The account has no credit left; add some, or choose another model=.",
+    404: "Check model.name and model.api_base: the server knows no such model or address.",
+    **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
+}
 
 
 class JsonClient:
@@ -207,15 +212,8 @@ class JsonClient:
             if self._secret is None:
                 return "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
             return f"The key in {self._secret.variable} was not accepted; set a valid one in the environment or .env."
-        if status == 402:
-            return "The account has no credit left; add some, or choose another model=."
-        if status == 404:
-            return "Check model.name and model.api_base: the server knows no such model or address."
-        if 300 <= status < 400:
-            return "The server redirects; set model.api_base to the final address."
-        return next(
-            (hint for word, hint in _HINTS.items() if word in text), "Check model.name and the readout's options."
-        )
+        hints = (hint for word, hint in _HINTS.items() if word in text)
+        return _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
 
 
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")

@@ -269,8 +269,8 @@ def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
 
 
 def _not_json(written: str) -> str | None:
-    """Why it is no JSON, in the words in which earlier versions told the model: the retry's request holds them, so that
-    its answer is found in their caches."""
+    """Why it is no JSON, in the words of Python's own reader: the request of a retry holds them, so in other words its
+    answer would not be found in the cache."""
     try:
         json.loads(written)
     except json.JSONDecodeError as error:
