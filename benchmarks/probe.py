@@ -30,7 +30,7 @@ from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import means
-from undogmatic.stats.calibration_error import error_interval
+from undogmatic.stats.calibration import error_interval
 from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
