@@ -109,10 +109,10 @@ FAULTS = {
         ("tests/engine/test_order.py",),
     ),
     "the rival sees what it is tested on": Fault(
-        "undogmatic/stats/crossfit.py",
+        "undogmatic/stats/surface.py",
         "np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)",
         "np.flatnonzero(folds == fold), np.arange(folds.size)",
-        ("tests/stats/test_crossfit.py",),
+        ("tests/stats/test_surface.py",),
     ),
 }
 

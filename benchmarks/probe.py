@@ -22,16 +22,15 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import CuratedDataset, copies
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, copies, development_items
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
-from undogmatic.datasets.labels import PAIR_GOLD, development_items
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import means
-from undogmatic.stats.calibration_error import error_interval
+from undogmatic.stats.calibration import error_interval
 from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval

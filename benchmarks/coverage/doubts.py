@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, ends_of, related
-from undogmatic.stats import calibration_error, jackknife, review, selective
+from undogmatic.stats import calibration, jackknife, review
 
 
 def of_doubts() -> Iterator[Question]:
@@ -30,10 +30,10 @@ def of_doubts() -> Iterator[Question]:
             "aurc",
             name,
             draw,
-            selective.aurc(*many),
+            review.aurc(*many),
             {
                 "chosen": lambda s, rng: ends_of(
-                    selective.aurc_summary(*s.values.T, rng, LEVEL, groups=s.groups, span=100.0).aurc
+                    review.aurc_summary(*s.values.T, rng, LEVEL, groups=s.groups, span=100.0).aurc
                 )
             },
         )
@@ -63,10 +63,10 @@ def of_promises() -> Iterator[Question]:
             return np.column_stack([c, stats.norm.cdf(own) < right(c)])
 
         def ends(s: Sample, rng: Rng) -> Ends:
-            return ends_of(calibration_error.error_interval(*s.values.T, rng, level=LEVEL, groups=s.groups))
+            return ends_of(calibration.error_interval(*s.values.T, rng, level=LEVEL, groups=s.groups))
 
         def pseudo(s: Sample, rng: Rng) -> Ends:
-            ece = calibration_error.calibration_error(10)
+            ece = calibration.calibration_error(10)
             return ends_of(jackknife.nearly_mean(s.values, ece, rng, LEVEL, groups=s.groups, bounds=(0, 1)))
 
         yield Question("ece", name, draw, truth, {"chosen": ends, "pseudo-values": pseudo})

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, levels, related
-from undogmatic.stats import confound, few_labels, label_maps, missing, variance
+from undogmatic.stats import confound, few_labels, paired, variance
 
 UNLABELLED = 300
 """Texts that are judged, but not labelled."""
@@ -53,7 +53,7 @@ def of_labels() -> Iterator[Question]:
 
         def ends(s: Sample, rng: Rng, calibration: str, bounds: Ends | None = bounds) -> Ends:
             n = s.groups.size
-            needed = label_maps.FEWEST_ISOTONIC if calibration == "isotonic" else few_labels.FEWEST_EFFECTIVE
+            needed = few_labels.FEWEST_ISOTONIC if calibration == "isotonic" else few_labels.FEWEST_EFFECTIVE
             if few_labels.effective_labels(None, s.groups) < needed:
                 return np.nan, np.nan
             groups = np.concatenate([s.groups, s.groups.max() + 1 + np.arange(UNLABELLED)])
@@ -156,7 +156,7 @@ def of_missing() -> Iterator[Question]:
 
         def ends(s: Sample, rng: Rng) -> Ends:
             a, b, long, other = s.values.T
-            found = missing.robust_difference(a, b, (long, other), rng, groups=s.groups.tolist(), level=LEVEL)
+            found = paired.robust_difference(a, b, (long, other), rng, groups=s.groups.tolist(), level=LEVEL)
             return (np.nan, np.nan) if found is None else found.interval
 
         yield Question("missing", f"failures by {cause}", draw, 20.0, {"chosen": ends})

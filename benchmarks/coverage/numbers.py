@@ -22,7 +22,7 @@ from benchmarks.coverage.samples import (
     levels,
     related,
 )
-from undogmatic.stats import coefficients, inversion, means, proportion, ranking, typical
+from undogmatic.stats import coefficients, means, proportion, ranking, typical
 
 
 def of_means() -> Iterator[Question]:
@@ -112,7 +112,7 @@ def of_coefficients() -> Iterator[Question]:
         "kappa": lambda s, rng: coefficients.kappa_interval(
             *levels(s.values).T, [0, 25, 50, 75, 100], rng, groups=s.groups
         ),
-        "alpha": lambda s, rng: inversion.alpha(s.values.T, groups=s.groups),
+        "alpha": lambda s, rng: coefficients.alpha(s.values.T, groups=s.groups),
     }
     for shape, strength in ((a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)):
 

@@ -7,18 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from undogmatic.stats import (
-    agreement,
-    calibration,
-    calibration_error,
-    checks,
-    confound,
-    distribution,
-    paired,
-    ranking,
-    repeat,
-    typical,
-)
+from undogmatic.stats import agreement, calibration, checks, confound, paired, ranking, typical, uncertainty
 
 GOOD = [1.0, 2.0, 4.0, 3.0, 5.0]
 LABELS01 = [0.0, 1.0, 0.0, 1.0, 1.0]
@@ -47,14 +36,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fit_isotonic": (partial(calibration.fit_isotonic, scale=(0, 100)), {"raw": GOOD, "label": GOOD}),
     "fit_linear": (partial(calibration.fit_linear, scale=(0, 100)), {"raw": GOOD, "label": GOOD}),
     "fit_content_free": (calibration.fit_content_free, {"content_free_probs": HALVES}),
-    "reliability_table": (calibration_error.reliability_table, {"confidence": LABELS01, "correct": LABELS01}),
+    "reliability_table": (calibration.reliability_table, {"confidence": LABELS01, "correct": LABELS01}),
     "expected_calibration_error": (
-        calibration_error.expected_calibration_error,
+        calibration.expected_calibration_error,
         {"confidence": LABELS01, "correct": LABELS01},
     ),
-    "normalised_entropy": (distribution.normalised_entropy, {"probabilities": HALVES}),
-    "quantile_interval": (distribution.quantile_interval, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
-    "back_to_back": (repeat.back_to_back, {"first": GOOD, "second": GOOD[::-1]}),
+    "normalised_entropy": (uncertainty.normalised_entropy, {"probabilities": HALVES}),
+    "quantile_interval": (uncertainty.quantile_interval, {"probabilities": HALVES, "levels": [0.0, 1.0]}),
+    "back_to_back": (agreement.back_to_back, {"first": GOOD, "second": GOOD[::-1]}),
 }
 
 

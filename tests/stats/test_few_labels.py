@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.stats import few_labels, label_budget, label_maps, means
+from undogmatic.stats import few_labels, means
 
 MEAN = 50.0
 
@@ -221,7 +221,7 @@ class TestMaps:
         rng = np.random.default_rng(86)
         x, w = rng.uniform(0, 100, 30), rng.uniform(1, 5, 30)
         y = x**2 / 100 + rng.normal(0, 10, 30)
-        mapped = label_maps._map(x, y, w, np.ones(30, dtype=np.bool_), calibration)(x)
+        mapped = few_labels._map(x, y, w, np.ones(30, dtype=np.bool_), calibration)(x)
         assert np.average(mapped, weights=w) == pytest.approx(np.average(y, weights=w))
 
     def test_labels_do_not_reach_the_map_of_their_own_group(self) -> None:
@@ -271,7 +271,7 @@ class TestBudget:
         rng = np.random.default_rng(70)
         scores, label, _unsure = _items(rng, 3000)
         pilot = rng.choice(3000, 200, replace=False)
-        budget = label_budget.label_budget(scores, pilot, label[pilot], target_width=4)
+        budget = few_labels.label_budget(scores, pilot, label[pilot], target_width=4)
         assert budget is not None and budget.with_judge is not None and budget.labels_only is not None
         assert budget.with_judge < 0.6 * budget.labels_only
         widths = []
@@ -288,8 +288,8 @@ class TestBudget:
         scores = rng.uniform(0, 100, 1000)[group]
         label = scores + rng.normal(0, 15, 1000)[group] + rng.normal(0, 1, 4000)
         pilot = np.flatnonzero(group < 60)
-        together = label_budget.label_budget(scores, pilot, label[pilot], 6, groups=group)
-        alone = label_budget.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)
+        together = few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)
+        alone = few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)
         assert together is not None and alone is not None
         assert together.with_judge is not None and alone.with_judge is not None
         assert together.with_judge == pytest.approx(4 * alone.with_judge, rel=0.25)
@@ -300,12 +300,12 @@ class TestBudget:
             widths.append(found.estimate.high - found.estimate.low)
         assert np.mean(widths) == pytest.approx(6, rel=0.2)
         with pytest.raises(ValueError, match="1 labelled groups"):
-            label_budget.label_budget(scores, np.arange(5), label[:5], 6, groups=np.repeat(list("abcd"), 1000))
+            few_labels.label_budget(scores, np.arange(5), label[:5], 6, groups=np.repeat(list("abcd"), 1000))
 
     def test_what_all_labels_could_not_reach_is_none(self) -> None:
         rng = np.random.default_rng(71)
         scores, label, _unsure = _items(rng, 60)
-        budget = label_budget.label_budget(scores, np.arange(30), label[:30], target_width=1)
+        budget = few_labels.label_budget(scores, np.arange(30), label[:30], target_width=1)
         assert budget is not None
         assert (budget.with_judge, budget.labels_only) == (None, None)
         student = 2 * stats.t.ppf(0.975, 59) * label[:30].std(ddof=1) / np.sqrt(60)
@@ -315,7 +315,7 @@ class TestBudget:
     def test_a_narrower_interval_never_takes_fewer_labels(self, one: float, other: float) -> None:
         scores, label, _unsure = _items(np.random.default_rng(72), 500)
         narrow, wide = (
-            label_budget.label_budget(scores, np.arange(50), label[:50], width) for width in sorted((one, other))
+            few_labels.label_budget(scores, np.arange(50), label[:50], width) for width in sorted((one, other))
         )
         assert narrow is not None and wide is not None
         assert wide.with_judge is not None  # labelling all 500 gives about 3
@@ -325,8 +325,8 @@ class TestBudget:
         """Ten labels of 0 would else promise that five more suffice for any width."""
         scores, label, _unsure = _items(np.random.default_rng(75), 200)
         same = np.where(np.arange(200) < 10, 0, label)
-        assert label_budget.label_budget(scores, np.arange(10), same[:10], 6, bounds=(0, 100)) is None
-        assert label_budget.label_budget(label, np.arange(10), label[:10], 6, bounds=(0, 100)) is None
+        assert few_labels.label_budget(scores, np.arange(10), same[:10], 6, bounds=(0, 100)) is None
+        assert few_labels.label_budget(label, np.arange(10), label[:10], 6, bounds=(0, 100)) is None
 
 
 class TestScarce:
@@ -379,4 +379,4 @@ class TestGuards:
 
     def test_budgets_are_checked(self) -> None:
         with pytest.raises(ValueError, match="target_width"):
-            label_budget.label_budget(np.arange(10.0), np.arange(5), np.arange(5.0), 0)
+            few_labels.label_budget(np.arange(10.0), np.arange(5), np.arange(5.0), 0)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from undogmatic.stats.proportion import proportion
+from undogmatic.stats.proportion import interval_quality, kept, proportion
 
 
 def test_wilson_interval_as_published() -> None:
@@ -65,3 +66,76 @@ def test_refuses_what_is_no_truth_value() -> None:
         proportion([0.0, 0.5])
     with pytest.raises(ValueError, match="at least 1"):
         proportion([])
+
+
+def flags(hits: int, n: int) -> np.ndarray:
+    return np.arange(n) < hits
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "outcome"),
+    [(9, 10, "open"), (900, 1000, "within"), (850, 1000, "below"), (960, 1000, "above"), (10, 10, "open")],
+)
+def test_the_outcome_follows_the_limits(hits: int, n: int, outcome: str) -> None:
+    found = kept(flags(hits, n), 0.9, 0.05)
+    assert found.outcome == outcome
+    assert (found.n_needed is not None) == (outcome == "open")
+
+
+def test_more_than_promised_keeps_a_promise_of_at_least() -> None:
+    assert kept(flags(990, 1000), 0.9, 0.05, at_least=True).outcome == "within"
+    assert kept(flags(18, 20), 0.9, 0.05, at_least=True).outcome == "open"
+
+
+def test_the_number_needed_shows_a_kept_promise_as_often_as_stated() -> None:
+    needed = kept(flags(45, 50), 0.9, 0.05).n_needed
+    assert needed == pytest.approx(309, abs=2)  # (1.645 + 1.282)^2 x 0.9 x 0.1 / 0.05^2
+    draw = np.random.default_rng(0)
+    shown = [kept(draw.random(needed) < 0.9, 0.9, 0.05).outcome == "within" for _ in range(150)]
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.1)
+
+
+def test_copies_show_no_more_than_what_they_copy() -> None:
+    alone, groups = flags(90, 100), np.repeat(np.arange(100), 10)
+    assert kept(np.repeat(alone, 10), 0.9, 0.05).outcome == "within"
+    found = kept(np.repeat(alone, 10), 0.9, 0.05, groups=groups)
+    assert found.outcome == "open"
+    assert found.n_needed is not None and found.n_needed > 1000
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="`promised`"):
+        kept([True], 1.5, 0.05)
+    with pytest.raises(ValueError, match="`margin`"):
+        kept([True], 0.9, 0.0)
+
+
+def test_by_hand() -> None:
+    result = interval_quality([0, 10, 20, 30], [10, 20, 30, 50], [5, 23, 16, 50], 0.8)
+    assert result.mean_width.value == 12.5
+    assert result.interval_score.value == pytest.approx(12.5 + 10 * (3 + 4) / 4)
+
+
+def test_the_honest_interval_has_the_best_score_and_the_normals_closed_form() -> None:
+    truth = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
+    z = stats.norm.ppf(0.95)
+    scores = {
+        reach: interval_quality(np.full(1000, -reach), np.full(1000, reach), truth, 0.9).interval_score.value
+        for reach in (0.8 * z, z, 1.25 * z)
+    }
+    assert min(scores, key=scores.__getitem__) == z
+    # 2 z + (2 / 0.1) x 2 x (phi(z) - 0.05 z): the width cancels.
+    assert scores[z] == pytest.approx(2 * stats.norm.pdf(z) / 0.05, rel=0.01)
+
+
+def test_intervals_that_leave_the_scale_are_measured_as_they_are() -> None:
+    truth = np.linspace(0, 100, 20)
+    found = interval_quality(truth - 60, truth + 60, truth, span=100)
+    assert (found.mean_width.value, found.mean_width.high) == pytest.approx((120, 120))
+    few = interval_quality(truth - 1, truth + np.where(truth > 99, 199, 1), truth, span=100)
+    assert few.mean_width.value == pytest.approx(2 + 198 / 20)
+
+
+def test_an_inverted_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="above"):
+        interval_quality([2, 0], [1, 1], [1, 1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats import calibration_error, jackknife, ordering, ranking, resampling, review, selective
+from undogmatic.stats import calibration, jackknife, ranking, resampling, review
 
 Array = np.ndarray
 
@@ -26,11 +26,11 @@ def two_columns(n: int, seed: int) -> Array:
 # By definition, one draw at a time.
 PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
     "rank correlation": (ranking.RANK_CORRELATION, rank_correlation),
-    "aurc": (selective.AURC, lambda c: selective.aurc(*c.T)),
+    "aurc": (review.AURC, lambda c: review.aurc(*c.T)),
     "review gain": (review.GAIN, lambda c: review.review_gain(*c.T)),
     "calibration error": (
-        calibration_error.calibration_error(10),
-        lambda c: calibration_error.expected_calibration_error(*c.T),
+        calibration.calibration_error(10),
+        lambda c: calibration.expected_calibration_error(*c.T),
     ),
 }
 
@@ -98,10 +98,10 @@ class TestMemory:
 
     def test_curves_of_many_items_keep_a_thousand_points(self) -> None:
         u, e = two_columns(5000, seed=1).T
-        risk = selective.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
+        risk = review.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
         caught = review.review_curve(u, e, np.random.default_rng(0), n_resamples=20)
-        assert risk.coverage.size == ordering.MOST_PLACES
-        assert caught.budget.size == ordering.MOST_PLACES + 1
+        assert risk.coverage.size == review.MOST_PLACES
+        assert caught.budget.size == review.MOST_PLACES + 1
         assert (caught.budget[0], caught.budget[-1], risk.coverage[-1]) == (0, 5000, 1)
         # What is kept is what the whole curve has there.
         order = np.argsort(-e, kind="stable")

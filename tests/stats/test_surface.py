@@ -3,7 +3,65 @@
 import numpy as np
 import pytest
 
-from undogmatic.stats import crossfit, surface
+from undogmatic.stats import surface
+
+
+def _linear(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x @ x.T)
+
+
+def test_a_function_that_the_kernel_holds_is_found_exactly() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3))
+    y = x @ [1.0, -2.0, 0.5] + 7
+    found = surface.predict([_linear(x), np.eye(60)], y, np.arange(60), rng)
+    assert found == pytest.approx(y, abs=1e-3)
+
+
+def test_stacking_leaves_a_kernel_of_noise_aside() -> None:
+    rng = np.random.default_rng(1)
+    x, noise = rng.normal(size=(80, 2)), rng.normal(size=(80, 200))
+    y = 3 * x[:, 0] + rng.normal(0, 1, 80)
+    groups = np.arange(80)
+    alone = surface.predict([_linear(x)], y, groups, np.random.default_rng(2))
+    both = surface.predict([_linear(x), _linear(noise)], y, groups, np.random.default_rng(2))
+    assert np.mean((both - y) ** 2) < 1.15 * np.mean((alone - y) ** 2)
+
+
+def test_noise_is_met_as_often_as_by_a_coin() -> None:
+    """With the penalty and the stacking weights chosen on the rows that are predicted, it was .55."""
+    rng = np.random.default_rng(3)
+    shares = []
+    for _ in range(150):
+        x, many = rng.normal(size=(24, 4)), rng.normal(size=(24, 60))
+        found = surface.predict([_linear(x), _linear(many)], np.ones(24), np.arange(24), rng, intercept=False)
+        shares.append(np.mean((1 + np.sign(found)) / 2))
+    assert np.mean(shares) == pytest.approx(0.5, abs=0.03)
+
+
+def test_rows_of_the_own_group_say_nothing() -> None:
+    """Twins in one group are alike in nothing else: whoever saw the twin would know the target."""
+    rng = np.random.default_rng(4)
+    twins = np.repeat(np.arange(40), 2)
+    y = rng.normal(size=40)[twins]
+    alike = (twins[:, None] == twins[None, :]).astype(float)
+    apart = surface.predict([alike], y, np.arange(80), rng)
+    together = surface.predict([alike], y, twins, rng)
+    assert np.corrcoef(apart, y)[0, 1] > 0.8
+    assert abs(np.corrcoef(together + rng.normal(0, 1e-9, 80), y)[0, 1]) < 0.4
+
+
+def test_with_hardly_a_group_the_answer_is_the_mean() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(6, 2))
+    y = np.arange(6.0)
+    assert surface.predict([_linear(x)], y, [0, 0, 1, 1, 2, 2], rng) == pytest.approx(np.full(6, 2.5))
+    assert surface.predict([np.zeros((6, 6))], y, np.arange(6), rng) == pytest.approx(
+        [np.mean(np.delete(y, k)) for k in range(6)]
+    )
+    with pytest.raises(ValueError, match="NaN"):
+        surface.predict([_linear(x)], [*y[:5], np.nan], np.arange(6), rng)
+
 
 TEXT = 'O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.'
 
@@ -70,5 +128,5 @@ def test_a_judge_of_the_surface_is_foretold(judge) -> None:  # type: ignore[no-u
         words = ["".join(rng.choice(list("abcde"), rng.integers(1, 9))) for _ in range(rng.integers(4, 22))]
         texts.append(" ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + ".")
     scores = np.array([judge(t) for t in texts])
-    found = crossfit.predict(surface.kernels(texts), scores, np.arange(100), rng)
+    found = surface.predict(surface.kernels(texts), scores, np.arange(100), rng)
     assert np.corrcoef(found, scores)[0, 1] > 0.8

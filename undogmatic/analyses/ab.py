@@ -18,7 +18,7 @@ from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import check_order, margin_of
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.stats import paired, power
+from undogmatic.stats import claims, paired
 
 
 @dataclass(frozen=True)
@@ -217,10 +217,10 @@ class AbAnalysis:
 
     def _power(self, d: NDArray[np.float64], margin: float) -> tuple[dict[str, float], list[Finding]]:
         """The smallest true difference that so many groups of this spread would show to be beyond the margin."""
-        if d.size < power.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
+        if d.size < claims.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
             return {}, []
         spread = float(np.std(d, ddof=1))
-        excess = power.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
+        excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
         assert excess is not None, "the spread is known"
         metrics = {"ab.minimum_detectable": margin + excess}
         values = {"groups": d.size, "detectable": margin + excess, "sd": spread, "power": self.power}

@@ -31,11 +31,10 @@ from undogmatic.analyses.worth import (
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import beyond_score, calibration_error, means
+from undogmatic.stats import beyond_score, calibration, means
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.intervals import interval_quality, interval_scores
-from undogmatic.stats.promise import Promise, kept
+from undogmatic.stats.proportion import Promise, interval_quality, interval_scores, kept
 
 ITEMS = [
     "item_id",
@@ -282,9 +281,9 @@ def _confidences(rows: pd.DataFrame, settings: DoubtSettings, rng: np.random.Gen
     stated = given["confidence"].to_numpy(dtype=np.float64) / 100
     right = given["right"].to_numpy(dtype=np.float64)
     groups = groups_or_none(units(given))
-    error = calibration_error.error_interval(stated, right, rng, settings.bins, settings.level, groups=groups)
+    error = calibration.error_interval(stated, right, rng, settings.bins, settings.level, groups=groups)
     brier = means.interval((stated - right) ** 2, settings.level, groups=groups, bounds=(0, 1))
-    bins = calibration_error.reliability_table(stated, right, settings.bins, settings.level, groups=groups)
+    bins = calibration.reliability_table(stated, right, settings.bins, settings.level, groups=groups)
     table = pd.DataFrame([each.row() for each in bins])
     metrics = error.estimate.metrics("calibration.ece") | brier.metrics("calibration.brier")
     metrics["calibration.share_right"] = float(right.mean())

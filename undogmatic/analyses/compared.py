@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.worth import FEWEST_CONFIDENCES
-from undogmatic.stats import calibration_error, jackknife, means, resampling, review, selective
+from undogmatic.stats import calibration, jackknife, means, resampling, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 
@@ -62,13 +62,13 @@ def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return calibration_error.error_difference(one, other, (_noise(one), _noise(other)), level)
+    return calibration.error_difference(one, other, (_noise(one), _noise(other)), level)
 
 
 @functools.lru_cache(maxsize=64)
-def _noise(left_out: jackknife.LeftOut) -> calibration_error.Noise:
+def _noise(left_out: jackknife.LeftOut) -> calibration.Noise:
     """Drawn once for all comparisons of a job."""
-    return calibration_error.Noise(left_out, np.random.default_rng(0), BINS)
+    return calibration.Noise(left_out, np.random.default_rng(0), BINS)
 
 
 def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
@@ -84,13 +84,13 @@ def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 _DOUBT, _PROMISE, _LABEL = ("uncertainty", "error"), ("confidence", "right"), ("score", "label")
 COMPARED = (
     Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.GAIN, _gains)),
-    Compared("aurc", -1, "calibration", _DOUBT, Whole(selective.AURC, _of_means)),
+    Compared("aurc", -1, "calibration", _DOUBT, Whole(review.AURC, _of_means)),
     Compared(
         "ece",
         -1,
         "calibration",
         _PROMISE,
-        Whole(calibration_error.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
+        Whole(calibration.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
     ),
     Compared("spearman", 1, "labelled", _LABEL, Whole(RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False)),
     Compared("absolute_error", -1, "scores", _LABEL),

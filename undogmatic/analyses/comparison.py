@@ -14,7 +14,7 @@ from undogmatic.analyses.pairs import Pairs
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Finding
-from undogmatic.stats import means, missing, paired, power, ranking, typical
+from undogmatic.stats import claims, means, paired, ranking, typical
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate
 
@@ -236,7 +236,7 @@ def describe_failures(
         metrics |= {"ab.worst_case_low": low, "ab.worst_case_high": high}
         values: dict[str, Any] = {"total": len(ids), "bounds": (low, high), "interval": outer}
         findings.append(Finding("ab.bounds", values | {"level": 1 - settings.alpha}))
-    test = missing.failure_test(a, b, groups)
+    test = paired.failure_test(a, b, groups)
     values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
     if test.p_value is None:
         findings.append(Finding("ab.failures_even", values))
@@ -245,9 +245,9 @@ def describe_failures(
         key = "ab.failures_depend" if test.p_value < settings.alpha else "ab.failures_unclear"
         findings.append(Finding(key, values | {"p": test.p_value}))
     columns = [np.column_stack([pairs.column(c, name, ids) for name in COVARIATES]) for c in (treatment, baseline)]
-    robust = missing.robust_difference(a, b, (columns[0], columns[1]), rng, groups=groups, level=settings.level)
+    robust = paired.robust_difference(a, b, (columns[0], columns[1]), rng, groups=groups, level=settings.level)
     if robust is None:
-        values = {"failed": missing.FEWEST_FAILED, "judged": missing.FEWEST_JUDGED, "groups": missing.FEWEST_UNITS}
+        values = {"failed": paired.FEWEST_FAILED, "judged": paired.FEWEST_JUDGED, "groups": paired.FEWEST_UNITS}
         return metrics, [*findings, Finding("ab.no_robust", values)]
     metrics |= robust.metrics("ab.robust_difference")
     values = {**robust.values("estimate"), "level": robust.level}
@@ -473,7 +473,7 @@ def examine(
         judged=(len(pairs.complete(treatment)), len(pairs.complete(baseline))),
         n_pairs=len(ids),
         n_groups=0 if main is None else main.n_groups,
-        fewest=power.fewest_pairs(settings.alpha),
+        fewest=claims.fewest_pairs(settings.alpha),
         margin=settings.margin,
         identical=main is not None and main.rank_biserial is None,
         difference=None if main is None else main.claim,

@@ -19,7 +19,7 @@ from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.stats import crossfit, jackknife, limits, paired
+from undogmatic.stats import jackknife, limits, paired, surface
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
 
@@ -288,7 +288,7 @@ def surface_of_classes(
     if rival.outcome != "beyond_surface":
         return rival
     similar = seen.similarities(texts)[1]
-    guess = crossfit.predict(similar, is_worse, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
+    guess = surface.predict(similar, is_worse, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
     try:
         gain = jackknife.nearly_mean(
             np.column_stack([scores, guess, is_worse]), _gain, rng, level, groups=groups, bounds=(-1, 1)

@@ -16,9 +16,8 @@ from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import few_labels, label_budget, means, sequential
-from undogmatic.stats.few_labels import FEWEST_EFFECTIVE
-from undogmatic.stats.label_maps import FEWEST_ISOTONIC, Calibration
+from undogmatic.stats import few_labels, means
+from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, FEWEST_ISOTONIC, Calibration
 
 FEWEST_LABELS = 10
 """Fewest labels for an estimate: with less, its own spread is guesswork."""
@@ -199,9 +198,7 @@ class FewLabelsAnalysis:
         """How many labels the wanted width takes; adds its metrics."""
         bottom, top = bounds = judged.rubric.minimum, judged.rubric.maximum
         width = (top - bottom) / 10 if self.target_width is None else self.target_width
-        found = label_budget.label_budget(
-            scores, labelled, labels, width, level=self.level, groups=groups, bounds=bounds
-        )
+        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level, groups=groups, bounds=bounds)
         if found is None:
             return [Finding("few_labels.budget_unknown", {"labels": len(labelled), "few": means.FEW})]
         if found.with_judge is None:
@@ -261,9 +258,7 @@ def _whenever(
     of_labels = groups.to_numpy()[labelled]
     whole = groups[groups.isin(of_labels)].size == len(labelled)
     names = groups.to_numpy() if whole else np.arange(len(rows))
-    found = sequential.mean_so_far_of_groups(
-        labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level
-    )
+    found = means.mean_so_far_of_groups(labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level)
     if found is None or found.estimate.n == found.n_total:
         return []
     values = {"n": found.estimate.n, "total": found.n_total, "interval": found.estimate.interval, "level": level}

@@ -17,7 +17,7 @@ from scipy import optimize, special
 from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import AnalysisResult, Finding
-from undogmatic.stats import checks, jackknife, power, quality
+from undogmatic.stats import checks, claims, jackknife, quality
 from undogmatic.stats.compare import Differences
 from undogmatic.stats.estimate import Estimate, Outcome
 
@@ -134,7 +134,7 @@ def level_of(alpha: float, looks: int) -> float:
 
 
 def _ruling(found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
-    few = complete["group"].nunique() < power.fewest_pairs(alpha)
+    few = complete["group"].nunique() < claims.fewest_pairs(alpha)
     gain = None if few else (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
     return verdict(

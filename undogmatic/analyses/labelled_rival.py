@@ -14,7 +14,7 @@ from scipy import stats
 from undogmatic.analyses.base import Judged
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
 from undogmatic.records.results import Finding
-from undogmatic.stats import checks, crossfit, jackknife
+from undogmatic.stats import checks, jackknife, surface
 from undogmatic.stats.claims import Claim, claim
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ def labelled_rival(
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
     _, similar = (seen or Seen()).similarities(read)
-    guess, said = (crossfit.predict(similar, target, codes, rng) for target in (label, score))
+    guess, said = (surface.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
     own, alpha = float(_rank_columns(columns)[0]), 1 - level
     found = []

@@ -21,8 +21,8 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.order import turns
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Rubric
+from undogmatic.stats.means import Anytime, mean_so_far_of_groups
 from undogmatic.stats.paired import holm
-from undogmatic.stats.sequential import Anytime, mean_so_far_of_groups
 
 NAME = "plan"
 OWN_TEXTS = Path(__file__).with_name("plan.texts.yaml")

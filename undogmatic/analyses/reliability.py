@@ -18,9 +18,9 @@ from undogmatic.analyses.truth import Margin, check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
 from undogmatic.stats import agreement, checks, limits
+from undogmatic.stats.agreement import BackToBack, back_to_back
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.repeat import BackToBack, back_to_back
 
 FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10

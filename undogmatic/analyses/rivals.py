@@ -18,7 +18,7 @@ from undogmatic.analyses.length import held
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.config.build import counter
 from undogmatic.records.results import Finding
-from undogmatic.stats import confound, crossfit, means, surface
+from undogmatic.stats import confound, means, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
 
@@ -122,7 +122,7 @@ def paired_rival(
     counted, similar = seen.similarities(texts)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
-    guess = crossfit.predict(between, np.ones(n), codes, rng, intercept=False)
+    guess = surface.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = first["score"].to_numpy(dtype=np.float64), second["score"].to_numpy(dtype=np.float64)
     own, rival = _points(sign * (a - b)), _points(guess)
     alpha = 1 - level

@@ -20,7 +20,7 @@ from undogmatic.analyses.measures import Measure
 from undogmatic.analyses.truth import units
 from undogmatic.records.results import FigureData, Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import beyond_score, ranking, review, selective
+from undogmatic.stats import beyond_score, ranking, review
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.estimate import Estimate
 
@@ -135,7 +135,7 @@ def errors_found(
         row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
         row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.value}
         row |= _cells(further.get(name))
-        row |= {"aurc": selective.aurc(u, error), "excess_aurc": selective.excess_aurc(u, error)}
+        row |= {"aurc": review.aurc(u, error), "excess_aurc": review.excess_aurc(u, error)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
     metrics = alone.metrics("calibration.gain_of_score")
     whole = Part(metrics, tables={"measures": pd.DataFrame(table)})
@@ -170,8 +170,8 @@ def _risk(
     settings: DoubtSettings,
     rng: np.random.Generator,
 ) -> Part:
-    areas = selective.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
-    curve = selective.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
+    areas = review.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
+    curve = review.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     metrics = areas.aurc.metrics("calibration.aurc")
     metrics |= areas.excess.metrics("calibration.excess_aurc")
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}

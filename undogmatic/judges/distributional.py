@@ -12,8 +12,7 @@ from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import entropy_verdict
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Anchors, Level, Rubric
-from undogmatic.stats.distribution import quantile_interval
-from undogmatic.stats.uncertainty import points_entropy
+from undogmatic.stats.uncertainty import points_entropy, quantile_interval
 
 
 class Points(Answer):

@@ -18,7 +18,7 @@ from undogmatic.optimize.optimizers import Optimizer
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats.power import fewest_pairs
+from undogmatic.stats.claims import fewest_pairs
 
 FEWEST = 4
 """Examples on the side of the training and of the validation texts."""

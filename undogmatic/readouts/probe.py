@@ -27,7 +27,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, opened
 from undogmatic.safety.paths import data_folder
-from undogmatic.stats.distribution import discretised_normal
+from undogmatic.stats.uncertainty import discretised_normal
 
 FORMAT = 1
 KEY = "probe"

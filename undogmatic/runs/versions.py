@@ -17,7 +17,6 @@ _PACKAGES = (
     "pandas",
     "scipy",
     "scikit-learn",
-    "statsmodels",
     "xllamacpp",
 )
 

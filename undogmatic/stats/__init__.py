@@ -1,30 +1,32 @@
 """Statistics as pure functions on arrays: nothing here reads a file, a config or global random state.
 
-paired        differences of matched pairs: tests, effect sizes, bootstrap intervals
-means         the interval of a mean, over independent values or groups
-claims        what an interval allows to say against a margin, and how many units would settle it
-signedrank    the exact null distribution of the signed-rank statistic
-power         what a paired design of this size can and cannot detect
-confound      how much of a difference text length could explain
-agreement     do two or more judges, or a judge and people, say the same
-coefficients  intervals of correlations, kappa and alpha
-jackknife     the interval of any coefficient between -1 and 1
+estimate      the one noun for a number with its interval: told as metrics, values, a row; held against a margin
+means         the interval of a mean, over independent values or groups, and one that holds whenever one looks
+claims        what an interval allows to say against a margin; what a paired design can detect, how many units settle it
+compare       every two of several things by the mean of their differences, with Holm's correction
+paired        differences of matched pairs: tests, shares, effect sizes; failed judgments of one side
+typical       the middle of differences: median and Hodges-Lehmann, with intervals
+proportion    a share of items with its interval, what was promised of it; coverage and width of intervals
+limits        shares, areas, orders and alphas with the limits that failed judgments leave of them
 ranking       does the score separate and order texts; attacks on it
+agreement     do two or more judges, a judge and people, or one judge twice, say the same
+coefficients  intervals of correlations, kappa and alpha
+jackknife     the interval of any coefficient between -1 and 1, and of what is nearly a mean, by leaving units out
+resampling    drawing with replacement and leaving out in linear memory
+selection     what choosing the best of many does to its figure; places in a ranking; letters for what differs
+confound      how much of a difference text length, or another control, could explain
+surface       what the surface of texts says of a score: kernels and predictions from other groups
+copies        copies and near-copies among texts
 calibration   map raw scores onto the scale; is a stated confidence honest
-distribution  a probability over levels: entropy, interval, a cut normal
-repeat        the same judge on the same items, twice
-proportion    a share of items with its interval
-uncertainty   one formula per judge style, the rules that call an expensive judge, a panel's sum
 conformal     intervals with a coverage guarantee, over all items or per group
-intervals     coverage, width and interval score of any intervals
-selective     risk-coverage curves and their area: does the uncertainty know where the judge errs
-review        error caught by review budget: guided, random, oracle
+escalation    how much a cheap judge may decide alone
+uncertainty   a probability over levels; one formula per judge style, the rules that call an expensive judge
+review        risk and coverage, error caught by review: does the doubt know where the judge errs
 beyond_score  what a doubt knows of the errors that the score does not say
-promise       does a share keep what was promised of it
-ordering      items in the order of their uncertainty; shared by selective and review
 variance      where the variance of scores comes from, and how many scores to average
-sequential    a mean with an interval that holds whenever one looks or stops
 few_labels    means and differences corrected with a few human labels; how many are needed
+quality       how well a judge did on one text, pair or several: the numbers that an optimiser raises
+integers      from the odds of first tokens to an expected whole number
 checks        one wording for what an array argument must be
 
 The modules are imported by name (`from undogmatic.stats import paired`), so that none costs import time unasked.

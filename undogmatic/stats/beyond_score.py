@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, ordering
+from undogmatic.stats import checks, review
 from undogmatic.stats.estimate import Estimate, unknown
-from undogmatic.stats.ordering import Array
+from undogmatic.stats.review import Array
 
 Groups = Sequence[object] | ArrayLike
 
@@ -86,7 +86,7 @@ def beyond_score(
         controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
         regression with multi-stage samples, Survey Methodology 28(2), for CR3.
     """
-    u, e = ordering.pair(doubt, error)
+    u, e = review.pair(doubt, error)
     s, _e = checks.paired_vectors(score, error, ("score", "error"))
     checks.share(level, "level")
     codes = checks.groups(groups, u.size)

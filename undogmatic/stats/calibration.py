@@ -4,14 +4,18 @@ A calibration is plain data (a dict of numbers and lists of numbers, JSON as it 
 development labels only: `split_check` raises when a fitted item is also evaluated.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import proportion
 
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
@@ -19,6 +23,7 @@ Scale = tuple[float, float]
 # A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
 _CONTENT_FREE_FLOOR = 1e-4
 _MOST_IDS_NAMED = 10
+_MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
@@ -75,8 +80,6 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
         doi:10.1007/s10994-007-5018-6
     """
-    import statsmodels.api as sm
-
     x, y = _fit_vectors(raw, label01, "label01")
     if np.any((y < 0) | (y > 1)):
         raise ValueError("`label01` must lie in [0, 1].")
@@ -86,8 +89,7 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
     negatives = y.size - positives
     target = y * (positives + 1) / (positives + 2) + (1 - y) / (negatives + 2)
     centre, spread = float(x.mean()), float(x.std())
-    design = sm.add_constant((x - centre) / spread)
-    constant, slope = sm.GLM(target, design, family=sm.families.Binomial()).fit().params
+    constant, slope = _logistic((x - centre) / spread, target)
     return {
         "kind": "platt",
         "slope": float(slope / spread),
@@ -95,6 +97,24 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
         **_scale(scale),
         "n": x.size,
     }
+
+
+def _logistic(x: checks.Vector, share: checks.Vector) -> tuple[float, float]:
+    """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted least squares."""
+    design = np.column_stack([np.ones(x.size), x])
+    fitted = (share + 0.5) / 2
+    deviance = np.inf
+    for _ in range(_MOST_STEPS):
+        weight = fitted * (1 - fitted)
+        aim = special.logit(fitted) + (share - fitted) / weight
+        root = np.sqrt(weight)
+        found = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
+        fitted = special.expit(design @ found)
+        apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
+        before, deviance = deviance, 2 * float(np.sum(apart))
+        if abs(before - deviance) <= _SAME_DEVIANCE:
+            break
+    return float(found[0]), float(found[1])
 
 
 def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
@@ -217,3 +237,264 @@ def _level_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
         raise ValueError(f"`{name}` must be non-negative, each row with a positive sum.")
     return np.asarray(p / sums)
+
+
+Groups = Sequence[object] | ArrayLike
+
+
+class ReliabilityBin(NamedTuple):
+    """`gap` is accuracy minus mean confidence (negative: overconfident), with the interval of the accuracy."""
+
+    edges: tuple[float, float]
+    accuracy: Estimate
+    mean_confidence: float
+    gap: float
+
+    def row(self) -> dict[str, float]:
+        """The bin as a row of a table."""
+        ends = {"low": self.edges[0], "high": self.edges[1], "n": self.accuracy.n}
+        return ends | {"mean_confidence": self.mean_confidence, **self.accuracy.metrics("accuracy"), "gap": self.gap}
+
+
+class CalibrationError(NamedTuple):
+    """Expected calibration error in [0, 1], and the limits of what it would be of infinitely many items.
+
+    `if_perfect` is its mean for items that are right exactly as often as stated; these hardly ever show more than
+    `beyond`.
+    """
+
+    estimate: Estimate
+    if_perfect: float
+    beyond: float
+
+
+def reliability_table(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    n_bins: int = 10,
+    level: float = 0.95,
+    *,
+    groups: Groups | None = None,
+) -> list[ReliabilityBin]:
+    """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
+
+    Args:
+        confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
+        correct: 1 or True where it was right, shape (n,).
+        n_bins: Number of bins, of equal width over [0, 1].
+        level: Confidence level of the accuracy's interval.
+        groups: What belongs together, shape (n,); None takes each item for itself.
+    Raises:
+        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
+    References:
+        Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
+    """
+    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    checks.share(level, "level")
+    units = checks.groups(groups, c.size)
+    edges, codes = _bins(c, n_bins)
+    table = []
+    for code in np.unique(codes):
+        inside = codes == code
+        found = proportion(right[inside], level, groups=units[inside])
+        stated = float(c[inside].mean())
+        ends = float(edges[code]), float(edges[min(code + 1, edges.size - 1)])
+        table.append(ReliabilityBin(ends, found, stated, found.value - stated))
+    return table
+
+
+def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10) -> float:
+    """ECE: mean absolute gap between stated confidence and accuracy, bins weighted by their items; in [0, 1].
+
+    Biased upward with few items per bin: compare only values with the same n and `n_bins`, or see `error_interval`.
+
+    Args:
+        confidence: Stated probability of being right, shape (n,), in [0, 1].
+        correct: 1 or True where it was right, shape (n,).
+        n_bins: Number of bins, of equal width over [0, 1].
+    Raises:
+        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
+    References:
+        Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
+    """
+    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    return float(_calibration_error(c, right, n_bins)(np.arange(c.size)[None, :])[0])
+
+
+def error_interval(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    rng: np.random.Generator,
+    n_bins: int = 10,
+    level: float = 0.95,
+    *,
+    groups: Groups | None = None,
+    n_draws: int = 1000,
+) -> CalibrationError:
+    """`expected_calibration_error` with an interval for its value in infinitely many items.
+
+    What is observed is larger than that on average, for noise is added without its sign. No calibration error below
+    the observed one minus what noise alone gives in 97.5 % of draws (at level 95 %) could have led to it, as a sum of
+    absolute values grows by at most that of the noise: there the lower limit lies. The noise is the larger of that
+    of a perfectly calibrated judge and that of the gaps seen between units. The upper limit needs no such thing; it is
+    the larger of the one by leaving out units (`jackknife.nearly_mean`) and, where hardly an item is wrong or right,
+    of the observed error plus how much the accuracy may be off (`proportion`).
+
+    Args:
+        confidence: Stated probability of being right, shape (n,), in [0, 1].
+        correct: 1 or True where it was right, shape (n,).
+        rng: The source of randomness.
+        n_bins: Number of bins, of equal width over [0, 1].
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n,); None takes each item for itself.
+        n_draws: Number of draws of the noise.
+    Raises:
+        ValueError: If there are fewer than two units, NaN, a confidence outside [0, 1], `correct` other than 0 and 1,
+            or the lengths differ.
+    """
+    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
+    if found.n_units < 2:
+        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
+    return error_limits(found, Noise(found, rng, n_bins, n_draws), level)
+
+
+class Noise:
+    """Calibration errors that chance alone gives: of a perfectly calibrated judge, and of the gaps between units.
+
+    Args:
+        found: The error of items, and without each unit.
+        rng: The source of randomness.
+        n_bins: Number of bins of the error.
+        n_draws: Number of draws of each.
+    """
+
+    def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
+        c, right = found.data.T
+        self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
+        self.seen = _noise(c, right, found.codes, n_bins, n_draws, rng)
+
+
+def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
+    """`error_interval` of what was left out."""
+    left_out = jackknife.of_pseudo_values(found, level, (0.0, 1.0))
+    beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
+    accuracy = proportion(found.data[:, 1], level, groups=found.codes)
+    off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
+    estimate = left_out.value
+    low, high = max(0.0, estimate - beyond), min(1.0, max(left_out.high, estimate + off))
+    return CalibrationError(Estimate(estimate, low, high, level, found.n_units), float(noise.perfect.mean()), beyond)
+
+
+def error_difference(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, noises: tuple[Noise, Noise], level: float
+) -> means.Bounds:
+    """Limits of one calibration error minus another of the same units, from those of both.
+
+    What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
+    samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
+
+    Args:
+        one, other: The two errors, made with the same groups.
+        noises: Of each.
+        level: Confidence level of both ends together.
+    """
+    first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
+    return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
+
+
+def error_if_perfect(
+    confidence: ArrayLike,
+    rng: np.random.Generator,
+    n_bins: int = 10,
+    n_draws: int = 1000,
+    *,
+    groups: Groups | None = None,
+) -> NDArray[np.float64]:
+    """`expected_calibration_error` of draws in which each item is right with exactly its stated probability: small bins
+    make it larger than 0 even so. Members of a group are drawn with one number, as if they were right together.
+
+    Args:
+        confidence: Stated probability of being right, shape (n,), in [0, 1].
+        rng: The source of randomness.
+        n_bins: Number of bins, of equal width over [0, 1].
+        n_draws: Number of draws.
+        groups: What belongs together, shape (n,); None draws each item for itself.
+    Returns:
+        Shape (n_draws,).
+    Raises:
+        ValueError: If NaN, or a confidence is outside [0, 1].
+    References:
+        Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
+    """
+    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)), "confidence", "correct")
+    codes = checks.groups(groups, c.size)
+    member = np.eye(n_bins)[_bins(c, n_bins)[1]]
+    batch = max(1, 2_000_000 // c.size)
+    found = []
+    for first in range(0, n_draws, batch):
+        drawn = rng.random((min(batch, n_draws - first), int(codes.max()) + 1))[:, codes] < c
+        found.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
+    return np.concatenate(found)
+
+
+def calibration_error(n_bins: int) -> resampling.Prepared:
+    """`expected_calibration_error` of two columns, confidence and 1 or 0, shape (n, 2), for resampling."""
+
+    def on(columns: NDArray[np.float64]) -> resampling.OfDraws:
+        c, right = _stated_and_observed(columns[:, 0], columns[:, 1], "confidence", "correct")
+        return _calibration_error(c, right, n_bins)
+
+    return resampling.Prepared(on)
+
+
+def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> resampling.OfDraws:
+    _, codes = _bins(c, n_bins)
+    gap = right - c
+
+    def of_draws(drawn: resampling.Index) -> checks.Vector:
+        gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+        # Empty bins at the end are left out: with them the sum would be another in its last digit.
+        used = codes.take(drawn).max(axis=1) + 1
+        sums = np.empty(len(drawn))
+        for n_used in np.unique(used):
+            sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)
+        return sums / drawn.shape[1]
+
+    return of_draws
+
+
+def _noise(
+    c: checks.Vector, right: checks.Vector, codes: NDArray[np.intp], n_bins: int, n_draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The error of noise alone: sums of gaps per bin drawn around 0, with the covariance that units show and t's tails.
+
+    Shape (n_draws,).
+    """
+    gaps = np.zeros((int(codes.max()) + 1, n_bins))
+    np.add.at(gaps, (codes, _bins(c, n_bins)[1]), right - c)
+    n_units = len(gaps)
+    off = gaps - gaps.mean(axis=0)
+    values, vectors = np.linalg.eigh(off.T @ off * n_units / (n_units - 1))
+    drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
+    tails = np.sqrt((n_units - 1) / rng.chisquare(n_units - 1, n_draws))
+    return np.asarray(np.abs(drawn).sum(axis=1) * tails / c.size)
+
+
+def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Edges of the bins, and the bin of each confidence."""
+    if n_bins < 1:
+        raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
+    edges = np.linspace(0, 1, n_bins + 1)
+    return edges, np.searchsorted(edges[1:-1], c, side="right")
+
+
+def _stated_and_observed(
+    stated: ArrayLike, observed: ArrayLike, stated_name: str, observed_name: str
+) -> tuple[checks.Vector, checks.Vector]:
+    p, y = checks.paired_vectors(stated, observed, (stated_name, observed_name))
+    if np.any((p < 0) | (p > 1)):
+        raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a percentage by 100.")
+    if np.any((y != 0) & (y != 1)):
+        raise ValueError(f"`{observed_name}` must hold only 0 and 1.")
+    return p, y

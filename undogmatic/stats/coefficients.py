@@ -1,17 +1,169 @@
-"""Intervals of correlations and of weighted kappa, over items or groups of items."""
+"""Intervals of correlations, of weighted kappa and of Krippendorff's alpha, over items or groups of items.
 
-from collections.abc import Sequence
+Alpha and Pearson's r are ratios of means: that alpha is `a` says that the mean over items of (1 - a) times their share
+of all spread, less their disagreement, is zero; that r is `a` says so of the product of the standardised values less
+`a` times half the sum of their squares. Their interval is what `means` does not rule out, so skewed scores, scores at
+the floor and groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import agreement, checks, inversion, jackknife, ranking, resampling
+from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.jackknife import FEWEST
 
 Array = NDArray[np.float64]
 Groups = Sequence[object] | ArrayLike
+Bounds = tuple[float, float]
+
+_HALVINGS = 24
+_SAME_SPREAD = means.SAME_SHARE**2
+"""Squares of values closer than `means.SAME_SHARE` of the scale, as a share of the square of the scale."""
+
+
+def alpha(
+    ratings: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups: Groups | None = None,
+) -> Estimate | None:
+    """Interval of `agreement.krippendorff_alpha` (interval), over items or groups of them.
+
+    If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`, or most units have
+    the same spread, the limits are those of the units with one more (`means.bounded_limits`): for the lower one it is
+    rated by chance, for the upper one all rate it alike and as far out as any. Ten texts on which all agree do not show
+    that no other would part them.
+
+    Args:
+        ratings: Shape (n_raters, n_items), NaN where a rater gave none.
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n_items,); None takes each item for itself.
+    Returns:
+        None where every rating is the same. With fewer than `FEWEST` units the limits are -1 and 1.
+    Raises:
+        ValueError: As `agreement.krippendorff_alpha`, or if `level` is outside (0, 1).
+    References:
+        Fieller (1954), doi:10.1111/j.2517-6161.1954.tb00159.x; Hayes and Krippendorff (2007),
+        doi:10.1080/19312450709336664
+    """
+    checks.share(level, "level")
+    found = agreement.krippendorff_alpha(ratings)
+    if found.estimate is None:
+        return None
+    table = np.asarray(ratings, dtype=np.float64).T
+    kept = np.sum(~np.isnan(table), axis=1) >= 2
+    codes = checks.groups(groups, kept.size)
+    table, codes = table[kept], codes[kept]
+    centre, n = float(np.nanmean(table)), int(np.sum(~np.isnan(table)))
+    size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
+    total, square = np.nansum(table - centre, axis=1), np.nansum((table - centre) ** 2, axis=1)
+    apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
+    spread = square * n / (n - 1)
+    chance = float(size.max()) * float(spread.sum()) / n
+    farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
+
+    def terms(a: float) -> tuple[Array, Bounds]:
+        return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
+
+    tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
+    scarce = any(means.mostly_same(_of_units(own, codes), tolerance) for own in (apart, spread))
+    return _interval(found.estimate, terms, codes, level, scarce)
+
+
+def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups | None = None) -> Estimate | None:
+    """Interval of Pearson's correlation, over items or groups of them.
+
+    If at least half of the units have the same value on one side and fewer than `means.FEW` another, the interval
+    holds for every distribution between the lowest and the highest values seen.
+
+    Args:
+        a: Scores, shape (n,), n >= 3.
+        b: Scores of the same items, shape (n,).
+        level: Confidence level of both ends together.
+        groups: What belongs together, shape (n,); None takes each item for itself.
+    Returns:
+        None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
+    Raises:
+        ValueError: If there are fewer than three pairs, NaN, the lengths differ, or `level` is outside (0, 1).
+    """
+    checks.share(level, "level")
+    columns = np.column_stack(checks.paired_vectors(a, b, ("a", "b"), minimum=3))
+    if any(checks.is_constant(own) for own in columns.T):
+        return None
+    codes = checks.groups(groups, len(columns))
+    z = columns - columns.mean(axis=0)
+    z /= np.sqrt(np.mean(z**2, axis=0))
+    product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
+    ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
+
+    def terms(r: float) -> tuple[Array, Bounds]:
+        x, y = _corners(ends, r).T
+        extreme = x * y - r * (x**2 + y**2) / 2
+        return product - r * square, (float(extreme.min()), float(extreme.max()))
+
+    scarce = any(
+        means.mostly_same(_of_units(own, codes), means.SAME_SHARE * (high - low))
+        for own, (low, high) in zip(z.T, ends, strict=True)
+    )
+    return _interval(float(product.mean()), terms, codes, level, scarce)
+
+
+def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> float:
+    """How far from `inside` towards `end` nothing is ruled out: the end, or the first that is, found by halving."""
+    if not ruled_out(end):
+        return end
+    for _ in range(_HALVINGS):
+        middle = (inside + end) / 2
+        inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
+    return end
+
+
+def _of_units(values: Array, codes: NDArray[np.intp]) -> Array:
+    """Mean of the values of each unit."""
+    units = means.sums(values, codes)
+    return np.asarray(units.total / units.size)
+
+
+def _corners(ends: Sequence[Bounds], r: float) -> Array:
+    """Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin: shape (n, 2)."""
+    places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
+    if r:
+        places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
+        places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
+    return np.array(places)
+
+
+def _interval(
+    estimate: float,
+    terms: Callable[[float], tuple[Array, Bounds]],
+    codes: NDArray[np.intp],
+    level: float,
+    scarce: bool,
+) -> Estimate:
+    """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
+    n_units = int(np.unique(codes).size)
+    if n_units < FEWEST:
+        return Estimate(estimate, -1.0, 1.0, level, n_units)
+
+    def limits(a: float) -> tuple[float, float]:
+        values, (bottom, top) = terms(a)
+        if scarce:
+            bounds = min(bottom, float(values.min())), max(top, float(values.max()))
+            return means.bounded_limits(means.sums(values, codes), bounds, level)
+        found = means.interval(values, level, groups=codes)
+        return found.low, found.high
+
+    low = farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
+    high = farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
+    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n_units)
+
 
 _KENDALL_SPREAD, _KENDALL_MISSING = 0.437, 4.0
 
@@ -46,7 +198,7 @@ def correlation_interval(
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
-        return inversion.pearson(first, second, level, groups=groups)
+        return pearson(first, second, level, groups=groups)
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
     return jackknife.interval(
         columns, _kendall, rng, level, groups=groups, spread=_KENDALL_SPREAD, missing=_KENDALL_MISSING

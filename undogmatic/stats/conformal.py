@@ -22,7 +22,7 @@ from scipy import stats
 
 from undogmatic.stats import calibration, checks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.promise import Promise, kept
+from undogmatic.stats.proportion import Promise, kept
 
 Groups = Sequence[Hashable]
 Kind = Literal["score", "range"]

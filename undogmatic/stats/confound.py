@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from undogmatic.stats import checks, crossfit, means, surface
+from undogmatic.stats import checks, means, surface
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
@@ -122,7 +122,7 @@ def outcome_difference(
     """
     n = scores_a.size
     codes = np.asarray(groups)
-    said = crossfit.predict(kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]), rng)
+    said = surface.predict(kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]), rng)
     return np.asarray(said[:n] - said[n:])
 
 
@@ -313,7 +313,7 @@ def _pulls(design: Array, residual: Array, codes: NDArray[np.intp]) -> Array:
     """How far each group pulls the coefficients: those of all rows minus those without it, shape (n_groups, k)."""
     inverse = np.linalg.pinv(design.T @ design)
     pulls = np.empty((int(codes.max()) + 1, design.shape[1]))
-    for rows in crossfit.by_size(codes):
+    for rows in surface.by_size(codes):
         own = design[rows]
         left = np.eye(rows.shape[1]) - own @ inverse @ own.transpose(0, 2, 1)
         if np.linalg.eigvalsh(left).min() < 1e-9:

@@ -21,19 +21,76 @@ References:
     Sarndal, Swensson and Wretman (1992), Model assisted survey sampling. doi:10.1007/978-1-4612-4378-6
 """
 
+from __future__ import annotations
+
+import bisect
 import math
-from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
-from undogmatic.stats import checks, label_maps, means
+from undogmatic.stats import checks, means
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.label_maps import Calibration
 
 Array = NDArray[np.float64]
+
+Calibration = Literal["none", "linear", "isotonic"]
+
+FEWEST_ISOTONIC = 20
+"""Fewest effective labelled groups for an increasing function: with ten, intervals of skewed labels held in 89 %."""
+
+_FOLDS = 10
+
+
+def mapped_scores(
+    f: Array, index: NDArray[np.intp], y: Array, w: Array, codes: NDArray[np.intp], calibration: Calibration
+) -> Array:
+    """The scores on the labels' scale: of a labelled group by the map fitted without its fold, of others by the mean of
+    the maps. Both maps keep the weighted mean of the labels they are fitted on.
+
+    In every fold a map is moved by a constant so that its mean over all items is the mean of the maps': else chance
+    between the folds' maps would come in as bias.
+
+    Args:
+        f: Scores of all items, shape (n_items,).
+        index: Places of the labelled ones, shape (n_labels,).
+        y, w: Their labels and weights, shape (n_labels,) each.
+        codes: Number of the group of each item, shape (n_items,).
+        calibration: The map.
+    """
+    names = np.unique(codes[index])
+    folds = min(_FOLDS, names.size)
+    # By the rank of a group's mean score, so that every fold sees the whole range.
+    mean_scores = np.bincount(codes, f)[names] / np.bincount(codes)[names]
+    fold_of = np.empty(names.size, dtype=np.intp)
+    fold_of[np.lexsort((names, mean_scores))] = np.arange(names.size) % folds
+    own = np.full(int(codes.max()) + 1, -1)
+    own[names] = fold_of
+    fold = own[codes]
+    maps = np.stack([_map(f[index], y, w, fold[index] != k, calibration)(f) for k in range(folds)])
+    centred = maps - maps.mean(axis=1, keepdims=True)
+    result = centred.mean(axis=0)
+    for k in range(folds):
+        result[fold == k] = centred[k, fold == k]
+    return np.asarray(result + maps.mean())
+
+
+def _map(x: Array, y: Array, w: Array, kept: NDArray[np.bool_], calibration: Calibration) -> Callable[[Array], Array]:
+    x, y, w = x[kept], y[kept], w[kept]
+    if np.ptp(x) == 0:
+        constant = float(np.average(y, weights=w))
+        return lambda scores: np.full(scores.size, constant)
+    if calibration == "linear":
+        line = np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))
+        return lambda scores: np.asarray(line(scores), np.float64)
+    knots, place = np.unique(x, return_inverse=True)
+    weights = np.bincount(place, w)
+    steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
+    return lambda scores: np.interp(scores, knots, steps)
+
 
 Groups = Sequence[object] | ArrayLike
 
@@ -111,13 +168,13 @@ def estimate_mean(
             f"{index.size} labels are worth {effective:.1f} equally likely ones of different groups; at least "
             f"{FEWEST_EFFECTIVE} are needed. Label more groups, or draw with a floor under the smallest `inclusion`."
         )
-    if calibration == "isotonic" and effective < label_maps.FEWEST_ISOTONIC:
+    if calibration == "isotonic" and effective < FEWEST_ISOTONIC:
         raise ValueError(
             f"`calibration` is 'isotonic' with {effective:.1f} effective labelled groups; an increasing function needs "
-            f"{label_maps.FEWEST_ISOTONIC}. Take 'linear' or 'none', or label more groups."
+            f"{FEWEST_ISOTONIC}. Take 'linear' or 'none', or label more groups."
         )
     sample = Sample(f, index, y, w, codes)
-    mapped = sample if calibration == "none" else sample._replace(f=label_maps.mapped(*sample, calibration))
+    mapped = sample if calibration == "none" else sample._replace(f=mapped_scores(*sample, calibration))
     weight = mapped.fitted_weight() if judge_weight is None else _unit(judge_weight)
     alone = sample.labels_alone(level, bounds)
     found = mapped.corrected(weight, int(judge_weight is None), level)
@@ -311,3 +368,102 @@ def _unit(judge_weight: float) -> float:
     if not 0 <= judge_weight <= 1:
         raise ValueError(f"`judge_weight` is {judge_weight}; it must lie in [0, 1].")
     return float(judge_weight)
+
+
+class LabelBudget(NamedTuple):
+    """Labels needed for an interval `target_width` wide (high minus low), drawn with equal probabilities.
+
+    Either count is None where labelling all `n_items` would not be enough; `width_if_all` is what that would give.
+    """
+
+    with_judge: int | None
+    labels_only: int | None
+    target_width: float
+    width_if_all: float
+    judge_weight: float
+    n_items: int
+    n_pilot: int
+    level: float
+
+
+def label_budget(
+    scores: ArrayLike,
+    labelled: ArrayLike,
+    labels: ArrayLike,
+    target_width: float,
+    *,
+    level: float = 0.95,
+    groups: Sequence[object] | ArrayLike | None = None,
+    bounds: means.Bounds | None = None,
+) -> LabelBudget | None:
+    """How many labels an interval of a wanted width takes, judged from a pilot drawn with equal probabilities.
+
+    With groups (texts of one pair), labels are thought to come in groups as large and as alike as the pilot's: what
+    counts is the number of groups, and the labels are those of so many. A pilot of few labels knows its own spread
+    poorly: within 15 % at 25 labels, within 7 % at 100.
+
+    Args:
+        scores: The judge's score of every item, shape (n_items,), in score units.
+        labelled: Positions of the pilot's items, shape (n_pilot,).
+        labels: Human labels of the pilot, shape (n_pilot,).
+        target_width: Wanted width, high minus low, in score units.
+        level: Confidence level.
+        groups: What belongs together, shape (n_items,); None takes each item for itself.
+        bounds: Lowest and highest label that could be given; None where there are none.
+    Returns:
+        None where most of the pilot's labels are the same, or most scores equal their labels, and fewer than
+        `means.FEW` differ: such a pilot does not know how far labels spread.
+    Raises:
+        ValueError: As `estimate_mean`, or if the width is not positive, or fewer than FEWEST_EFFECTIVE
+            groups are labelled.
+    """
+    f, index, y = checked(scores, labelled, labels)
+    checks.share(level, "level")
+    if not target_width > 0:
+        raise ValueError(f"`target_width` is {target_width}; it must be positive.")
+    codes = checks.groups(groups, f.size)
+    pilot = Sample(f, index, y, label_weights(None, index.size, f.size), codes)
+    weight = pilot.fitted_weight()
+    own = np.unique(codes[index], return_inverse=True)[1]
+    n_groups = int(own.max()) + 1
+    if n_groups < FEWEST_EFFECTIVE:
+        raise ValueError(f"`groups` gives {n_groups} labelled groups; at least {FEWEST_EFFECTIVE} are needed.")
+    if pilot.agree(bounds):
+        return None
+    share = kish(np.ones(index.size), own) / index.size
+
+    def spread_of(residual: Array, fitted: int) -> tuple[float, float]:
+        """Variance of one label's residual times what its group adds to it, and the skewness of a group's sum."""
+        sums = np.bincount(own, residual - residual.mean())
+        square = float(sums @ sums)
+        skewness = float(np.mean(sums**3)) / (square / n_groups) ** 1.5 if square > 0 else 0.0
+        return square / index.size * n_groups / (n_groups - 1 - fitted), skewness
+
+    def width_by(trust: float) -> Callable[[int], float]:
+        spread, skewness = spread_of(y - trust * f[index], int(trust > 0))
+        # Labelling more shrinks the residual's share; what the items as a sample of their population leave, stays.
+        stays = max(0.0, spread_of(y, 0)[0] - spread) / f.size
+
+        def width(m: int) -> float:
+            n = m * share
+            bent = skewness / n**0.5 * means.caution(n)
+            low, high = means.studentised_limits(0.0, (spread / m + stays) ** 0.5, n - 1 - (trust > 0), bent, level)
+            return high - low
+
+        return width
+
+    sizes = range(math.ceil(FEWEST_EFFECTIVE / share), f.size + 1)
+    counts: list[int | None] = []
+    for width in (width_by(weight), width_by(0.0)):
+        place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
+        counts.append(sizes[place] if place < len(sizes) else None)
+    return LabelBudget(
+        counts[0],
+        counts[1],
+        target_width,
+        width_by(0.0)(f.size) if sizes else np.inf,
+        weight,
+        f.size,
+        index.size,
+        level,
+    )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, inversion, ranking
+from undogmatic.stats import checks, coefficients, ranking
 from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
@@ -223,7 +223,7 @@ def _correlation(
 def alpha(
     ratings: ArrayLike, scale: tuple[float, float], *, groups: Sequence[object], level: float = 0.95
 ) -> Estimate | None:
-    """Krippendorff's alpha (interval) of several raters, over groups of items (`inversion.alpha`).
+    """Krippendorff's alpha (interval) of several raters, over groups of items (`coefficients.alpha`).
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
@@ -240,7 +240,7 @@ def alpha(
         return None
 
     def held(own: Array) -> Estimate | None:
-        return inversion.alpha(own, level, groups=codes)
+        return coefficients.alpha(own, level, groups=codes)
 
     found = held(table)
     if found is None:

@@ -1,6 +1,11 @@
-"""A share of items with its interval: how many lie in a band, pass a check, are covered by an interval."""
+"""A share of items with its interval, whether it keeps what was promised of it, and how good intervals are whoever made
+them: coverage, width and interval score against labels.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,6 +13,7 @@ from scipy import special, stats
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.review import Array, Groups
 
 FEW = 10
 """Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
@@ -64,3 +70,141 @@ def _of_groups(sums: means.Sums, level: float) -> tuple[float, float]:
     middle = share + reach / 2
     half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
     return max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+
+
+Outcome = Literal["within", "below", "above", "open"]
+
+POWER = 0.8
+
+
+class Promise(NamedTuple):
+    """A share against the promised one.
+
+    `inner` is the interval of level 1 - 2 (1 - level), by which two one-sided tests decide whether the share lies
+    within `margin` of `promised`. `n_needed` items of such groups would show with probability POWER that a kept promise
+    is kept; None unless `outcome` is "open".
+    """
+
+    outcome: Outcome
+    share: Estimate
+    inner: tuple[float, float]
+    promised: float
+    margin: float
+    n_needed: int | None
+
+
+def kept(
+    flags: ArrayLike,
+    promised: float,
+    margin: float,
+    level: float = 0.95,
+    *,
+    at_least: bool = False,
+    groups: Sequence[object] | ArrayLike | None = None,
+) -> Promise:
+    """Hold a share against what was promised of it.
+
+    "within": both one-sided tests of level 1 - `level` put the share within the margin. "below" and "above": the whole
+    interval lies on that side of the promised share. Else "open": a test that finds nothing shows nothing.
+
+    Args:
+        flags: One truth value per item, shape (n,).
+        promised: The share that was promised, in [0, 1].
+        margin: How far from it a share may lie and still keep it, in (0, 1).
+        level: Level of the interval.
+        at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
+        groups: What belongs together, shape (n,); None takes each item for itself.
+    Raises:
+        ValueError: As `proportion`, or if `promised` or `margin` is out of range.
+    References:
+        Schuirmann (1987), doi:10.1007/BF01068419
+    """
+    if not 0 <= promised <= 1:
+        raise ValueError(f"`promised` is {promised}; it must lie between 0 and 1.")
+    checks.share(margin, "margin")
+    share = proportion(flags, level, groups=groups)
+    tests = proportion(flags, max(2 * level - 1, 1e-6), groups=groups)
+    outcome: Outcome = "open"
+    if tests.low > promised - margin and (at_least or tests.high < promised + margin):
+        outcome = "within"
+    elif share.high < promised:
+        outcome = "below"
+    elif share.low > promised and not at_least:
+        outcome = "above"
+    needed = _needed(share, promised, margin, level, at_least) if outcome == "open" else None
+    return Promise(outcome, share, (tests.low, tests.high), promised, margin, needed)
+
+
+def _needed(share: Estimate, promised: float, margin: float, level: float, at_least: bool) -> int:
+    # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
+    certain = POWER if at_least else (1 + POWER) / 2
+    quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(certain))
+    # A share of exactly 0 or 1 has no variance, but its margin begins inside.
+    inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
+    singles = (quantiles / margin) ** 2 * inside * (1 - inside)
+    return int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))
+
+
+class IntervalQuality(NamedTuple):
+    """`interval_score` is in score units, smaller is better: width plus a fine for each label missed."""
+
+    nominal: float
+    mean_width: Estimate
+    interval_score: Estimate
+
+
+def interval_quality(
+    low: ArrayLike,
+    high: ArrayLike,
+    truth: ArrayLike,
+    nominal: float = 0.9,
+    level: float = 0.95,
+    *,
+    groups: Groups | None = None,
+    span: float = np.inf,
+) -> IntervalQuality:
+    """Mean width and interval score of intervals against labels, each with the interval of a mean.
+
+    The interval score (Winkler's) is the width plus 2 / (1 - nominal) times the distance of a missed label; the
+    honest central interval minimises it, so it settles width against coverage in one number.
+
+    Args:
+        low: Lower ends, shape (n,), in score units; an end belongs to its interval.
+        high: Upper ends, shape (n,).
+        truth: Human labels, shape (n,).
+        nominal: What share of labels the intervals claim to hold.
+        level: Confidence level of the results' own intervals.
+        groups: Group label per item, shape (n,); groups are the units.
+        span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
+            may be wider; then it is the widest of them.
+    Raises:
+        ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
+    References:
+        Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
+    """
+    bottom, y = checks.paired_vectors(low, truth, ("low", "truth"))
+    top, _y = checks.paired_vectors(high, truth, ("high", "truth"))
+    checks.share(nominal, "nominal")
+    if np.any(bottom > top):
+        raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
+    score = interval_scores(bottom, top, y, nominal)
+    width, total = (
+        means.interval(values, level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
+        for values, most in ((top - bottom, span), (score, span * (1 + 2 / (1 - nominal))))
+    )
+    return IntervalQuality(nominal, width, total)
+
+
+def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:
+    """Winkler's interval score of each interval, in score units, the smaller the better; see `interval_quality`.
+
+    Args:
+        low, high, truth: Shape (n,), low <= high; NaN where there is no interval gives NaN.
+        nominal: What share of labels the intervals claim to hold.
+    Returns:
+        Shape (n,).
+    """
+    bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
+    missed = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
+    scores: Array = top - bottom + 2 / (1 - nominal) * missed
+    return scores

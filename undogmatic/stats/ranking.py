@@ -205,11 +205,14 @@ def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) 
     """Standard error of the area; 0 where the variance is 0 or cannot be estimated."""
     if min(positive.size, negative.size) < 2:
         return 0.0
-    from statsmodels.stats.nonparametric import rank_compare_2indep
-
-    # Brunner and Munzel's variance of P(x1 > x2) is DeLong's; its test statistic divides by it, 0 or not.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.sqrt(rank_compare_2indep(positive, negative).var_prob))
+    m, n = positive.size, negative.size
+    ranks = stats.rankdata(np.concatenate([positive, negative]))
+    variance = 0.0
+    for among_all, scores, others in ((ranks[:m], positive, n), (ranks[m:], negative, m)):
+        among_own = stats.rankdata(scores)
+        off = among_all - among_own - among_all.mean() + among_own.mean()
+        variance += float(np.sum(off**2) / (scores.size - 1) / others**2 / scores.size)
+    return variance**0.5
 
 
 def _obuchowski(

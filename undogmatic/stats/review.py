@@ -1,26 +1,235 @@
-"""What review by people catches when the least sure items go first, against random review and an oracle.
+"""Does a doubt know where the judge is wrong: the error left when only the surest items are kept (risk and coverage),
+and the error caught when people review the least sure first, against random review and an oracle.
 
-An error is anything that is 0 or more and better small, a higher uncertainty means less sure, and ties are averaged
-over their orders, as in `selective`.
+An error is anything that is 0 or more and better small: |score - label|, or 1 for wrong and 0 for right. A higher
+uncertainty means less sure; only its order matters, so entropies, strengths and widths compare as they are (pass
+the negative of a confidence). Items of equal uncertainty have no order, so every curve is the expectation over all
+orders of the tied: within a tie, each item counts with the mean error of the tie.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, jackknife, ordering, resampling
+from undogmatic.stats import checks, jackknife, resampling
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.ordering import Array, Groups
 from undogmatic.stats.resampling import Index, OfDraws
+
+Groups = Sequence[object] | ArrayLike
+Array = NDArray[np.float64]
+
+MOST_PLACES = 1000
+"""Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
+50,000 items would take 400 MB, and no page shows more."""
+
+
+def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
+    """Uncertainty and error of the same items, checked; raises ValueError if they differ in length or e < 0."""
+    u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
+    if np.any(e < 0):
+        raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
+    return u, e
+
+
+def surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
+    """Errors in ascending order of uncertainty, each replaced by the mean over its tie, of draws of the items.
+
+    The items are sorted once, here, and not again for each draw.
+
+    Returns:
+        Positions of drawn items, shape (n_draws, n_drawn), to their errors in order, same shape.
+    """
+    _values, tie = np.unique(u, return_inverse=True)
+    n_ties = int(tie.max()) + 1
+
+    def of_draws(drawn: Index) -> Array:
+        tally = resampling.Tally(tie, n_ties, drawn)
+        size = tally.counts().ravel()
+        mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
+        return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
+
+    return of_draws
+
+
+def all_items(n: int) -> Index:
+    """All of n items as one draw."""
+    return np.arange(n)[None, :]
+
+
+def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resamples: int) -> Iterator[Index]:
+    """Positions of items drawn with replacement, whole groups at a time, in batches (n_draws, n_drawn)."""
+    units = resampling.Units(checks.groups(groups, n))
+    if units.n < 2:
+        raise ValueError(
+            f"`{'uncertainty' if groups is None else 'groups'}` gives {units.n} units; at least 2 are needed."
+        )
+    return units.draws(rng, n_resamples)
+
+
+def places(n: int) -> Index:
+    """Numbers of items, from 0 to n, at which a curve is kept; see MOST_PLACES."""
+    return np.unique(np.round(np.linspace(0, n, min(n, MOST_PLACES) + 1)).astype(np.intp))
+
+
+class RiskCoverage(NamedTuple):
+    """Mean error (`risk`) of the surest share (`coverage`) of items, shape (k,) each, coverage 1/n to 1.
+
+    Each of up to 1000 items has its point; of more, 1000 are kept (`MOST_PLACES`).
+
+    `low` to `high` is the pointwise bootstrap band of `risk`; `oracle` is the risk with errors themselves as the
+    uncertainty, which no other goes below.
+    """
+
+    coverage: Array
+    risk: Array
+    low: Array
+    high: Array
+    oracle: Array
+    level: float
+
+
+class AurcSummary(NamedTuple):
+    """Areas in error units, smaller is better: `excess` is `aurc` minus `oracle`, `random` the mean error."""
+
+    aurc: Estimate
+    excess: Estimate
+    oracle: float
+    random: float
+
+
+def aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
+    """Area under the risk-coverage curve: the risk averaged over keeping the 1, 2, ..., n surest items.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+    Raises:
+        ValueError: If there is no item, the lengths differ, a value is NaN, or an error is negative.
+    References:
+        Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers.
+        arXiv:1805.08206
+    """
+    u, e = pair(uncertainty, error)
+    return float(_aurc(u, e)(all_items(u.size))[0])
+
+
+def excess_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
+    """AURC minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge.
+
+    The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors
+    of 0 and 1 at rate r.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+    Raises:
+        ValueError: As `aurc`.
+    References:
+        Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
+    """
+    u, e = pair(uncertainty, error)
+    return float(_excess(u, e)(all_items(u.size))[0])
+
+
+def risk_coverage(
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    *,
+    groups: Groups | None = None,
+) -> RiskCoverage:
+    """Risk-coverage curve with a pointwise percentile band over items, or over groups of items.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+        rng: The source of randomness.
+        level: Confidence level of the band, at each coverage by itself.
+        n_resamples: Number of resamples.
+        groups: Group label per item, shape (n,); whole groups are resampled.
+    Raises:
+        ValueError: As `aurc`, and if there are fewer than two units to resample.
+    References:
+        El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
+        https://jmlr.org/papers/v11/el-yaniv10a.html
+    """
+    u, e = pair(uncertainty, error)
+    checks.share(level, "level")
+    kept = places(u.size)[1:]
+    grid, risk = kept / u.size, _risk(u, e)
+    drawn = [
+        np.interp(grid, np.arange(1, own.size + 1) / own.size, own)
+        for index in resamples(u.size, groups, rng, n_resamples)
+        for own in risk(index)
+    ]
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    everything = all_items(u.size)
+    return RiskCoverage(grid, risk(everything)[0][kept - 1], low, high, _risk(e, e)(everything)[0][kept - 1], level)
+
+
+def aurc_summary(
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    *,
+    groups: Groups | None = None,
+    span: float = np.inf,
+) -> AurcSummary:
+    """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
+
+    Args:
+        uncertainty: Higher is less sure, any unit, shape (n,).
+        error: 0 or more, shape (n,).
+        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
+        level: Confidence level.
+        groups: Group label per item, shape (n,); whole groups are left out.
+        span: The largest error that could have occurred: the width of the scale.
+    Raises:
+        ValueError: As `aurc`, and if there are fewer than two units.
+    References:
+        Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
+    """
+    u, e = pair(uncertainty, error)
+    whole, excess = (
+        jackknife.nearly_mean(np.column_stack([u, e]), statistic, rng, level, groups=groups, bounds=(0.0, span))
+        for statistic in (AURC, resampling.Prepared(lambda c: _excess(*c.T)))
+    )
+    oracle = float(_risk(e, e)(all_items(e.size))[0].mean())
+    return AurcSummary(whole, excess, oracle, float(e.mean()))
+
+
+def _risk(u: Array, e: Array) -> Callable[[Index], Array]:
+    """Mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws, n_drawn)."""
+    ordered = surest_first(u, e)
+    return lambda drawn: np.asarray(np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1))
+
+
+def _aurc(u: Array, e: Array) -> OfDraws:
+    risk = _risk(u, e)
+    return lambda drawn: np.asarray(risk(drawn).mean(axis=1))
+
+
+def _excess(u: Array, e: Array) -> OfDraws:
+    risk, least = _risk(u, e), _risk(e, e)
+    return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
+
+
+AURC = resampling.Prepared(lambda columns: _aurc(*columns.T))
+"""`aurc` of two columns, uncertainty and error, shape (n, 2)."""
 
 
 class ReviewCurve(NamedTuple):
     """Share of all error caught when `budget` items are reviewed, shape (k,) each, budget 0 to n_items.
 
-    Every budget of up to 1000 items has its point; of more items, 1001 budgets are kept (`ordering.MOST_PLACES`).
+    Every budget of up to 1000 items has its point; of more items, 1001 budgets are kept (`MOST_PLACES`).
 
     `guided` reviews the least sure first, `oracle` the worst first. `random` is the exact expectation of random
     review and `random_low` to `random_high` its band: from the hypergeometric distribution where errors are all 0 or
@@ -66,23 +275,23 @@ def review_curve(
     References:
         Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without replacement.
     """
-    u, e = ordering.pair(uncertainty, error)
+    u, e = pair(uncertainty, error)
     checks.share(level, "level")
     if not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
     n = u.size
-    budget = ordering.places(n)
+    budget = places(n)
     share, caught = budget / n, _caught(u, e)
     drawn = [
         # A resample without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
         np.interp(share, np.arange(own.size) / (own.size - 1), own if own[-1] > 0 else np.linspace(0, 1, own.size))
-        for index in ordering.resamples(n, groups, rng, n_resamples)
+        for index in resamples(n, groups, rng, n_resamples)
         for own in caught(index)
     ]
     tails = [(1 - level) / 2, (1 + level) / 2]
     guided_low, guided_high = np.quantile(drawn, tails, axis=0)
     low, high, kind = _random_band(e, budget, tails)
-    everything = ordering.whole(n)
+    everything = all_items(n)
     return ReviewCurve(
         budget=budget,
         guided=caught(everything)[0][budget],
@@ -110,8 +319,8 @@ def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
     References:
         Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
     """
-    u, e = ordering.pair(uncertainty, error)
-    gain = float(_gain(u, e)(ordering.whole(u.size))[0])
+    u, e = pair(uncertainty, error)
+    gain = float(_gain(u, e)(all_items(u.size))[0])
     if np.isnan(gain):
         raise ValueError("`error` is constant; no order of review catches more than another.")
     return gain
@@ -141,7 +350,7 @@ def review_gain_interval(
     References:
         Malinin and Gales (2021), arXiv:2002.07650
     """
-    u, e = ordering.pair(uncertainty, error)
+    u, e = pair(uncertainty, error)
     review_gain(u, e)
     checks.share(level, "level")
     left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
@@ -154,7 +363,7 @@ def _caught(u: Array, e: Array) -> Callable[[Index], Array]:
 
     A draw without error catches 0 throughout, its end included.
     """
-    ordered = ordering.surest_first(u, e)
+    ordered = surest_first(u, e)
 
     def of_draws(drawn: Index) -> Array:
         caught = np.cumsum(ordered(drawn)[:, ::-1], axis=1)

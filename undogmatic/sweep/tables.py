@@ -11,10 +11,10 @@ import pandas as pd
 from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.variance import Divided, of_scores
-from undogmatic.stats import agreement, inversion, means
+from undogmatic.stats import agreement, coefficients, means
 from undogmatic.stats.compare import NOISE, twins
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.letters import letter_display
+from undogmatic.stats.selection import letter_display
 from undogmatic.sweep.family import ALPHA, BETTER, LABELLED, MERITS, Pair, judged_both, same_items, uncertain, units_of
 from undogmatic.sweep.jobs import Job
 
@@ -203,7 +203,7 @@ def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
     items = int(np.sum(np.sum(~np.isnan(ratings), axis=0) >= 2))
     if not items:
         return None
-    alpha = inversion.alpha(ratings, groups=units_of(several[0]).tolist())
+    alpha = coefficients.alpha(ratings, groups=units_of(several[0]).tolist())
     return None if alpha is None else (alpha, len(several), items)
 
 

@@ -33,7 +33,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.claims import Claim, Outcome
 from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences
-from undogmatic.stats.ranks import ranks
+from undogmatic.stats.selection import ranks
 
 ITEMS = "items_composite.csv"
 MOST_CASES = 30

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from undogmatic.stats import agreement, inversion
+from undogmatic.stats import agreement, coefficients
 
 
 def _two(rng: np.random.Generator, n: int, shape: str, strength: float) -> np.ndarray:
@@ -21,22 +21,22 @@ class TestAlpha:
         ratings = rng.uniform(0, 100, (3, 30))
         ratings[1:] = ratings[0] + rng.normal(0, 20, (2, 30))
         ratings[0, :4] = ratings[1, 2] = ratings[:2, 7] = np.nan
-        found = inversion.alpha(ratings, groups=np.arange(30) // 2)
+        found = coefficients.alpha(ratings, groups=np.arange(30) // 2)
         assert found is not None
         assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
         assert found.low < found.value < found.high
         assert found.n_groups == 15
 
     def test_what_cannot_be_said(self) -> None:
-        assert inversion.alpha(np.ones((2, 9))) is None
-        few = inversion.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])
+        assert coefficients.alpha(np.ones((2, 9))) is None
+        few = coefficients.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])
         assert few is not None and (few.low, few.high) == (-1, 1)
 
     def test_ten_texts_on_which_all_agree_show_little_and_many_show_much(self) -> None:
         levels = np.linspace(0, 100, 10)
         lows = []
         for n in (1, 5, 40):
-            found = inversion.alpha(np.tile(levels, (2, n)))
+            found = coefficients.alpha(np.tile(levels, (2, n)))
             assert found is not None and (found.value, found.high) == (1, 1)
             lows.append(found.low)
         assert lows[0] < 0.8 < lows[1] < 0.95 < lows[2]
@@ -53,7 +53,7 @@ class TestAlpha:
         assert truth is not None
         held = []
         for _ in range(150):
-            found = inversion.alpha(draw(20))
+            found = coefficients.alpha(draw(20))
             assert found is not None
             held.append(found.low <= truth <= found.high)
         assert np.mean(held) >= 0.95
@@ -66,7 +66,7 @@ class TestAlpha:
         truth = agreement.krippendorff_alpha(_two(rng, 400_000, shape, strength)).estimate
         held = []
         for _ in range(200):
-            found = inversion.alpha(_two(rng, 10, shape, strength))
+            found = coefficients.alpha(_two(rng, 10, shape, strength))
             if found is not None:
                 held.append(found.low <= truth <= found.high)
         assert np.mean(held) >= 0.93
@@ -76,11 +76,11 @@ class TestPearson:
     def test_normal_scores_have_nearly_fishers_interval(self) -> None:
         x, y = _two(np.random.default_rng(3), 300, "normal", 0.6)
         r = float(np.corrcoef(x, y)[0, 1])
-        found = inversion.pearson(x, y)
+        found = coefficients.pearson(x, y)
         assert found is not None and found.value == pytest.approx(r)
         ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.96 / np.sqrt(297))
         assert (found.low, found.high) == pytest.approx(ends, abs=0.02)
-        assert inversion.pearson(x, np.zeros(300)) is None
+        assert coefficients.pearson(x, np.zeros(300)) is None
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])
     def test_it_holds_r_as_often_as_it_says(self, shape: str) -> None:
@@ -89,7 +89,7 @@ class TestPearson:
         held = []
         for _ in range(200):
             x, y = _two(rng, 10, shape, 0.9)
-            found = inversion.pearson(x, y)
+            found = coefficients.pearson(x, y)
             if found is not None:
                 held.append(found.low <= truth <= found.high)
         assert np.mean(held) >= 0.9
