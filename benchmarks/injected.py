@@ -19,8 +19,7 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import CuratedDataset, families
-from undogmatic.datasets.labels import development_items
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for
 from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_pieces
 from undogmatic.records.records import digest

@@ -22,9 +22,8 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import CuratedDataset, copies
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, copies, development_items
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
-from undogmatic.datasets.labels import PAIR_GOLD, development_items
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe

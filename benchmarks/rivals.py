@@ -79,8 +79,8 @@ class Pool:
         """Scores of all texts by each judge of the surface; two of them are fitted to other texts' labels."""
         from sklearn.ensemble import RandomForestRegressor
 
+        from undogmatic.constructs.shame.curated import development_texts
         from undogmatic.constructs.shame.patterns import tfidf_ridge
-        from undogmatic.datasets.labels import development_texts
 
         texts, labels = development_texts()
         counted = surface.counts(texts, np.array([patterns.count(text) for text in texts], dtype=np.float64))

@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.constructs.shame.curated import CuratedDataset, Part
+from undogmatic.constructs.shame.curated import CuratedDataset, Part, development_items
 from undogmatic.constructs.shame.patterns import count, share, tfidf_ridge
-from undogmatic.datasets.labels import development_items
 from undogmatic.records.records import Item
 
 Array = NDArray[np.float64]

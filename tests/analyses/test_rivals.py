@@ -13,8 +13,7 @@ from undogmatic.analyses import rivals
 from undogmatic.analyses.labelled_rival import labelled_rival, say_labelled
 from undogmatic.analyses.pairs import Pairs
 from undogmatic.analyses.rivals import Rival, Seen, paired_rival, say
-from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.datasets.labels import development_texts
+from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.results import Finding

@@ -1,67 +1,62 @@
-"""Labelled texts to fit something on: the shipped development texts, or a file of the user's."""
+"""Finds labelled texts to fit something on: those that ship for a rubric, or a file of the user's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
-from undogmatic.constructs.shame.curated import CuratedDataset, copies
-from undogmatic.constructs.traits.responses import development_responses
+from omegaconf import OmegaConf
+
+from undogmatic.config.build import build
+from undogmatic.config.groups import plain
+from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
-# The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
-PAIR_GOLD = {
-    "authority_only": 95.0,
-    "explained_only": 4.0,
-    "explained_cited": 17.0,
-    "imitation": 84.0,
-    "explanation": 15.0,
-}
 
+@runtime_checkable
+class Copying(Protocol):
+    """A dataset that knows what can be put into its texts and has no part in them."""
 
-def development_items() -> list[Item]:
-    """All development texts with gold: labelled texts, attacks, controls, and the pairs with their class centres."""
-    items = CuratedDataset(parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="development").load()
-    return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
+    def copies(self, items: Sequence[Item]) -> list[str]: ...
 
 
 def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
-    """What to fit on: the user's labelled file, or what ships with labels for the rubric, of development alone.
+    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric.
 
     Raises:
         ConfigError: No file was given, and no labels ship for the rubric.
         DataError: A text without label, named.
     """
-    if path is not None:
-        return labelled_file(path, rubric)
-    items = development_items() if rubric.name == "shame" else development_responses(rubric.name)
-    if not items:
-        raise ConfigError(
-            f"the shipped labels are ShameScores, traits and coherence, and rubric={rubric.name} needs its own: give "
-            "--data FILE."
-        )
-    return items
-
-
-def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
-    """A copy of each text of `labelled_items` with something put into it that has no part in it; None where none
-    were written for the rubric.
-
-    The families are Portuguese, and they leave alone what the shipped labels of legal texts are about.
-    """
-    return copies(items) if path is None and rubric.name == "shame" else None
-
-
-def labelled_file(path: str, rubric: Rubric) -> list[Item]:
-    """A user's texts, every one of which must have a label. Raises DataError naming the first without."""
+    if path is None:
+        return _shipped(rubric).load()
     items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()
     for item in items:
         if item.label is None:
             raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")
     return items
+
+
+def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
+    """A copy of each text of `labelled_items` with something put into it that has no part in it; None where none
+    were written for the rubric."""
+    dataset = None if path is not None or rubric.labelled is None else _shipped(rubric)
+    return dataset.copies(items) if isinstance(dataset, Copying) else None
+
+
+def _shipped(rubric: Rubric) -> Dataset:
+    """The dataset that the rubric names."""
+    if rubric.labelled is None:
+        raise ConfigError(f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data FILE.")
+    node = plain("dataset", rubric.labelled, "rubric.labelled")
+    whole = OmegaConf.create({"rubric": {"name": rubric.name}, "dataset": node})
+    resolved = OmegaConf.to_container(whole["dataset"], resolve=True)
+    assert isinstance(resolved, dict)
+    dataset: Dataset = build({str(key): value for key, value in resolved.items()}, "dataset")
+    return dataset
 
 
 def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
@@ -73,9 +68,3 @@ def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
                 f"{rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose "
                 "another rubric=."
             )
-
-
-def development_texts() -> tuple[list[str], list[float]]:
-    """Texts and gold scores (0-100) of `development_items`."""
-    items = development_items()
-    return [item.text for item in items], [float(item.label) for item in items if item.label is not None]

@@ -1,16 +1,19 @@
-"""The rows of a data file: JSON Lines, CSV, Parquet, one after another, each with its line."""
+"""Reads the rows of data files (JSON Lines, CSV, Parquet), each with its line, and tells what a cell of them says."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator
 
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import (
@@ -67,7 +70,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-class Row(NamedTuple):
+class Line(NamedTuple):
     """A row of a CSV file, the lines in which it begins and ends, and what separates its cells."""
 
     first: int
@@ -76,7 +79,7 @@ class Row(NamedTuple):
     mark: str
 
 
-def csv_rows(path: Path, marks: str = ",") -> Iterator[Row]:
+def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
     """The rows of a CSV file, its header among them, blank lines left out. Raises DataError with file and line.
 
     Args:
@@ -107,7 +110,7 @@ def csv_rows(path: Path, marks: str = ",") -> Iterator[Row]:
         try:
             while (cells := _next_row(reader)) is not None:
                 if cells:
-                    yield Row(first, reader.line_num, cells, mark)
+                    yield Line(first, reader.line_num, cells, mark)
                 first, size, begun = reader.line_num + 1, 0, -1
         except csv.Error as error:
             raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
@@ -122,7 +125,7 @@ def _next_row(reader: Any) -> list[str] | None:
         csv.field_size_limit(before)
 
 
-def parquet_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a Parquet file with their numbers from 1. Raises DataError naming the file, and the row where it can.
 
     Args:
@@ -199,3 +202,112 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """Some names for a message."""
     shown = [name if len(name) <= 40 and name.isprintable() else brief(name, 40) for name in names[:most]]
     return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
+
+
+SUFFIXES = (".jsonl", ".csv", ".parquet")
+TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+"""Columns, of which the first that a row has counts."""
+
+
+def csv_table(path: Path, needed: Sequence[str] = (), commas: bool = False) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file below its header, each with the line in which it ends. Raises DataError.
+
+    Args:
+        path: The file.
+        needed: Columns it must have.
+        commas: Whether only commas may separate cells: spreadsheets take others where the comma is a decimal point.
+    """
+    rows = csv_rows(path, ",;\t")
+    header = next(rows, None)
+    if header is None:
+        among = f", among them `{needed[0]}`" if needed else ""
+        raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
+    place, columns = f"{path}:{header.first}", header.cells
+    if commas and header.mark != ",":
+        name = "semicolons" if header.mark == ";" else "tabs"
+        raise DataError(
+            f"{place}: {f'no column `{needed[0]}`; ' if needed else ''}the file seems to be separated by {name} "
+            f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
+            "separator of the export), or as .jsonl."
+        )
+    have(place, needed, columns)
+    for row in rows:
+        if len(row.cells) > len(columns):
+            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+        yield row.last, dict(zip(columns, row.cells, strict=False))
+
+
+class Row(NamedTuple):
+    """A row of a table: where it stands, the name of its file, and its cells by column."""
+
+    place: str
+    stem: str
+    cells: Mapping[str, Any]
+
+    def get(self, names: Sequence[str]) -> Any:
+        return next((self.cells[name] for name in names if name in self.cells), None)
+
+    def has(self, names: Sequence[str]) -> bool:
+        return any(name in self.cells for name in names)
+
+
+def table_rows(path: Path) -> Iterator[Row]:
+    """The rows of a table; an object in a cell is its fields, `retest.score`."""
+    read = {".csv": csv_table, ".parquet": parquet_rows}.get(path.suffix, json_lines)
+    for number, row in read(path):
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            cells |= {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+        yield Row(f"{path}:{number}", path.stem, cells)
+
+
+def empty(value: Any) -> bool:
+    """Whether a cell says nothing."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+
+
+def as_number(value: Any) -> Any:
+    """Files of text give numbers as text."""
+    if isinstance(value, str) and "_" not in value:
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        return number if math.isfinite(number) else value
+    return value
+
+
+def why_failed(row: Row, names: Sequence[str]) -> str | None:
+    """Why none of the row's scores is one, if so. Raises DataError for what says neither yes nor no."""
+    value = row.get(names)
+    if empty(value) or str(value).strip().lower() in FALSE:
+        return None
+    column = next(name for name in names if name in row.cells)
+    if str(value).strip().lower() not in TRUE:
+        raise DataError(f"{row.place}: `{column}` is {brief(value)}; it must be true or false.")
+    return f"the table says that the judge failed (`{column}` is {value})"
+
+
+def repeat_of(row: Row, names: Sequence[str]) -> int:
+    """The repeat that a row names; 0 where it names none. Raises DataError."""
+    value = as_number(row.get(names))
+    if empty(value):
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or not 0 <= value < 10_000:
+        raise DataError(f"{row.place}: the repeat is {brief(value)}; it must be a whole number, 0 for the first.")
+    return int(value)
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def as_detail(value: Any) -> float | str | None:
+    """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
+    if empty(value):
+        return None
+    if isinstance(value, bool | list | dict):
+        return as_json(value) if value != [] else None
+    return value if isinstance(value, float) else float(value) if isinstance(value, int) else str(value)

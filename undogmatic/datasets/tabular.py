@@ -1,4 +1,4 @@
-"""A user's own items: JSON Lines, CSV or Parquet with id, what is judged, and optionally condition, pair, labels."""
+"""Reads a user's own items (JSON Lines, CSV, Parquet): what is judged and, optionally, id, condition, pair, labels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from string import ascii_uppercase
 from typing import Any
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import csv_rows, have, json_lines, parquet_rows
+from undogmatic.datasets.rows import SUFFIXES, csv_table, json_lines, parquet_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.safety.outside import brief
 
-SUFFIXES = (".jsonl", ".csv", ".parquet")
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
 OPTIONS = "options"
 """The one input that a file may give as a list, or by letters."""
@@ -131,25 +130,7 @@ def table_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[
     """
     if path.suffix == ".jsonl":
         return json_lines(path)
-    return _csv_rows(path, inputs) if path.suffix == ".csv" else parquet_rows(path, inputs)
-
-
-def _csv_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = csv_rows(path, ",;\t")
-    header = next(rows, None)
-    if header is None:
-        among = f", among them `{inputs[0]}`" if inputs else ""
-        raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
-    place, columns = f"{path}:{header.first}", header.cells
-    if header.mark != ",":  # as spreadsheets do where the comma is a decimal point
-        name = "semicolons" if header.mark == ";" else "tabs"
-        raise DataError(
-            f"{place}: {f'no column `{inputs[0]}`; ' if inputs else ''}the file seems to be separated by {name} "
-            f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
-            "separator of the export), or as .jsonl."
-        )
-    have(place, inputs, columns)
-    for row in rows:
-        if len(row.cells) > len(columns):
-            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-        yield row.last, {k: v for k, v in zip(columns, row.cells, strict=False) if v or k in inputs}
+    if path.suffix == ".parquet":
+        return parquet_rows(path, inputs)
+    table = csv_table(path, inputs, commas=True)
+    return ((line, {k: v for k, v in row.items() if v or k in inputs}) for line, row in table)

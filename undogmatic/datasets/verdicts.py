@@ -1,4 +1,4 @@
-"""Scores made elsewhere: tables of what judges said, long or wide, in one file or several joined by item.
+"""Reads scores made elsewhere: tables of what judges said, long or wide, in one file or several joined by item.
 
 Nothing is judged again. What the tables say becomes judgments, and meets the same analyses as our own; what they say is
 no score (a failed row, an empty cell, a number off its scale) becomes a `Failure`.
@@ -7,21 +7,22 @@ no score (a failed row, an empty cell, a number off its scale) becomes a `Failur
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, make_item, seem_rescaled
-from undogmatic.datasets.rows import listed
-from undogmatic.datasets.verdict_rows import (
+from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, existing_file, make_item, seem_rescaled
+from undogmatic.datasets.rows import (
+    SUFFIXES,
     Names,
     Row,
     as_detail,
     as_json,
     as_number,
     empty,
+    listed,
     repeat_of,
-    table_files,
     table_rows,
     why_failed,
 )
@@ -115,7 +116,7 @@ class VerdictsDataset:
             if not scale.ends[0] < scale.ends[1]:
                 ends = f"[{scale.ends[0]:g},{scale.ends[1]:g}]"
                 raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
-        self.files = table_files([path] if isinstance(path, str) else path)
+        self.files = _table_files([path] if isinstance(path, str) else path)
         self.about = ", ".join(file.name for file in self.files)
         self._read: tuple[list[Item], dict[_Key, _Said]] | None = None
 
@@ -284,6 +285,25 @@ class VerdictsDataset:
             known.setdefault("word_count", len(inputs["summary"].split()))
         fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
         return make_item(place, fields)
+
+
+def _table_files(paths: Sequence[str]) -> list[Path]:
+    """The files of paths, of folders all that are tables. Raises ConfigError."""
+    found: list[Path] = []
+    for typed in paths:
+        folder = Path(typed).expanduser()
+        if folder.is_dir():
+            inside = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
+            if not inside:
+                kinds = ", ".join(SUFFIXES)
+                raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
+            found += inside
+            continue
+        file = existing_file(typed, "dataset.path", SUFFIXES)
+        if file.suffix not in SUFFIXES:
+            raise ConfigError(f"`dataset.path` is {typed!r}; known formats: {', '.join(SUFFIXES)}.")
+        found.append(file)
+    return found
 
 
 def _note(known: dict[str, Any], name: str, value: Any, place: str) -> None:

@@ -289,6 +289,8 @@ class Rubric(Record):
             say, too, never what is judged.
         field_words: Dotted name of a function that counts the words of this construct's field in a text (it returns a
             NamedTuple), or None; the surface judge of verdicts sees these counts, too.
+        labelled: The dataset option with the development texts that ship with labels of this construct; what is fitted
+            without a file is fitted on them. It says nothing of a score, and no hash knows it.
     """
 
     name: str
@@ -303,6 +305,7 @@ class Rubric(Record):
     field_words: str | None = None
     optional: tuple[str, ...] = ()
     partial: bool = False
+    labelled: str | None = Field(default=None, exclude=True)
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.base import existing_file
-from undogmatic.datasets.rows import Row, csv_rows, json_lines, listed
+from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed
 from undogmatic.errors import DataError
 from undogmatic.records.labels import Filled
 from undogmatic.safety import files
@@ -99,7 +99,7 @@ def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
 
 def _csv_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     rows = csv_rows(path, ",;\t")
-    header = next(rows, Row(1, 1, [], ","))
+    header = next(rows, Line(1, 1, [], ","))
     columns = header.cells
     for column in needed:
         if columns.count(column) != 1:

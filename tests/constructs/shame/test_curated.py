@@ -13,9 +13,15 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
-from undogmatic.constructs.shame.curated import CuratedDataset, Family, copies, families, make_pairs
+from undogmatic.constructs.shame.curated import (
+    CuratedDataset,
+    Family,
+    copies,
+    development_items,
+    families,
+    make_pairs,
+)
 from undogmatic.constructs.shame.patterns import count
-from undogmatic.datasets.labels import development_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
 from undogmatic.safety.paths import data_folder

@@ -146,9 +146,9 @@ def test_what_an_older_rubric_hashes_to_does_not_change() -> None:
     rubric = build(compose_config([])["rubric"], "rubric")
     assert isinstance(rubric, Rubric)
     dumped = rubric.model_dump(mode="json")
-    assert "partial" not in dumped
+    assert not {"partial", "labelled"} & dumped.keys()
     assert not {"distinctions", "prose"} & dumped["wordings"]["en"].keys()
-    assert Rubric.model_validate(dumped) == rubric
+    assert Rubric.model_validate(dumped) == rubric.model_copy(update={"labelled": None})
     assert len(CuratedDataset(parts=["labelled"]).load()) > 0
 
 

@@ -11,7 +11,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset, development_responses
+import undogmatic.run  # noqa: F401  registers the resolvers that config.yaml uses
+from undogmatic.api import compose_config
+from undogmatic.config.build import build
+from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset
+from undogmatic.datasets.labels import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 
@@ -198,8 +202,7 @@ def test_the_second_labels_are_near_the_first() -> None:
 
 
 def test_what_is_fitted_on_is_of_development_alone() -> None:
-    for name in ("empathy", "coherence"):
-        items = development_responses(name)
+    for name, option in (("empathy", "trait/empathy"), ("coherence", "coherence")):
+        items = labelled_items(None, build(compose_config([f"rubric={option}"])["rubric"], "rubric"))
         assert {item.metadata["split"] for item in items} == {"dev"}
-    assert {item.metadata["trait"] for item in development_responses("empathy")} == {"empathy"}
-    assert development_responses("toy") == []
+        assert {item.metadata.get("trait", name) for item in items} == {name}

@@ -130,6 +130,44 @@ class CuratedDataset:
         return self._second_labels
 
 
+# The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
+PAIR_GOLD = {
+    "authority_only": 95.0,
+    "explained_only": 4.0,
+    "explained_cited": 17.0,
+    "imitation": 84.0,
+    "explanation": 15.0,
+}
+
+
+class DevelopmentDataset(CuratedDataset):
+    """All development texts with gold: labelled texts, attacks, controls, and the pairs with their class centres."""
+
+    def __init__(self) -> None:
+        super().__init__(parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="development")
+
+    def load(self) -> list[Item]:
+        """The items, each with a label."""
+        items = super().load()
+        return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
+
+    def copies(self, items: Sequence[Item]) -> list[str]:
+        """A copy of each text with something put into it. The families are Portuguese, and they
+        leave alone what the labels are about."""
+        return copies(items)
+
+
+def development_items() -> list[Item]:
+    """All development texts with gold."""
+    return DevelopmentDataset().load()
+
+
+def development_texts() -> tuple[list[str], list[float]]:
+    """Texts and gold scores (0-100) of `development_items`."""
+    items = development_items()
+    return [item.text for item in items], [float(item.label) for item in items if item.label is not None]
+
+
 def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
     prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:"}[part]
     name = row.get("level") if part == "labelled" else row.get("condition")

@@ -103,7 +103,7 @@ class TfidfModel(Model):
     licence = of_this_project("tfidf")
 
     def __init__(self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0) -> None:
-        from undogmatic.datasets.labels import development_texts
+        from undogmatic.constructs.shame.curated import development_texts
 
         self.alpha = alpha
         texts, labels = development_texts()

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import json_lines, listed
+from undogmatic.datasets.rows import Names, json_lines, listed
 from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
-from undogmatic.datasets.verdict_rows import Names
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
@@ -150,15 +149,6 @@ class LabelledResponsesDataset:
             f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} has no "
             f"items. Traits: {listed(known)}. {hint}"
         )
-
-
-def development_responses(rubric: str) -> list[Item]:
-    """The shipped responses with labels of the rubric of this name, of development alone; none where none ship."""
-    coherence = LabelledResponsesDataset("coherence", split="dev")
-    if rubric == coherence.name:
-        return coherence.load()
-    items = LabelledResponsesDataset("trait", "all", split="dev").load()
-    return [item for item in items if item.metadata["trait"] == rubric]
 
 
 def _item(place: str, part: str, row: Mapping[str, Any]) -> Item:
