@@ -44,4 +44,4 @@ def test_a_pair_counts_when_both_its_texts_are_judged() -> None:
     judged = paired_run({"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]})
     found = so_far(judged.frame, judged.rubric)
     assert found is not None
-    assert (found.estimate.n, found.n_total, found.estimate) == (4, 8, pytest.approx(22.5))
+    assert (found.estimate.n, found.n_total, found.estimate.value) == (4, 8, pytest.approx(22.5))

@@ -8,7 +8,8 @@ from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, PairSet
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Standing
-from undogmatic.stats.claims import Claim, Outcome
+from undogmatic.stats.claims import Claim
+from undogmatic.stats.estimate import Estimate, Outcome
 
 MARGIN = Margin(10.0, "rubric", 100.0)
 
@@ -19,12 +20,7 @@ def found(
     """A claim of this outcome; only what the rules read is told apart."""
     ends = {"beyond": (15.0, 25.0), "against": (-25.0, -15.0), "within": (-4.0, 5.0), "open": (3.0, 18.0)}[outcome]
     inner = inner or ends
-    return Claim(outcome, sum(ends) / 2, *ends, inner, margin, 46, needed, *_rest())
-
-
-def _rest() -> tuple[object, ...]:
-    """Fields that the rules do not read."""
-    return tuple(None for _ in Claim._fields[8:])
+    return Claim(outcome, Estimate(sum(ends) / 2, *ends, n_groups=46), inner, margin, needed)
 
 
 def evidence(**changes: object) -> PairEvidence:

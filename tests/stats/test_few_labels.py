@@ -134,7 +134,9 @@ class TestCoverage:
             scores, label, _unsure = _items(rng, 400, noise=30)
             p, chosen = _drawn(rng, label - 20, 60, 0.3)  # the unsure items are the high ones
             plain.append(few_labels.estimate_mean(scores, chosen, label[chosen]).labels_only.value)
-            weighted.append(few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen]).labels_only.value)
+            weighted.append(
+                few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen]).labels_only.value
+            )
         assert np.mean(plain) - MEAN > 5
         assert abs(np.mean(weighted) - MEAN) < 0.6
 
