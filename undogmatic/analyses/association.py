@@ -1,4 +1,4 @@
-"""How two columns of scores go together, over the items that have both, with groups as units."""
+"""Correlates two columns of scores over the items that have both, with groups as units."""
 
 from __future__ import annotations
 

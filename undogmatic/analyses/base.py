@@ -1,4 +1,4 @@
-"""What an analysis reads and what it yields.
+"""Defines what an analysis reads and what it yields.
 
 An analysis never calls a model and never draws: it turns a table of judgments into numbers, tables, findings and
 figure data. `report/` gives them words and pictures.

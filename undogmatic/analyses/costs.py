@@ -1,4 +1,4 @@
-"""What judging took, per text: calls, tokens, money, seconds, against a baseline; and how often a trigger fired."""
+"""Counts what judging took per text (calls, tokens, money, time) beside a baseline, and how often a trigger fired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much may this judge decide alone? A promise about the judgments of which it is sure, or why none can be made.
+"""Finds how much a judge may decide alone: a promise about the judgments of which it is sure, or why none can be made.
 
 `judge=selective` keeps the promise: it hands on what lies above the threshold (`judge.rules.guaranteed`)."""
 

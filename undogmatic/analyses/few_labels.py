@@ -1,4 +1,4 @@
-"""What a few human labels say about all judged texts: mean score and pair difference, and how many labels to buy."""
+"""Estimates the mean score and the pair difference of all judged texts from a few human labels, and how many to buy."""
 
 from __future__ import annotations
 

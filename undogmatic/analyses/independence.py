@@ -1,4 +1,4 @@
-"""Which texts belong together: what was sampled is the group, and every test and interval takes groups as its units."""
+"""Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
 
 from __future__ import annotations
 

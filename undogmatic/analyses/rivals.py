@@ -1,4 +1,4 @@
-"""What could explain a verdict without the construct: does the judge do more than a word counter fitted to these data?
+"""Examines what else could explain a verdict: whether the judge does more than a word counter fitted to these data.
 
 The surface judge (`stats.surface`) sees what can be counted in a text: lengths, capitals, digits, punctuation, kinds of
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.

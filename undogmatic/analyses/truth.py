@@ -1,4 +1,4 @@
-"""What a judgment is held against: human labels, another judge's scores, or known conditions; and splits by unit."""
+"""Finds what a judgment is held against: human labels, another judge's scores, known conditions; and splits by unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the variance of scores, and of people's labels, comes from, and how many of which kind to average."""
+"""Divides the variance of scores and of people's labels by its sources, and says how many of which to average."""
 
 from __future__ import annotations
 

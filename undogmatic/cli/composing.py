@@ -1,4 +1,4 @@
-"""What the doors share that compose a config: overrides, and folders of config groups of the user's."""
+"""Holds what the doors share that compose a config: overrides, and the user's folders of config groups."""
 
 from __future__ import annotations
 

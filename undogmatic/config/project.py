@@ -1,4 +1,4 @@
-"""What a user adds to the program: folders of YAML, and Python packages whose classes a config may build.
+"""Reads what a user adds to the program: folders of YAML, and Python packages whose classes a config may build.
 
 Two places name them. A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of
 `pyproject.toml`:

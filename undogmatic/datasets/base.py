@@ -1,4 +1,4 @@
-"""What a dataset is: something that loads Items, with every problem named by file and line."""
+"""Defines a dataset: something that loads Items, with every problem named by file and line."""
 
 from __future__ import annotations
 

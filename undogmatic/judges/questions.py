@@ -1,4 +1,4 @@
-"""What a judge style asks: the typed answer of each step, its check, and its wording in each language.
+"""Describes what a judge style asks: the typed answer of each step, its check, and its wording in each language.
 
 A step is a class of `Answer`. Its fields annotated with a `Number` are numbers on a scale: a chat model gives them in a
 JSON object, log-probabilities give each as a question of its own. The other fields are words, which only a chat model

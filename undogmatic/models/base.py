@@ -1,4 +1,4 @@
-"""What a model is to the rest of the program.
+"""Defines what a model is to the rest of the program.
 
 A model has a `name` (its full identity: server or file hash included), says which readouts it can serve (the first is
 its default), and talks through the `Gateway` it is given. What it can do is one of a few small protocols; a readout

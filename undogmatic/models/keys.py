@@ -1,4 +1,4 @@
-"""Where settings that must not be in a config come from: the environment, or a `.env` file in the working directory."""
+"""Reads settings that must not be in a config from the environment, or from a `.env` file in the working directory."""
 
 from __future__ import annotations
 

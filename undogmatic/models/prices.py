@@ -1,4 +1,4 @@
-"""What a call costs: configured prices, or the price list that comes with litellm, read as a file."""
+"""Prices a call: by configured prices, or by the price list that comes with litellm, read as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts an optimisation trains on, chooses by and is judged on."""
+"""Divides the texts into those that an optimisation trains on, chooses by and is judged on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an optimiser raises: one number in [0, 1] per text, pair or block of texts, and what was wrong in words.
+"""Measures what an optimiser raises: a number in [0, 1] per text, pair or block of texts, and what was wrong in words.
 
 A failed judgment earns 0, the least that an optimiser can be given; it is no score, and the verdict on the test split
 leaves it out and counts it.

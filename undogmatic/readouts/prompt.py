@@ -1,4 +1,4 @@
-"""How the question is put: a prompt variant, the fixed sentences of its language, and what they say of a rubric."""
+"""Words the question: a prompt variant, the fixed sentences of its language, and what they say of a rubric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a score means: the scale, what its values stand for, the inputs judged, and the words for all of it.
+"""Defines what a score means: the scale, what its values stand for, the inputs judged, and the words for all of it.
 
 A scale is numeric, or has ordered or unordered categories. Every scale has numbers: a numeric one its own, categories
 their place from 0. So one distribution, one table and one set of statistics serve all; `ordered` says whether the

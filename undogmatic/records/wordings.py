@@ -1,4 +1,4 @@
-"""Where words lie: the languages of reports, and the file of words beside the module that they are about.
+"""Finds words: the languages of reports, and the file of words beside the module that they are about.
 
 A class in `mine.py` brings its words in `mine.texts.yaml` beside it: language -> section -> wordings. The section of an
 analysis is its `name`, as in the keys of its findings (`Finding("mine.verdict")` is `en: {mine: {verdict: ...}}`); a

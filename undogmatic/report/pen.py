@@ -1,4 +1,4 @@
-"""What all figures share: palette, size, type, axis labels in the report's language."""
+"""Holds what all figures share: palette, size, type, axis labels in the report's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the numbers come from: what was run, on which scale, with which prompt, under which licences, and how again."""
+"""Reports where the numbers come from: what was run, on which scale, with which prompt and licences, and how again."""
 
 from __future__ import annotations
 

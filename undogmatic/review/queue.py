@@ -1,4 +1,4 @@
-"""Which items a human should look at, in which order, and with which probability each came in."""
+"""Chooses the items that a human should look at, their order, and the probability with which each came in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a run's folder is: one process claims it before anything in it is touched, and lets it go at the end.
+"""Locks a run's folder: one process claims it before anything in it is touched, and lets it go at the end.
 
 A folder of a command's own is made exclusively, so that commands of the same second never share one. A lock in it keeps
 other processes out, also from the jobs of a running sweep; it dies with its process. A folder in which nothing was

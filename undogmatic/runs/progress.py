@@ -1,4 +1,4 @@
-"""How far a run is: while judging a bar, afterwards what is being done; on a terminal, and plain lines elsewhere."""
+"""Shows how far a run is: a bar while judging, then what is being done; plain lines where there is no terminal."""
 
 from __future__ import annotations
 

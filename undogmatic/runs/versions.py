@@ -1,4 +1,4 @@
-"""What produced the numbers: versions of the packages that matter, and the git commit of the checkout."""
+"""Names what produced the numbers: versions of the packages that matter, and the git commit of the checkout."""
 
 from __future__ import annotations
 

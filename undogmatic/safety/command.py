@@ -1,4 +1,4 @@
-"""What one command shares between its modules and its processes: the exit status, how it ends, and how a sweep speaks
+"""Holds what one command shares between its modules and processes: the exit status, how it ends, and how a sweep speaks
 to its jobs.
 
 It lives apart from `run.py`, because `python -m undogmatic.run` is the module `__main__`: whoever imports

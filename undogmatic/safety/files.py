@@ -1,4 +1,4 @@
-"""What the program writes to disk is written here: whole or not at all, without secrets, and for whose eyes.
+"""Writes to disk: whole or not at all, without secrets, and readable for whom it should be.
 
 A file is made beside its place and moved there, so that a kill or a full disk leaves the earlier file or the new one.
 What cannot be written stops the run with one message (StorageError); what was judged by then is kept.

@@ -1,4 +1,4 @@
-"""What comes from outside is read here: bytes as text, JSON, YAML, whoever wrote them.
+"""Reads what comes from outside: bytes as text, JSON, YAML, whoever wrote them.
 
 A server, a disk, a colleague or a download may hand over anything. Each reader returns plain data or raises one
 exception with a sentence, whatever it is given: `Unreadable` for a text in hand, DataError with file and line for a

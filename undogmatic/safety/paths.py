@@ -1,4 +1,4 @@
-"""Where things are: the config folder, the shipped data, the user's cache."""
+"""Finds the config folder, the shipped data and the user's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an array argument must be, checked once where it enters, in one wording that names the argument."""
+"""Checks array arguments once where they enter, in one wording that names the argument."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What an interval allows to say against a margin: a difference that matters, none that matters, or neither."""
+"""Holds an interval against a margin: a difference that matters, none that matters, or neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What remains of a difference between matched pairs where something else about them is held equal.
+"""Estimates what remains of a difference between matched pairs where something else about them is held equal.
 
 Holding equal is arithmetic, not an experiment: where the two conditions never meet (one side longer in every pair) the
 data cannot tell them apart, and the results here say so instead of extrapolating quietly.

@@ -1,5 +1,5 @@
-"""How much may a cheap judge decide alone? A threshold on its doubt below which it agrees with the truth at a stated
-rate, with a stated confidence."""
+"""Finds how much a cheap judge may decide alone: a threshold on its doubt below which it agrees with the truth at a
+stated rate, with a stated confidence."""
 
 from __future__ import annotations
 

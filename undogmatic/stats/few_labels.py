@@ -1,4 +1,4 @@
-"""What people would have scored on average, from many judged items and few human labels.
+"""Estimates what people would have scored on average, from many judged items and few human labels.
 
 Every item is judged, a few are also labelled: the judge's mean is corrected by what the labels show it to be off
 (prediction-powered inference). A judge that follows the labels makes the interval narrower than the labels alone

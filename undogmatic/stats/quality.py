@@ -1,4 +1,4 @@
-"""How well a judge did on one text, one pair, or several texts together: the numbers that an optimiser raises.
+"""Measures how well a judge did on one text, one pair, or several texts together: the numbers that an optimiser raises.
 
 All are shares in [0, 1] that are higher for the better judge, so that each can be averaged and told apart by one rule.
 """

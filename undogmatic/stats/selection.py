@@ -1,5 +1,5 @@
-"""What choosing the best of many does to its figure: flattery, what is best by two measures at once, how sure a ranking
-is, and letters for what was not shown to differ.
+"""Corrects for choosing the best of many: flattery, what is best by two measures at once, how sure a ranking is, and
+letters for what was not shown to differ.
 """
 
 from __future__ import annotations

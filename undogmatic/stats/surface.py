@@ -1,4 +1,4 @@
-"""What can be counted in a text without reading what it argues, and how alike two texts are in that alone.
+"""Counts what can be counted in a text without reading what it argues, and how alike two texts are in that alone.
 
 Counts are of characters, words, sentences, capitals, digits, punctuation and alliteration; words of a field (citations,
 say) are counted by whoever knows the field, and come in as `extra`. Eight kernels make a judge of them

@@ -1,5 +1,5 @@
-"""How unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per judge
-style, the rules that call an expensive judge, a panel.
+"""Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
+judge style, the rules that call an expensive judge, a panel.
 
 Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
 guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in

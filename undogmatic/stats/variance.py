@@ -1,4 +1,4 @@
-"""Where the variance of scores comes from, and how many scores to average for a reliability: a generalisability study.
+"""Divides the variance of scores by its sources and says how many to average: a generalisability study.
 
 Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every item has one score
 under every combination. The variance of a score is then the sum of components: of the items, which is what one wants to

@@ -1,4 +1,4 @@
-"""Where runs and sweeps are logged. The only package that imports mlflow, and only once something is logged.
+"""Logs runs and sweeps. The only package that imports mlflow, and only once something is logged.
 
 tracker   what a config builds: MlflowTracker, NoTracker
 entries   a run in MLflow's terms: tags, parameters, table, dataset, prompt
