@@ -35,6 +35,7 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame import patterns
 from undogmatic.records.records import FailureKind, Item
+from undogmatic.records.results import Standing
 from undogmatic.stats import surface
 
 RESULTS = Path(__file__).parent / "results" / "fakes.csv"
@@ -67,12 +68,12 @@ def remembered() -> Iterator[None]:
         yield
 
 
-def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[str]:
+def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[Standing | None]:
     """The standing of each judge on one draw of texts and scores."""
     return on_items(judges, made_up(n, seed, WORLDS[world]), seed)
 
 
-def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[str]:
+def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[Standing | None]:
     """The standing of each judge on these texts."""
     analysis, table = shipped_analysis(), judged(items, [0.0] * len(items))
     names, pairs = analysis.matched(table)

@@ -173,7 +173,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         direction = share_in_direction(differences, groups=own_groups)
         mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
-        found[named] = shown(direction.value, direction.estimate.low, direction.estimate.high, 3)
+        found[named] = shown(direction.estimate.value, direction.estimate.low, direction.estimate.high, 3)
         found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.value, mean.low, mean.high, 1)
     rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
     error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
@@ -191,7 +191,9 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         gap = error_interval(judge.confidence[own], right, rng(), groups=together)
-        found["calibration error (ECE) of the confidence"] = shown(gap.value, gap.estimate.low, gap.estimate.high, 3)
+        found["calibration error (ECE) of the confidence"] = shown(
+            gap.estimate.value, gap.estimate.low, gap.estimate.high, 3
+        )
     attack = np.array([_attack(item) for item in items])
     for name in sorted(set(attack) - {""}):
         chosen = (attack == name) & (labels >= 60)

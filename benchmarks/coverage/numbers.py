@@ -23,6 +23,7 @@ from benchmarks.coverage.samples import (
     related,
 )
 from undogmatic.stats import coefficients, means, proportion, ranking, typical
+from undogmatic.stats.estimate import Estimate
 
 
 def of_means() -> Iterator[Question]:
@@ -139,7 +140,7 @@ def of_coefficients() -> Iterator[Question]:
 
 def of_middles() -> Iterator[Question]:
     """Medians, and medians of means of pairs (Hodges and Lehmann)."""
-    made: dict[str, Callable[[Sample], typical.Middle]] = {
+    made: dict[str, Callable[[Sample], Estimate]] = {
         "median": lambda s: typical.median(s.values, LEVEL, groups=s.groups),
         "hodges-lehmann": lambda s: typical.hodges_lehmann_interval(s.values, LEVEL, groups=s.groups),
     }
@@ -157,6 +158,6 @@ def of_middles() -> Iterator[Question]:
 
 
 def _student(s: Sample, rng: Rng) -> Ends:
-    found = means.interval(s.values, LEVEL, groups=s.groups)
-    reach = stats.t.ppf((1 + LEVEL) / 2, found.df) * found.se if found.se else 0.0
-    return found.value - reach, found.estimate + reach
+    mean = means.interval(s.values, LEVEL, groups=s.groups)
+    reach = stats.t.ppf((1 + LEVEL) / 2, mean.df) * mean.se if mean.se else 0.0
+    return mean.value - reach, mean.value + reach

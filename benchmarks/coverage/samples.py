@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -92,7 +92,7 @@ def levels(values: Array) -> Array:
 
 def ends_of(found: object) -> Ends:
     """Limits of whatever interval: by name, or the second and third of a tuple."""
-    known = getattr(found, "estimate", found)
+    known: Any = getattr(found, "estimate", found)
     if isinstance(known, tuple) and not hasattr(known, "low"):
         return known[1], known[2]
-    return known.low, known.high  # type: ignore[union-attr]
+    return known.low, known.high
