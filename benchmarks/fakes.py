@@ -120,7 +120,7 @@ def main() -> None:
                 wanted = [name for name in given.judges if given.again or enough[world, n, name] < given.seeds]
                 if not wanted:
                     continue
-                counts: dict[str, Counter[str]] = defaultdict(Counter)
+                counts: dict[str, Counter[str | None]] = defaultdict(Counter)
                 for found in pool.map(partial(one_world, wanted, world, n), range(given.seeds), chunksize=2):
                     for name, standing in zip(wanted, found, strict=True):
                         counts[name][standing] += 1
