@@ -80,6 +80,8 @@ RUN: dict[str, Sequence[str]] = {
     "experiment=error_classes dataset.path=RUN model=gpt": [],
     'undogmatic score "Aplica-se o Tema 69 do STF."': ["model=patterns"],
     "undogmatic score --file texts.jsonl --json": ["model=patterns"],
+    "undogmatic describe judge=debate model=gpt --price": [],
+    "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
     "undogmatic review export outputs/2026-01-31/12-00-00 --budget 40 --random 20": [],
     "undogmatic review import outputs/2026-01-31/12-00-00 queue.csv": [],

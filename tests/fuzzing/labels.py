@@ -62,7 +62,7 @@ def enter(case: Case) -> None:
     (folder / labels.FILE).unlink(missing_ok=True)
     path.write_bytes(content)
     try:
-        ends = None if scale is None else labels.Scale.parse(scale)
+        ends = None if scale is None else labels.parse_scale(scale)
     except UndogmaticError as error:
         named(error, "--scale")
         return

@@ -119,11 +119,15 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
     one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
     for n, score in enumerate(("1", "high")):
         files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
-        files |= {"scores_csv": f"item_id,score,seconds\na,{score},0\n", "judgments_jsonl": json.dumps(one) + "\n"}
+        files |= {
+            "scores_csv": f"item_id,group,score,seconds\na,a,{score},0\n",
+            "judgments_jsonl": json.dumps(one) + "\n",
+        }
         write(tmp_path / str(n), **files)
         composed = tmp_path / str(n) / COMPOSED
         composed.parent.mkdir()
-        composed.write_text(json.dumps({"rubric": rubric.model_dump(mode="json")}), encoding="utf-8")
+        node = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
+        composed.write_text(json.dumps({"rubric": node}), encoding="utf-8")
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
     assert damaged.status == "failed"
