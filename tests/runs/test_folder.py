@@ -137,4 +137,4 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
     (tmp_path / "0" / COMPOSED).write_text("rubric: [1]\n", encoding="utf-8")
     cut = read_jobs(tmp_path)[0]
     assert cut.status == "failed"
-    assert "`rubric` is none" in str(cut.message)
+    assert "it has no section `rubric`" in str(cut.message)
