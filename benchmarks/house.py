@@ -178,7 +178,7 @@ def walk() -> tuple[list[str], int]:
 
         sys.setprofile(enter)
         try:
-            run_experiment(config, {"model": "patterns", "judge": "score", "prompt": "", "dataset": ""}, Path(folder))
+            run_experiment(config, dict.fromkeys(config, "any"), Path(folder))
         finally:
             sys.setprofile(None)
     order = [ROOMS.index(stay.split(".")[0]) for stay in stays]
