@@ -16,6 +16,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 import undogmatic
+from undogmatic import sweep
 from undogmatic.config import compose
 from undogmatic.config.compose import Loader
 from undogmatic.run import job
@@ -136,3 +137,16 @@ def test_nothing_of_hydra_omegaconf_or_logging_is_replaced_or_private() -> None:
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         assert not [name for name in names if name and name.startswith("hydra._internal")], path
+
+
+def test_a_check_that_breaks_down_ends_the_command_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a callback raises is only a warning otherwise, and the run would begin unchecked."""
+
+    def broken(config: DictConfig) -> None:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr(sweep, "check_config", broken)
+    for event in ("on_run_start", "on_multirun_start"):
+        with pytest.raises(SystemExit) as ended:
+            getattr(sweep.SweepCallback(), event)(OmegaConf.create({}))
+        assert ended.value.code not in (0, None)

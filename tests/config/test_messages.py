@@ -78,6 +78,7 @@ def test_a_wrong_word_is_named_with_what_is_close(word: str, said: str) -> None:
             "holds nothing yet. To add to it: +judge.rules.low_confidence.confidence_below=VALUE.",
         ),
         ("judge.rules.low_confidence.nope=40", "`judge.rules.low_confidence` is a single value"),
+        ("hydra.job.env_set.X=1", "`hydra.job.env_set` holds nothing yet."),
         ("analysis.judges.judge=[a]", "holds nothing yet. To add to it: +analysis.judges.judge=VALUE."),
     ],
 )

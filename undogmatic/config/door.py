@@ -195,7 +195,7 @@ class Callbacks:
             for callback in reversed(self.callbacks) if event.endswith("_end") else self.callbacks:
                 try:
                     getattr(callback, event)(**facts)
-                except Exception as error:
+                except Exception as error:  # as Hydra has it; ours end the command by SystemExit
                     name = type(callback).__name__
                     warnings.warn(f"Callback {name}.{event} raised {type(error).__name__}: {error}", stacklevel=2)
 

@@ -142,7 +142,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not section:
         known += [group for group in options("") if group not in known]
     if not known and "_target_" not in plain:
-        if accepted(node, section, key):
+        if section.startswith("hydra.") or accepted(node, section, key):
             return f"{said} `{section}` holds nothing yet. To add to it: +{full}=VALUE."
         return f"{said} `{section}` is a single value: {section}=VALUE."
     group = section.partition(".")[0]

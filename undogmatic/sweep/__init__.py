@@ -121,6 +121,11 @@ def _stopping() -> Iterator[None]:
         found = ours(error)
         say(f"error: {found or str(error).splitlines()[0]}")
         raise SystemExit(found.exit_status if found is not None else 2) from None
+    except Exception as error:  # a fault of ours: as a warning, it would let a run begin that nobody has checked
+        message, status = tell(error)
+        say(f"error: {message}")
+        in_full(error)
+        raise SystemExit(status) from None
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
