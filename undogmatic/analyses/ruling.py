@@ -75,6 +75,11 @@ class Ruling(NamedTuple):
         return self.rule.standing
 
     @property
+    def decided(self) -> tuple[Finding, Standing | None]:
+        """The sentence and the standing, as `Telling.result` takes them."""
+        return self.finding, self.standing
+
+    @property
     def finding(self) -> Finding:
         """The sentence."""
         values, says = dict(self.rule.adds), self.rule.says

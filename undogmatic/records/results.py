@@ -1,5 +1,7 @@
 """Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts of a run are named.
 
+An analysis collects it in a `Telling`, which names each number and each sentence once.
+
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
 
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+
+from undogmatic.stats.estimate import Estimate
 
 Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
@@ -63,6 +67,42 @@ class AnalysisResult:
     def full(self, name: str) -> str:
         """The name of a metric or file of its own among those of the whole run."""
         return f"{self.part}.{name}" if self.part else name
+
+
+@dataclass
+class Telling:
+    """Collects what one analysis has to tell; what is told together is passed to functions that add to it.
+
+    Names of metrics, and keys of sentences without a dot, get `name` in front: the analysis'.
+    """
+
+    name: str
+    metrics: dict[str, float] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    figures: list[FigureData] = field(default_factory=list)
+
+    def number(self, value: float | Estimate | None, *parts: str) -> None:
+        """Add the metric `<name>.<parts>`, or three of an estimate (with `_low` and `_high`); None adds nothing."""
+        name = metric_name(self.name, *parts)
+        if isinstance(value, Estimate):
+            self.metrics |= value.metrics(name)
+        elif value is not None:
+            self.metrics[name] = value
+
+    def say(self, key: str, /, *several: Mapping[str, Any], **values: Any) -> None:
+        """Add a sentence: `tell.say("share", share.values("share"), n=12)`."""
+        full = key if "." in key else f"{self.name}.{key}"
+        self.findings.append(Finding(full, {k: v for more in (*several, values) for k, v in more.items()}))
+
+    def draw(self, name: str, kind: str, **data: Any) -> None:
+        """Add a figure: `kind` names a drawing function."""
+        self.figures.append(FigureData(name, kind, data))
+
+    def result(self, verdict: Finding | None = None, standing: Standing | None = None, **others: Any) -> AnalysisResult:
+        """All of it as the yield of the analysis, with what it concludes: `tell.result(*ruling.decided)`."""
+        parts = self.metrics, self.tables, self.findings, self.figures
+        return AnalysisResult(self.name, *parts, verdict, standing, **others)
 
 
 def headline_of(results: Sequence[AnalysisResult]) -> str | None:
