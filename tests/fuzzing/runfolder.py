@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from undogmatic.config.door import compose_config
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import tell
 
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
@@ -116,10 +117,9 @@ def _against() -> None:
 
 def _sweep() -> None:
     from undogmatic.report import sweep as report
-    from undogmatic.sweep import read_manifest
     from undogmatic.sweep.compare import compare
 
-    read_manifest(Path("swept"))
+    _ = RunFolder(Path("swept")).sweep
     report.write(compare(Path("swept"), "a sweep", "en"), Path("swept"))
 
 
