@@ -50,7 +50,9 @@ _TESTED = "best metric test=test.estimate.value test_interval=test.estimate.inte
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
     Rule("untested", "undecided", lambda e: e.test is None, "best n metric value interval"),
-    *(Rule(own, own, lambda e, own=own: e.standing == own, f"{_TESTED} analyses") for own in STANDINGS),
+    Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
+    Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
+    Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
     Rule("silent", "undecided", always, _TESTED),
 ))  # fmt: skip
 """Whether the winner of a search holds on texts that no trial has seen."""
@@ -190,8 +192,10 @@ class Headline(NamedTuple):
         """The headline of the run in this folder."""
         run = RunFolder(folder)
         metric = str(run.facts.get("headline"))
-        estimate = Estimate(*(run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high")))
-        return cls(metric, estimate, int(run.metrics.get("judged", 0)), run.facts.get("standing") or {})
+        value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+        return cls(
+            metric, Estimate(value, low, high), int(run.metrics.get("judged", 0)), run.facts.get("standing") or {}
+        )
 
 
 class Searched:
