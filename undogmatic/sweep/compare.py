@@ -246,6 +246,6 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreement: pd.DataFr
         tell.draw("agreement", "heatmap", matrix=square.tolist(), rows=names, columns=names, label="correlation")
     if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
         a, b, limits = sweep.pairs[0].a, sweep.pairs[0].b, agreement.iloc[0]
-        points = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist()}
+        pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist()}
         ends = {key: float(limits[key]) for key in ("bias", "lower", "upper")}
-        tell.draw("bland_altman", "bland_altman", **points, **ends, x_label="mean_of_two", y_label="difference")
+        tell.draw("bland_altman", "bland_altman", **pairs, **ends, x_label="mean_of_two", y_label="difference")
