@@ -30,7 +30,6 @@ from undogmatic.optimize.programs import (
     parse,
     predictors,
     rubric_digest,
-    save,
 )
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompt import Prompt
@@ -64,7 +63,7 @@ def program(**more: Any) -> Program:
 
 
 def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
-    save(program(), tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(program().text(), encoding="utf-8")
     found = load(tmp_path / "p.json")
     assert found == program()
     own = judge()
@@ -108,7 +107,7 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
         program().put_into(judge(style="single_pass"), "judge")
     with pytest.raises(ConfigError, match="made for another signature"):
         program().put_into(judge(TEN), "judge")
-    save(program(), tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(program().text(), encoding="utf-8")
     prompt = ProgramPrompt(path=str(tmp_path / "p.json"))
     assert (prompt.id, prompt.language) == ("five-score-optimised", "en")
     prompt.check(FIVE)
@@ -144,7 +143,7 @@ def test_a_program_has_to_be_named(tmp_path: Path) -> None:
 def test_the_hash_is_of_what_is_asked(tmp_path: Path) -> None:
     hashes = []
     for n, change in enumerate(({}, {"name": "other-name"}, {"predictors": predictors(judge())})):
-        save(program(**change), tmp_path / f"{n}.json")
+        (tmp_path / f"{n}.json").write_text(program(**change).text(), encoding="utf-8")
         hashes.append(ProgramPrompt(path=str(tmp_path / f"{n}.json")).hash(FIVE))
     assert hashes[0] == hashes[1] != hashes[2]
 
