@@ -144,5 +144,5 @@ class Measure:
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
         value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
-        known = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
-        return dspy.Prediction(score=value, feedback=feedback(*known, self.terms, self.language))
+        items, said, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=value, feedback=feedback(items, said, why, self.terms, self.language))

@@ -140,15 +140,12 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None
 
 def sweep_metrics(result: SweepResult) -> dict[str, float]:
     """How many jobs ended how, and the best job's numbers."""
-    finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
     metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
+    finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
     if result.headline is not None and len(finished) and finished["headline"].notna().any():
-        best = finished.iloc[0]
-        metrics |= {
-            f"best.{result.headline}{end}": float(best[column])
-            for end, column in (("", "headline"), ("_low", "low"), ("_high", "high"))
-            if best[column] == best[column]
-        }
+        best = finished[["headline", "low", "high"]].iloc[0].dropna()
+        names = {"headline": "", "low": "_low", "high": "_high"}
+        metrics |= {f"best.{result.headline}{names[column]}": float(value) for column, value in best.items()}
     return metrics
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,23 +43,10 @@ class NoTracker:
     def __init__(self, redact: bool = False) -> None:
         self.redact = redact
 
-    def check(self) -> None:
-        """Nothing can be wrong."""
+    def log(self, *_: Any) -> None:
+        """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in the folder."""
 
-    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
-        """Do nothing; the run's folder holds the plan's hash."""
-
-    def log(self, run: FinishedRun) -> str | None:
-        """Do nothing."""
-        return None
-
-    def open_sweep(self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None) -> str | None:
-        """Do nothing; there is no parent run."""
-        return None
-
-    def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
-        """Do nothing."""
-        return None
+    check = lock = open_sweep = close_sweep = log
 
 
 class MlflowTracker:
@@ -156,11 +143,8 @@ class MlflowTracker:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
-            tags = {
-                "undogmatic.kind": "sweep",
-                "undogmatic.folder": str(folder.absolute()),
-                "mlflow.source.name": "undogmatic",
-            }
+            tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder.absolute())}
+            tags["mlflow.source.name"] = "undogmatic"
             parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
             entries.log_params(store, parent, scrub_data(dict(params)))
             return str(parent)
@@ -183,27 +167,18 @@ class MlflowTracker:
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
-                for file in FILES[:2]:
-                    if (result.folder / file).is_file():
-                        store.client.log_artifact(run_id, str(result.folder / file))
-                if (result.folder / "figures").is_dir():
-                    store.client.log_artifacts(run_id, str(result.folder / "figures"), "figures")
+                _log_folder(store, run_id, result.folder, FILES[:2], FOLDERS[:1])
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
     def _log_files(self, store: Store, run_id: str, run: FinishedRun) -> None:
         """The files of the run's folder, the composed config and the prompt."""
-        for file in FILES:
-            if (run.folder / file).is_file() and not (self.redact and file in QUOTING):
-                store.client.log_artifact(run_id, str(run.folder / file))
-        for folder in FOLDERS:
-            if (run.folder / folder).is_dir():
-                store.client.log_artifacts(run_id, str(run.folder / folder), folder)
+        import yaml
+
+        _log_folder(store, run_id, run.folder, [f for f in FILES if not (self.redact and f in QUOTING)], FOLDERS)
         if self.redact:
             lines = [j.model_dump_json() for j in run.judgments]
             store.client.log_text(run_id, "\n".join(lines) + "\n", "judgments.jsonl")
-        import yaml
-
         config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
         store.client.log_text(run_id, config, "config.yaml")
         store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
@@ -215,6 +190,16 @@ class MlflowTracker:
         if written < len(chosen):
             said += " (this server is older than MLflow 3.4, which first took traces in batches)"
         store.client.set_tag(run_id, "undogmatic.traces", said)
+
+
+def _log_folder(store: Store, run_id: str, place: Path, files: Sequence[str], folders: Sequence[str]) -> None:
+    """Log those of a folder's files and folders that are there."""
+    for name in files:
+        if (place / name).is_file():
+            store.client.log_artifact(run_id, str(place / name))
+    for name in folders:
+        if (place / name).is_dir():
+            store.client.log_artifacts(run_id, str(place / name), name)
 
 
 def _logged_before(folder: Path, store: Store) -> str | None:
