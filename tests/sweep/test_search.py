@@ -22,8 +22,8 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
+from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
 from undogmatic.sweep.search import Space, read_space
-from undogmatic.sweep.trials import SearchState, Trial, read_search, write_search
 
 pytest.importorskip("optuna")
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}

@@ -31,7 +31,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.records.records import Item
 from undogmatic.safety.command import note_status, say, tell
-from undogmatic.sweep.trials import (
+from undogmatic.sweep.jobs import (
     COSTS,
     FINAL,
     PRUNING,

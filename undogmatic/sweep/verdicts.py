@@ -16,8 +16,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
-from undogmatic.sweep.jobs import STANDINGS, Job
-from undogmatic.sweep.trials import FINAL, SearchState, reached
+from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested

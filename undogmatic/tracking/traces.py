@@ -88,7 +88,7 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         "error": None if failure is None else failure.reason,
         "cached": bool(calls) and all(c.cached for c in calls),
     }
-    about = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
+    about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
     about |= _shown(
         "EVALUATOR", {"item": item.id, "text": item.text}, outcome.model_dump(mode="json", exclude_none=True)
     )
