@@ -19,10 +19,9 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.entries import cut
 from undogmatic.tracking.store import Store, database, opened, without_secrets
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
-from undogmatic.tracking.tracker import NOTE, still_there, where
+from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
