@@ -68,12 +68,8 @@ class Found(NamedTuple):
 class Search:
     """An optimisation that is planned: its data are split, checked and known, and nothing was asked yet.
 
-    Args:
-        optimizer: How.
-        config: The run's composed config.
-        chosen: The same, validated.
-        parts: The run's, built; the judge is the baseline.
-        items: The run's items.
+    `chosen` is the run's composed config, validated; the judge of its parts is the baseline.
+
     Raises:
         ConfigError, DataError: It cannot be done; says what can.
     """

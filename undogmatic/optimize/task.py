@@ -17,8 +17,6 @@ from undogmatic.records.records import Item, Verdict, digest
 
 TEXTS = "judged_together"
 """The input of an example that holds several texts; one text's example has the rubric's own inputs."""
-
-
 PATIENCE = 300.0
 """Seconds in which a call that is under way must have ended, one way or another."""
 
@@ -118,11 +116,8 @@ def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example
 class Measure:
     """The metric in the forms in which DSPy's optimisers call one.
 
-    Args:
-        terms: What metrics must know.
-        language: Of the feedback.
-        known: Where it is kept that the metric cannot be had of these verdicts.
-        cost_weight: Taken off per thousand characters sent for a text; a cheaper program of equal quality wins.
+    `language` is that of the feedback; `known` keeps that the metric cannot be had of these verdicts; `cost_weight` is
+    taken off per thousand characters sent for a text, so that a cheaper program of equal quality wins.
     """
 
     def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:

@@ -26,15 +26,8 @@ LONGEST = 400
 def results_of(
     search: Search, found: Found, judgments: Sequence[Judgment], folder: Path, rng: np.random.Generator
 ) -> list[AnalysisResult]:
-    """Is the optimised program better on the test split, and what is it?
-
-    Args:
-        search: What was planned.
-        found: What came of it.
-        judgments: Of the run, both programs'.
-        folder: Of the run; the look is noted beside it.
-        rng: The source of randomness.
-    """
+    """Is the optimised program better on the test split, and what is it? `judgments` are both programs'; the look is
+    noted beside the run's folder."""
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
     programs = [
         {name: predictor.model_dump(mode="json") for name, predictor in program.predictors.items()}

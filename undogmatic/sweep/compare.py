@@ -62,15 +62,8 @@ UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
 
 
 def compare(folder: Path, name: str, language: str) -> SweepResult:
-    """Everything the sweep in `folder` yielded.
-
-    Jobs are ranked by their headline metric, which every analysis defines so that more is better.
-
-    Args:
-        folder: The sweep's folder, with one numbered folder per job.
-        name: Name of the sweep.
-        language: Of the report.
-    """
+    """Everything that the sweep `name` yielded in its folder, which has one numbered folder per job; `language` is the
+    report's. Jobs are ranked by their headline metric, which every analysis defines so that more is better."""
     jobs = read_jobs(folder)
     choices = varying(jobs)
     by_name = _named(jobs, choices)
@@ -329,12 +322,8 @@ def _with_intervals(job: Job, names: Iterable[str], section: str = "") -> dict[s
 def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The worth of the jobs' uncertainty, a row per job: the tables of WORTH; {} without such jobs.
 
-    Args:
-        finished: Jobs by name.
-        tests: What was tested between them (`Sweep.family.table`).
-    Returns:
-        Per metric m the columns m, m_interval and, for tested MERITS, m_group: two jobs share a letter exactly if their
-        test is not significant (ALPHA, after Holm).
+    Per metric m the columns are m, m_interval and, for MERITS that were tested (`Sweep.family.table`), m_group: two
+    jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
     """
     jobs = {name: job for name, job in finished.items() if "calibration.judged" in job.metrics}
     tables = {}

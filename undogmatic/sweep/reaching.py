@@ -34,11 +34,7 @@ class _Swept(NamedTuple):
 
 
 def check_reaching(config: DictConfig) -> None:
-    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent.
-
-    Args:
-        config: The composed config of a multirun, Hydra's part included.
-    """
+    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent."""
     fixed, swept = _read(config)
     # What varies beside what is sent (texts, seeds) stays at its first value.
     kept = [one if _of(one.key, RENDERING) else one._replace(words=one.words[:1]) for one in swept]

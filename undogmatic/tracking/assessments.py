@@ -93,9 +93,8 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
     """What people added to the traces of a run's judgments; nothing is written.
 
     Args:
-        folder: The run's folder; the note in it says where the run was logged.
+        folder, uri: As for `log_notes`.
         judgments: Whose traces to read.
-        uri: As for `log_notes`.
     Raises:
         ConfigError: The run was not logged, its store is gone or does not answer, or it has no traces there.
     """
@@ -120,16 +119,8 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
 
 @contextlib.contextmanager
 def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, str]]:
-    """The store to which a run was logged, and the id of its run there.
-
-    Args:
-        folder: The run's folder.
-        uri: The address as configured, with any credentials (the note has none); None if not known.
-        kept: As for `opened`.
-    Raises:
-        ConfigError: There is no such store or run; says why.
-        DataError: The folder's note does not say where.
-    """
+    """The store to which a run was logged, and the id of its run there. Raises ConfigError where there is none, and
+    DataError where the folder's note does not say where."""
     if not (folder / NOTE).is_file():
         raise ConfigError("this run was not logged to MLflow (tracking=none).")
     note = RunFolder(folder).json(NOTE)

@@ -52,11 +52,7 @@ TABLE = ("item_id", "judge", "criterion", "pair_id", "condition", "label", "repe
 
 
 class NoTracker:
-    """Results stay on disk.
-
-    Args:
-        redact: As in `MlflowTracker`: what lies in the run's folder then holds no judged text.
-    """
+    """Results stay on disk; with `redact`, what lies in the run's folder holds no judged text."""
 
     def __init__(self, redact: bool = False) -> None:
         self.redact = redact
