@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 
 Source = Literal["label", "reference", "condition"]
@@ -33,6 +34,11 @@ class Truth(NamedTuple):
     def judged(self) -> pd.DataFrame:
         """The rows with a score."""
         return self.rows[self.rows["error"].isna()]
+
+    def finding(self, analysis: str) -> Finding:
+        """The sentence of an analysis that says where the truth comes from."""
+        named = {"name": self.name} if self.source == "reference" else {}
+        return Finding(f"{analysis}.truth_{self.source}", {"n": len(self.judged)} | named)
 
 
 def read_truth(
