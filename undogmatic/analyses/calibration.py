@@ -93,7 +93,7 @@ class CalibrationAnalysis:
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
         tell.number(right["mae"], "mae")
         tell.number(right["share"], "share_right")
-        tell.findings.append(truth.finding(self.name))
+        tell.say(f"truth_{truth.source}", truth.told)
         tell.say("right", right, tolerance=tolerance)
         self._intervals(tell, rows, rubric.maximum - rubric.minimum)
         self._confidences(tell, rows, tolerance, rng)

@@ -119,17 +119,9 @@ class ConformalAnalysis:
         rows: pd.DataFrame,
         fitting: NDArray[np.bool_],
     ) -> list[dict[str, Any]]:
-        """Fit and verify one way to make intervals.
+        """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
 
-        Args:
-            tell: What is left out is said.
-            method: Its name; "mondrian" fits groups apart.
-            widened: The columns of what is widened: score, or both ends.
-            judged: For the scale.
-            rows: Judged, with their truth.
-            fitting: Which rows are for the fit, shape (n,).
-        Returns:
-            Rows of the table, the first for all texts, then one per slice; none where too few texts are there.
+        `widened` are the columns of what is widened (score, or both ends); "mondrian" fits groups apart.
         """
         needed, grouped = conformal.items_needed(self.nominal), method == "mondrian"
         chosen = np.ones(len(rows), dtype=np.bool_)

@@ -62,8 +62,8 @@ class CostsAnalysis:
         ratios = table[table["ratio"].notna()]
         for row in ratios.itertuples():
             tell.number(float(row.ratio), "ratio", row.quantity)
-        key = "calls_single" if self.baseline is None else "calls_baseline"
-        tell.say(key, calls=own["calls"], n=len(rows), ratio=cheaper["calls"])
+        calls = {"calls": own["calls"], "n": len(rows), "ratio": cheaper["calls"]}
+        tell.say("calls_single" if self.baseline is None else "calls_baseline", calls)
         cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
         if fresh:
             spending = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}

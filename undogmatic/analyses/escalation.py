@@ -76,7 +76,7 @@ class EscalationAnalysis:
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
         threshold, steps = result.threshold, result.steps
         share, agreement = result.share * len(rows) / len(truth.rows), float(right.mean())
-        tell.findings.append(truth.finding(self.name))
+        tell.say(f"truth_{truth.source}", truth.told)
         tell.say("agreement", tolerance=tolerance, right=agreement, measure=used)
         tell.findings += failed
         tell.number(share, "share")
