@@ -146,8 +146,12 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
         texts: How many were judged.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
-    instead = {"verdict": ruling.finding, "standing": ruling.standing}
-    return [replace(each, **instead) if seen and each.standing == "supported" else each for each in results]
+    return [
+        replace(each, verdict=ruling.finding, standing=ruling.standing)
+        if seen and each.standing == "supported"
+        else each
+        for each in results
+    ]
 
 
 class Failed(NamedTuple):
