@@ -68,7 +68,7 @@ def partial(
 
 
 def _partial(columns: Array) -> float:
-    r = np.corrcoef(columns.T) if np.ptp(columns, axis=0).min() > 0 else np.full((3, 3), np.nan)
+    r = np.asarray(np.corrcoef(columns.T)) if np.ptp(columns, axis=0).min() > 0 else np.full((3, 3), np.nan)
     left = (1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2)
     return float((r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt(left)) if left > 1e-12 else float("nan")
 

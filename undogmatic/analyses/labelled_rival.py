@@ -75,15 +75,12 @@ def labelled_rival(
     own = float(_rank_columns(columns)[0])
     found = []
     for position, margin, lowest in ((1, 0.0, -2.0), (2, SMALL_CORRELATION, -1.0)):
+
+        def statistic(part: Array, place: int = position) -> float:
+            return _rank_columns(part)[place]
+
         try:
-            interval = jackknife.nearly_mean(
-                columns,
-                lambda part, place=position: _rank_columns(part)[place],
-                rng,
-                level,
-                groups=codes,
-                bounds=(lowest, 1.0),
-            )
+            interval = jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
         except ValueError:
             return nothing
         outcome: Any = "beyond" if interval.low > margin else "open"

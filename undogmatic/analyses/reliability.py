@@ -87,7 +87,8 @@ class ReliabilityAnalysis:
             return None
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
         groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
-        rows, results = [], []
+        rows: list[dict[str, Any]] = []
+        results = []
         for repeat in range(1, last + 1):
             both = scores[[0, repeat]].dropna()
             again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
@@ -100,7 +101,7 @@ class ReliabilityAnalysis:
             first, second = both[0].to_numpy(), both[repeat].to_numpy()
             result = back_to_back(first, second, self.tolerance, self.level, groups=groups[both.index].tolist())
             results.append(result)
-            row = {"repeat": repeat + 1, "n": result.n, "pearson": result.pearson.estimate}
+            row: dict[str, Any] = {"repeat": repeat + 1, "n": result.n, "pearson": result.pearson.estimate}
             row |= {"spearman": result.spearman.estimate, "mean_difference": result.mean_difference}
             row |= {"mean_abs_difference": result.mean_abs_difference, "max_difference": result.max_abs_difference}
             row |= {"sd_within": result.sd_within, "exact_match_rate": result.exact_match.value, "n_cached": cached}
@@ -110,7 +111,8 @@ class ReliabilityAnalysis:
         if results:
             worst = min(results, key=lambda one: (one.exact_match.value, -one.max_abs_difference))
             exact, correlations = worst.exact_match, {name: getattr(worst, name).estimate for name in _REPEATED}
-            numbers = {"exact_match": exact, "max_difference": max(one.max_abs_difference for one in results)}
+            largest = max(one.max_abs_difference for one in results)
+            numbers: dict[str, Any] = {"exact_match": exact, "max_difference": largest}
             numbers |= {name: getattr(worst, name) for name in ("mean_abs_difference", "sd_within")}
             numbers["cached_share"] = max(row["n_cached"] / row["n"] for row in rows)
             for name, value in (numbers | correlations).items():
@@ -207,9 +209,11 @@ class ReliabilityAnalysis:
         self, a: np.ndarray, b: np.ndarray, groups: list[str], levels: Sequence[float], margin: Margin
     ) -> dict[str, Any]:
         """The row of two runs in the table of agreement."""
-        found = {"n": len(a)} | {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
-        nearest = (agreement.nearest_level(scores, levels) for scores in (a, b))
-        found["kappa"] = agreement.weighted_kappa(*nearest, levels).estimate
+        found: dict[str, Any] = {"n": len(a)} | {
+            kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS
+        }
+        first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
+        found["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
         ends = agreement.bland_altman(a, b, self.level)
         moved = changes(a, b, margin.span)
         found |= self._claimed("bias", ends.bias, a - b, groups, margin, (-margin.span, margin.span))
