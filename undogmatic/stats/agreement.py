@@ -87,8 +87,6 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Correlation:
             for ties.
         a: Scores, shape (n,), n >= 3, any unit.
         b: Scores of the same items, shape (n,), any unit.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
     References:
         Pearson (1895), doi:10.1098/rspl.1895.0041. Spearman (1904), doi:10.2307/1412159.
         Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
@@ -111,7 +109,7 @@ def nearest_level(scores: ArrayLike, levels: ArrayLike) -> NDArray[np.float64]:
     Returns:
         Shape (n,), values taken from `levels`.
     Raises:
-        ValueError: If a score is NaN, or the levels do not increase strictly.
+        ValueError: If the levels do not increase strictly.
     """
     s, values = checks.vector(scores, "scores"), checks.vector(levels, "levels")
     if np.any(np.diff(values) <= 0):
@@ -139,7 +137,7 @@ def weighted_kappa(
         categories: All categories in order, shape (k,), k >= 2.
         weights: `none` counts every disagreement alike (Cohen 1960).
     Raises:
-        ValueError: If a value is NaN or not a category, categories repeat, or the lengths differ.
+        ValueError: If a value is not a category, or categories repeat.
     References:
         Cohen (1968), Weighted kappa. doi:10.1037/h0026256
     """
@@ -211,8 +209,6 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
         a: Scores, shape (n,), n >= 3, in score units.
         b: Scores of the same items, shape (n,), in the same units.
         level: Share between the limits, and confidence level.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
     References:
         Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999), doi:10.1177/096228029900800204
     """
@@ -250,11 +246,7 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
 
 
 def max_abs_difference(a: ArrayLike, b: ArrayLike) -> float:
-    """Largest absolute difference between two scores of one item, in score units.
-
-    Raises:
-        ValueError: If there are no pairs, NaN, or the lengths differ.
-    """
+    """Largest absolute difference between two scores of one item, in score units."""
     first, second = checks.paired_vectors(a, b, _NAMES)
     return float(np.max(np.abs(first - second)))
 
@@ -276,10 +268,8 @@ def exact_match(
         a: Scores, shape (n,), in score units.
         b: Scores of the same items, shape (n,), in the same units.
         tolerance: Largest difference that still matches, in score units.
-        level: Confidence level of the interval, that of `proportion`.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: If there are no pairs, NaN, the lengths differ, or `tolerance` is negative.
+        ValueError: If `tolerance` is negative.
     """
     first, second = checks.paired_vectors(a, b, _NAMES)
     checks.share(level, "level")
@@ -346,10 +336,6 @@ def back_to_back(
         first: Scores of the first run, shape (n,), n >= 3, in score units.
         second: Scores of the second run, shape (n,).
         tolerance: Largest difference that counts as an exact match, in score units.
-        level: Confidence level of the exact-match interval.
-        groups: What belongs together, shape (n,); None takes each item for itself.
-    Raises:
-        ValueError: If there are fewer than three items, NaN, or the lengths differ.
     References:
         Bland and Altman (1996), Measurement error. doi:10.1136/bmj.313.7059.744
     """

@@ -76,11 +76,8 @@ def beyond_score(
         error: 0 or more, shape (n,).
         score: Shape (n,), in score units.
         middle: Middle of the scale.
-        level: Level of the interval.
-        groups: What belongs together, shape (n,).
     Raises:
-        ValueError: If doubt or error is constant, lengths differ, a value is NaN, or there are fewer than
-            FEWEST units.
+        ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
     References:
         Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection among high-dimensional
         controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
@@ -115,11 +112,10 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         error: 0 or more, shape (n,).
         score: Shape (n,), in score units.
         middle: Middle of the scale.
-        groups: What belongs together, shape (n,).
     Returns:
         Shape (n,), in units of the error.
     Raises:
-        ValueError: If lengths differ, a value is NaN, or there are fewer units than FOLDS.
+        ValueError: If there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
     codes = checks.groups(groups, e.size)

@@ -54,7 +54,7 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
     Returns:
         A calibration of kind `content_free`, applied to level probabilities of shape (n, k).
     Raises:
-        ValueError: If NaN, a negative value, or a row that is all zero.
+        ValueError: If a value is negative, or a row all zero.
     References:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
@@ -75,7 +75,7 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
         label01: Labels in [0, 1], shape (n,); 1 maps to the upper end of `scale`.
         scale: The ends of the scale scores are mapped to.
     Raises:
-        ValueError: If NaN, a label is outside [0, 1], `raw` or `label01` is constant, or the lengths differ.
+        ValueError: If a label is outside [0, 1], or `raw` or `label01` is constant.
     References:
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
         doi:10.1007/s10994-007-5018-6
@@ -128,7 +128,7 @@ def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
         label: Labels, shape (n,), in units of `scale`.
         scale: The ends of the scale results are clipped to.
     Raises:
-        ValueError: If NaN, `raw` is constant, or the lengths differ.
+        ValueError: If `raw` is constant.
     References:
         Zadrozny and Elkan (2002), doi:10.1145/775047.775151
     """
@@ -148,7 +148,7 @@ def fit_linear(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
         label: Labels, shape (n,), in units of `scale`.
         scale: The ends of the scale results are clipped to.
     Raises:
-        ValueError: If NaN, `raw` is constant, or the lengths differ.
+        ValueError: If `raw` is constant.
     """
     x, y = _fit_vectors(raw, label, "label")
     line = stats.linregress(x, y)
@@ -170,7 +170,7 @@ def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
     Returns:
         Shape of `raw`.
     Raises:
-        ValueError: If `raw` holds NaN, the kind is unknown, or the calibration lacks a key.
+        ValueError: If the kind is unknown, or the calibration lacks a key.
     """
     kind = calibration.get("kind")
     if kind not in _APPLY:
@@ -282,10 +282,8 @@ def reliability_table(
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
         correct: 1 or True where it was right, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
-        level: Confidence level of the accuracy's interval.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
+        ValueError: If a confidence is outside [0, 1], or `correct` other than 0 and 1.
     References:
         Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
     """
@@ -313,7 +311,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins
         correct: 1 or True where it was right, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
     Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
+        ValueError: As `reliability_table`.
     References:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
@@ -343,14 +341,9 @@ def error_interval(
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1].
         correct: 1 or True where it was right, shape (n,).
-        rng: The source of randomness.
         n_bins: Number of bins, of equal width over [0, 1].
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each item for itself.
-        n_draws: Number of draws of the noise.
     Raises:
-        ValueError: If there are fewer than two units, NaN, a confidence outside [0, 1], `correct` other than 0 and 1,
-            or the lengths differ.
+        ValueError: As `reliability_table`.
     """
     c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
     found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
@@ -364,9 +357,7 @@ class Noise:
 
     Args:
         found: The error of items, and without each unit.
-        rng: The source of randomness.
         n_bins: Number of bins of the error.
-        n_draws: Number of draws of each.
     """
 
     def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
@@ -397,7 +388,6 @@ def error_difference(
     Args:
         one, other: The two errors, made with the same groups.
         noises: Of each.
-        level: Confidence level of both ends together.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
@@ -416,14 +406,11 @@ def error_if_perfect(
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1].
-        rng: The source of randomness.
         n_bins: Number of bins, of equal width over [0, 1].
-        n_draws: Number of draws.
-        groups: What belongs together, shape (n,); None draws each item for itself.
     Returns:
         Shape (n_draws,).
     Raises:
-        ValueError: If NaN, or a confidence is outside [0, 1].
+        ValueError: If a confidence is outside [0, 1].
     References:
         Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
     """

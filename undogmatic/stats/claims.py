@@ -38,9 +38,8 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
         effect: True mean difference in score units; in standard deviations while `sd_differences` is 1.
         n_pairs: Number of pairs, at least 2.
         sd_differences: Standard deviation of the differences, in score units.
-        alpha: Significance level.
     Raises:
-        ValueError: If `n_pairs` is below 2, `sd_differences` is not positive or `alpha` is outside (0, 1).
+        ValueError: If `n_pairs` is below 2 or `sd_differences` is not positive.
     References:
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
@@ -73,7 +72,6 @@ def minimum_detectable_effect(
         n_pairs: Number of pairs, at least 2.
         sd_differences: Standard deviation of the differences, in score units; None leaves `effect` None.
         power: Probability of finding it.
-        alpha: Significance level.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
@@ -100,13 +98,7 @@ def minimum_detectable_effect(
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
-    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way.
-
-    Args:
-        alpha: Significance level.
-    Raises:
-        ValueError: If `alpha` is outside (0, 1).
-    """
+    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way."""
     checks.share(alpha, "alpha")
     n_pairs = 1
     while not _can_be_significant(n_pairs, alpha):
@@ -187,13 +179,8 @@ def claim(
         values: Shape (n,), in score units.
         margin: 0 or more, in score units; with 0 nothing is "within".
         sign: +1 if a high value is expected, else -1.
-        alpha: Level of the two-sided interval's complement, and of each of the two one-sided tests.
-        power: For `n_needed`.
-        groups: What belongs together, shape (n,); units are groups.
-        bounds: Lowest and highest value that could have occurred: the ends of the scale, or minus and plus its width
-            for differences. Give them: only they say anything where nearly all values are equal (`means.interval`).
     Raises:
-        ValueError: If `values` holds NaN or fewer than two units, or `margin` is negative.
+        ValueError: If `margin` is negative.
     References:
         Schuirmann (1987), Two one-sided tests. doi:10.1007/BF01068419
     """

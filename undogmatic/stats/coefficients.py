@@ -43,12 +43,10 @@ def alpha(
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater gave none.
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n_items,); None takes each item for itself.
     Returns:
         None where every rating is the same. With fewer than `FEWEST` units the limits are -1 and 1.
     Raises:
-        ValueError: As `agreement.krippendorff_alpha`, or if `level` is outside (0, 1).
+        ValueError: As `agreement.krippendorff_alpha`.
     References:
         Fieller (1954), doi:10.1111/j.2517-6161.1954.tb00159.x; Hayes and Krippendorff (2007),
         doi:10.1080/19312450709336664
@@ -86,12 +84,8 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups |
     Args:
         a: Scores, shape (n,), n >= 3.
         b: Scores of the same items, shape (n,).
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Returns:
         None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, the lengths differ, or `level` is outside (0, 1).
     """
     checks.share(level, "level")
     columns = np.column_stack(checks.paired_vectors(a, b, ("a", "b"), minimum=3))
@@ -183,11 +177,6 @@ def correlation_interval(
         kind: `pearson`, `spearman` or `kendall`.
         a: Scores, shape (n,), n >= 3.
         b: Scores of the same items, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: What belongs together, shape (n,).
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
     References:
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """
@@ -219,9 +208,6 @@ def kappa_interval(
 
     Args:
         a, b, categories, weights: As in `agreement.weighted_kappa`.
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: What belongs together, shape (n,).
     Raises:
         ValueError: As `agreement.weighted_kappa`.
     """

@@ -73,9 +73,7 @@ class Differences:
 
         Args:
             margin: Smallest difference that matters, in the units of the values.
-            alpha: What the interval leaves out.
             reach: Largest difference possible; None where there is none, or it is not known.
-            power: For the number of units that would decide.
         """
         if self.n_units < 2:
             return None

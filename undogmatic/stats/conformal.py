@@ -104,8 +104,8 @@ def fit(
         scale: The ends of the scale; intervals are clipped to it.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
-        ValueError: If there are too few items in all or in a group, naming the number needed; if lengths differ,
-            a value is NaN, a label is off the scale or a range is inverted.
+        ValueError: If there are too few items in all or in a group, naming the number needed; if a label is off the
+            scale or a range is inverted.
     References:
         Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
     """
@@ -180,9 +180,8 @@ def coverage(
         ids: What the items are split by, as given to the fit, shape (n,).
         groups: Slice per item, shape (n,).
         margin: How far below the nominal level a share may lie and still keep the promise, in (0, 1).
-        level: Level of the intervals of the shares.
     Raises:
-        ValueError: If an id was fitted on (`calibration.split_check`), lengths differ, or a value is NaN.
+        ValueError: If an id was fitted on (`calibration.split_check`).
     """
     y = checks.vector(truth, "truth")
     low = _same_length(checks.vector(given.low, "given.low"), "given.low", y.size)

@@ -50,9 +50,8 @@ def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) 
     Args:
         lengths_a: Shape (n_a,), positive.
         lengths_b: Shape (n_b,), positive.
-        level: Confidence level.
     Raises:
-        ValueError: If a group is empty, a length is not positive, or NaN.
+        ValueError: If a length is not positive.
     """
     return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
 
@@ -79,13 +78,8 @@ def at_equal_length(
     Args:
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
-        margin, sign, alpha: As in `claims.claim`.
-        rng: Deals the groups to folds.
-        groups: What belongs together, shape (n_pairs,).
-        bounds: Lowest and highest difference that scores could have.
     Raises:
-        ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or there are
-            too few groups.
+        ValueError: If a length is not positive, every pair has the same length ratio, or there are too few groups.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
@@ -118,7 +112,6 @@ def outcome_difference(
         kernels: Similarities of all texts, those of a first, each of shape (2 n_pairs, 2 n_pairs).
         scores_a, scores_b: Shape (n_pairs,).
         groups: Shape (n_pairs,).
-        rng: Deals the groups to folds.
     """
     n = scores_a.size
     codes = np.asarray(groups)
@@ -153,11 +146,8 @@ def at_equal(
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         predictions: Which controls are predictions of the difference, made from other groups; none if empty.
-        margin, sign, alpha, power: As in `claims.claim`.
-        groups: What belongs together, shape (n_pairs,).
-        bounds: Lowest and highest difference that scores could have.
     Raises:
-        ValueError: If NaN, sizes differ, or there are too few groups for an error.
+        ValueError: If there are too few groups for an error.
     References:
         Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
@@ -259,7 +249,6 @@ def against(
         estimate: In score units.
         limits: Its lower and upper limit by the level of both together.
         error: Its standard error.
-        margin, sign, alpha, power: As in `claims.claim`.
         n: Independent units.
     """
     found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)

@@ -56,7 +56,7 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
         confidence: One minus the probability of promising too much, in (0, 1).
         n_wrong: Units in disagreement.
     Raises:
-        ValueError: If a share is outside (0, 1) or `n_wrong` is negative.
+        ValueError: If `n_wrong` is negative.
     """
     checks.share(rate, "rate")
     checks.share(confidence, "confidence")
@@ -102,9 +102,8 @@ def find_threshold(
         right: 1 or True where the judge agrees with the truth, shape (n,).
         rate: Rate of agreement that is promised, in (0, 1).
         confidence: Probability with which the promise holds, in (0, 1).
-        groups: What belongs together, shape (n,).
     Raises:
-        ValueError: If lengths differ, a value is NaN, `right` is other than 0 and 1, or a share is outside (0, 1).
+        ValueError: If `right` is other than 0 and 1.
     References:
         Jung, Brahman and Choi (2024), Trust or escalate. arXiv:2407.18370
         Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.

@@ -149,13 +149,10 @@ def estimate_mean(
         judge_weight: 1 trusts the judge's differences fully (classical PPI), 0 ignores it, None fits the weight
             that makes the interval narrowest, within [0, 1].
         calibration: The map of scores to labels, fitted across groups: none, a line, or an increasing function.
-        groups: What belongs together, shape (n_items,); None where every item is its own.
-        level: Confidence level.
-        bounds: Lowest and highest label that could be given; None where there are none.
     Raises:
-        ValueError: If there are fewer than five labels (or effective labelled groups), fewer
-            than twenty of these for the isotonic map, a position is off the items or
-            twice, a probability outside (0, 1], a value NaN, a label outside the bounds, or lengths differ.
+        ValueError: If there are fewer than five labels (or effective labelled groups), fewer than twenty of these for
+            the isotonic map, a position is off the items or twice, a probability outside (0, 1], or a label outside the
+            bounds.
     """
     f, index, y = checked(scores, labelled, labels)
     checks.share(level, "level")
@@ -220,9 +217,6 @@ def estimate_difference(
         labels_b: Human labels of their second texts.
         inclusion: Probability with which each labelled pair was drawn, shape (n_labels,); None where all had the same.
         calibration: The map of the judge's differences to the labels'; see `estimate_mean`.
-        groups: What belongs together, shape (n_pairs,).
-        level: Confidence level.
-        bounds: Lowest and highest difference that labels could have; None where there are none.
     Raises:
         ValueError: As `estimate_mean`.
     """
@@ -407,9 +401,6 @@ def label_budget(
         labelled: Positions of the pilot's items, shape (n_pilot,).
         labels: Human labels of the pilot, shape (n_pilot,).
         target_width: Wanted width, high minus low, in score units.
-        level: Confidence level.
-        groups: What belongs together, shape (n_items,); None takes each item for itself.
-        bounds: Lowest and highest label that could be given; None where there are none.
     Returns:
         None where most of the pilot's labels are the same, or most scores equal their labels, and fewer than
         `means.FEW` differ: such a pilot does not know how far labels spread.

@@ -27,7 +27,6 @@ class LeftOut:
         statistic: Maps such rows to a number; NaN where it is undefined.
         rng: The source of randomness, for the groups by which many units are left out: more than
             `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
-        groups: What belongs together, shape (n,); None takes each row for itself.
     Attributes:
         estimate: Of all rows.
         codes: Unit of each row, shape (n,), of `n_units`.
@@ -80,13 +79,11 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        rows, rng, groups: As of `LeftOut`.
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        level: Confidence level of both ends together.
         spread: Known variance of z times the units less `missing`.
         missing: See `spread`.
     Raises:
-        ValueError: If the statistic of all rows is not finite, or `level` is outside (0, 1).
+        ValueError: If the statistic of all rows is not finite.
     References:
         Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
         Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -137,7 +134,6 @@ def difference(
 
     Args:
         one, other: Estimates from -1 to 1, made with the same groups and random numbers.
-        level: Confidence level of both ends together.
         spreads: `interval`'s `spread` of each.
     References:
         Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
@@ -184,13 +180,8 @@ def nearly_mean(
     here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
     limits are the bounds.
 
-    Args:
-        rows, statistic, rng, groups: As of `LeftOut`.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest value that the statistic can have; infinite where there is none.
     Raises:
-        ValueError: If the statistic of all rows is not finite, there are fewer than two units, or `level` is outside
-            (0, 1).
+        ValueError: As `interval`.
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """
@@ -215,8 +206,6 @@ def difference_of_means(
 
     Args:
         one, other: Made with the same groups and random numbers.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest difference there can be; infinite where there is none.
     """
     mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
     return mean.replace(n_groups=one.n_units)
@@ -231,7 +220,6 @@ def of_left_out(
         estimate: Of all rows.
         left_out: Without each unit, shape (n_units,).
         left: The unit of each row, shape (n,), from 0.
-        level: Confidence level of both ends together.
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():

@@ -63,12 +63,9 @@ def interval(
 
     Args:
         values: Shape (n,), in score units.
-        level: Confidence level, of both ends together; each end alone errs with half of the rest.
-        groups: What belongs together, shape (n,); None takes each value for itself.
         bounds: Lowest and highest value that could have occurred; an end that is not known is infinite.
     Raises:
-        ValueError: If `values` holds NaN or lies outside the bounds, there are fewer than two units, or `level` is
-            outside (0, 1).
+        ValueError: If `values` lie outside the bounds.
     References:
         Hall (1992), On the removal of skewness by transformation. doi:10.1111/j.2517-6161.1992.tb01875.x
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
@@ -135,7 +132,6 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
         se: Its standard error.
         df: Degrees of freedom of the standard error.
         skewness: Of the estimate: third central moment over the cube of the standard deviation.
-        level: Confidence level of both ends together.
     References:
         Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, equation 2.3.
     """
@@ -158,7 +154,6 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     Args:
         units: Their sums.
         bounds: Lowest and highest value; an infinite one makes that end infinite.
-        level: Confidence level of both ends together.
     References:
         Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
         variable. Mathematical Methods of Statistics 14(4), 451-467.
@@ -279,7 +274,7 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
         minimum, maximum: Ends of the scale.
         level: Confidence level, for all looks together.
     Raises:
-        ValueError: For NaN, no value, a value off the scale, fewer units than values, or an empty scale.
+        ValueError: For a value off the scale, fewer units than values, or an empty scale.
     """
     x = checks.vector(values, "values")
     checks.share(level, "level")
@@ -323,7 +318,6 @@ def mean_so_far_of_groups(
         groups: Group of each, shape (n,).
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
         minimum, maximum: Ends of the scale.
-        level: Confidence level, for all looks together.
     Returns:
         Mean, limits, and the numbers of values, not of groups; None where no group is whole.
     Raises:

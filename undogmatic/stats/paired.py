@@ -113,8 +113,6 @@ def wilcoxon(
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         zero_method: What to do with differences of exactly zero.
         alternative: `greater` tests whether A is higher.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, or a word is none of the options.
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
     """
@@ -147,7 +145,7 @@ def rank_biserial(differences: ArrayLike) -> float:
     Returns:
         Effect size in [-1, 1]; 1 means every non-zero difference is positive.
     Raises:
-        ValueError: If a difference is NaN, or all are zero.
+        ValueError: If all differences are zero.
     References:
         Kerby (2014), The simple difference formula. doi:10.2466/11.IT.3.1
     """
@@ -173,10 +171,6 @@ def share_in_direction(
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         direction: The expected sign.
-        level: Confidence level of the interval.
-        groups: What belongs together, shape (n_pairs,).
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or `direction` is neither.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
@@ -192,8 +186,6 @@ def summary(values: ArrayLike) -> Summary:
 
     Args:
         values: Shape (n,), in any unit; the results are in the same unit.
-    Raises:
-        ValueError: If `values` is empty or holds NaN.
     """
     v = checks.vector(values, "values")
     q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
@@ -207,7 +199,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     Args:
         p_values: Shape (n_tests,), each in [0, 1].
     Raises:
-        ValueError: If a p-value is NaN or outside [0, 1].
+        ValueError: If a p-value is outside [0, 1].
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
@@ -247,7 +239,6 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = N
 
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
-        groups: What belongs together, shape (n_pairs,); None: each pair is a unit.
     References:
         McNemar (1947), doi:10.1007/BF02295996. Datta and Satten (2008), doi:10.1111/j.1541-0420.2007.00923.x, for signs
         of groups.
@@ -279,9 +270,6 @@ def robust_difference(
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
         covariates: What is known of the texts of each side, judged or not, each of shape (n_pairs, k).
-        rng: For the folds.
-        groups: What belongs together, shape (n_pairs,); None: each pair is a unit.
-        level: Confidence level.
     Returns:
         None where there is too little to fit with: fewer than FEWEST_FAILED failures, FEWEST_JUDGED judged texts of a
         side, or FEWEST_UNITS units.

@@ -31,10 +31,8 @@ def proportion(
 
     Args:
         flags: One truth value per item, shape (n,).
-        level: Confidence level.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: If there are no flags, one is neither true nor false, or `level` is outside (0, 1).
+        ValueError: If a flag is neither true nor false.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953
         Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
@@ -111,11 +109,9 @@ def kept(
         flags: One truth value per item, shape (n,).
         promised: The share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
-        level: Level of the interval.
         at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: As `proportion`, or if `promised` or `margin` is out of range.
+        ValueError: As `proportion`, or if `promised` is out of range.
     References:
         Schuirmann (1987), doi:10.1007/BF01068419
     """
@@ -173,12 +169,10 @@ def interval_quality(
         high: Upper ends, shape (n,).
         truth: Human labels, shape (n,).
         nominal: What share of labels the intervals claim to hold.
-        level: Confidence level of the results' own intervals.
-        groups: Group label per item, shape (n,); groups are the units.
         span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
             may be wider; then it is the widest of them.
     Raises:
-        ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
+        ValueError: If an interval is inverted.
     References:
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
     """

@@ -57,11 +57,10 @@ def auc(
     Args:
         positive: Scores expected to be higher, shape (n_positive,).
         negative: Scores expected to be lower, shape (n_negative,).
-        level: Confidence level.
         groups_a: What each positive text belongs to, shape (n_positive,); with `groups_b`, or neither.
         groups_b: The same of the negative texts; the same label on both sides is the same group.
     Raises:
-        ValueError: If a group is empty or holds NaN, or only one of `groups_a` and `groups_b` is given.
+        ValueError: If only one of `groups_a` and `groups_b` is given.
     References:
         DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data. doi:10.2307/2533958
@@ -107,9 +106,6 @@ def attack_summary(
         treatment_scores: Texts with it, undressed, shape (n_treatment,); need not be matched to the attacks.
         threshold_rule: Which threshold counts as success.
         scale: The ends of the scale, for `midpoint`.
-        level: Confidence level of every interval.
-    Raises:
-        ValueError: If a group is empty or holds NaN.
     References:
         Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
@@ -153,11 +149,8 @@ def spearman_interval(
     Args:
         x: Scores, shape (n,), n >= 3.
         y: Human labels or other scores of the same items, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
-        ValueError: If `x` or `y` is constant, holds NaN, or the lengths differ.
+        ValueError: If `x` or `y` is constant.
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
@@ -183,12 +176,8 @@ def mean_absolute_error(
     Args:
         truth: Human labels, shape (n,), n >= 2, in score units.
         predicted: Scores of the same items, shape (n,), in the same units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); groups are the units.
         span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
             where (nearly) all errors are the same.
-    Raises:
-        ValueError: If the lengths differ, there are fewer than two units, or NaN.
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
     return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))

@@ -109,7 +109,7 @@ def aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
     Raises:
-        ValueError: If there is no item, the lengths differ, a value is NaN, or an error is negative.
+        ValueError: If an error is negative.
     References:
         Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers.
         arXiv:1805.08206
@@ -150,12 +150,8 @@ def risk_coverage(
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
-        rng: The source of randomness.
-        level: Confidence level of the band, at each coverage by itself.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n,); whole groups are resampled.
     Raises:
-        ValueError: As `aurc`, and if there are fewer than two units to resample.
+        ValueError: As `aurc`.
     References:
         El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
         https://jmlr.org/papers/v11/el-yaniv10a.html
@@ -188,12 +184,8 @@ def aurc_summary(
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); whole groups are left out.
-        span: The largest error that could have occurred: the width of the scale.
     Raises:
-        ValueError: As `aurc`, and if there are fewer than two units.
+        ValueError: As `aurc`.
     References:
         Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
     """
@@ -265,13 +257,8 @@ def review_curve(
     Args:
         uncertainty: Higher is less sure, any unit, shape (n_items,).
         error: 0 or more, shape (n_items,); what review of an item removes.
-        rng: The source of randomness.
-        level: Level of both bands, at each budget by itself.
-        n_resamples: Number of resamples.
-        groups: Group label per item, shape (n_items,); whole groups are resampled.
     Raises:
-        ValueError: If there is nothing to catch, lengths differ, a value is NaN or an error negative, or there are
-            fewer than two units.
+        ValueError: As `aurc`, or if there is nothing to catch.
     References:
         Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without replacement.
     """
@@ -315,7 +302,7 @@ def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
     Raises:
-        ValueError: If all errors are equal (no order catches more), lengths differ, or a value is NaN or negative.
+        ValueError: As `aurc`, or if all errors are equal: no order catches more.
     References:
         Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
     """
@@ -342,9 +329,6 @@ def review_gain_interval(
     Args:
         uncertainty: Higher is less sure, any unit, shape (n,).
         error: 0 or more, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
         ValueError: As `review_gain`.
     References:

@@ -30,12 +30,11 @@ def flattery(values: Array, groups: NDArray[np.intp], rng: np.random.Generator, 
     Args:
         values: More is better, shape (n_candidates, n_texts), without NaN.
         groups: The independent unit of each text, shape (n_texts,).
-        rng: Of the draws.
         resamples: How many draws.
     Returns:
         In units of the values; 0 for a single candidate, but for the draws' own chance.
     Raises:
-        ValueError: A value is NaN, or there is nothing to choose from.
+        ValueError: There is nothing to choose from.
     References:
         Efron (1983), Estimating the error rate of a prediction rule. doi:10.1080/01621459.1983.10477973
     """
@@ -140,12 +139,8 @@ def ranks(
 
     Args:
         values: Shape (n_cases, n_systems), high is good.
-        rng: The source of randomness.
-        level: Confidence level of each interval.
-        n_resamples: Number of resamples.
-        groups: What belongs together, shape (n_cases,).
     Raises:
-        ValueError: If a value is NaN, or there are no two systems.
+        ValueError: If there are no two systems.
     References:
         Goldstein and Spiegelhalter (1996), League tables and their limitations. doi:10.2307/2983325
     """

@@ -57,10 +57,7 @@ def predict(
         kernels: Similarities of the rows, each of shape (n, n), positive semidefinite.
         target: Shape (n,).
         groups: Whole groups are left out, shape (n,); with fewer than FEWEST_GROUPS the answer is the mean (or 0).
-        rng: Deals the groups.
         intercept: Whether the target has a mean; False for differences whose sign is arbitrary.
-    Raises:
-        ValueError: If `target` holds NaN or sizes differ.
     References:
         Cook and Weisberg (1982), Residuals and Influence in Regression, section 3.2, for groups left out in one fit.
         Breiman (1996), Stacked regressions. doi:10.1007/BF00117832

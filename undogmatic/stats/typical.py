@@ -95,11 +95,6 @@ def median(
 
     Args:
         values: Shape (n,), in any unit.
-        level: Confidence level of both ends together, at least.
-        groups: What belongs together, shape (n,); None takes each value for itself.
-        bounds: Lowest and highest value that could have occurred.
-    Raises:
-        ValueError: If `values` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
     """
@@ -123,8 +118,6 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN.
     References:
         Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
         Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
@@ -143,11 +136,6 @@ def hodges_lehmann_interval(
 
     Args:
         differences: Shape (n_pairs,), in score units.
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n_pairs,); None takes each difference for itself.
-        bounds: Lowest and highest difference that could have occurred.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """

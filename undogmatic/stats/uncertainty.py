@@ -60,7 +60,7 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
         levels: Score of each level, strictly increasing, shape (k,), in score units.
         level: Probability the interval must hold.
     Raises:
-        ValueError: If it is not a distribution, the levels do not increase, or `level` is outside (0, 1).
+        ValueError: If it is not a distribution, or the levels do not increase.
     """
     p, values = _one_distribution(probabilities), _increasing(levels)
     _match(p, values)
@@ -88,7 +88,7 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
     Returns:
         Probabilities, shape (k,), summing to 1.
     Raises:
-        ValueError: If `mean` or `sd` is not finite, `sd` is negative, or the levels do not increase.
+        ValueError: If `sd` is negative, or the levels do not increase.
     """
     values = _increasing(levels)
     if not np.isfinite(mean) or not np.isfinite(sd) or sd < 0:

@@ -83,8 +83,6 @@ class Study:
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
         facets: Names of the axes after the first, k of them, each with at least two values.
-        groups: What items belong together, shape (n_items,); None where each is its own.
-        level: Confidence level.
     Raises:
         ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
             FEWEST_GROUPS groups, or more than MOST_FACETS facets.
