@@ -6,14 +6,15 @@ says so: `estimate` is None and `note` gives the reason. It is never NaN. Too fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -100,7 +101,7 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Correlation:
     return Correlation(float(result.statistic), float(result.pvalue), first.size, "")
 
 
-def nearest_level(scores: ArrayLike, levels: ArrayLike) -> NDArray[np.float64]:
+def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
     """The level of the scale nearest to each score, for coefficients on categories; a tie goes to the lower level.
 
     Args:
@@ -252,12 +253,7 @@ def max_abs_difference(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def exact_match(
-    a: ArrayLike,
-    b: ArrayLike,
-    tolerance: float = 0.0,
-    level: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    a: ArrayLike, b: ArrayLike, tolerance: float = 0.0, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
     """Share of items whose two scores differ by no more than `tolerance`.
 
@@ -278,9 +274,7 @@ def exact_match(
     return proportion(np.abs(first - second) <= tolerance, level, groups=groups)
 
 
-def _disagreement(
-    ratings: NDArray[np.float64], unit: NDArray[np.intp], values: NDArray[np.float64], measurement: Measurement
-) -> NDArray[np.float64]:
+def _disagreement(ratings: Array, unit: Index, values: Array, measurement: Measurement) -> Array:
     """Mean squared difference over all pairs of a unit's ratings (each with itself, both ways), times half its size.
 
     Two ordinal values are as far apart as their mean ranks among all ratings (Krippendorff's sum of the counts from
@@ -297,7 +291,7 @@ def _disagreement(
     return np.asarray(np.bincount(unit, centred**2))
 
 
-def _codes(values: NDArray[np.float64], order: NDArray[np.float64], name: str) -> NDArray[np.intp]:
+def _codes(values: Array, order: Array, name: str) -> Index:
     found = values[:, None] == order[None, :]
     unknown = values[~found.any(axis=1)]
     if unknown.size:
@@ -319,12 +313,7 @@ class BackToBack(NamedTuple):
 
 
 def back_to_back(
-    first: ArrayLike,
-    second: ArrayLike,
-    tolerance: float = 0.0,
-    level: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, level: float = 0.95, *, groups: Groups = None
 ) -> BackToBack:
     """Reliability of two runs over the same items, in the same order.
 

@@ -6,14 +6,15 @@ development labels only: `split_check` raises when a fitted item is also evaluat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -99,7 +100,7 @@ def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
     }
 
 
-def _logistic(x: checks.Vector, share: checks.Vector) -> tuple[float, float]:
+def _logistic(x: Array, share: Array) -> tuple[float, float]:
     """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted least squares."""
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
@@ -161,7 +162,7 @@ def fit_linear(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
     }
 
 
-def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level probabilities.
 
     Args:
@@ -181,26 +182,26 @@ def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
 
 
-def _apply_platt(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def _apply_platt(calibration: Calibration, raw: ArrayLike) -> Array:
     x = checks.vector(raw, "raw", minimum=0)
     share = stats.logistic.cdf(calibration["slope"] * x + calibration["intercept"])
     low, high = calibration["minimum"], calibration["maximum"]
     return np.asarray(low + (high - low) * share)
 
 
-def _apply_linear(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def _apply_linear(calibration: Calibration, raw: ArrayLike) -> Array:
     x = checks.vector(raw, "raw", minimum=0)
     line = calibration["slope"] * x + calibration["intercept"]
     return np.asarray(np.clip(line, calibration["minimum"], calibration["maximum"]))
 
 
-def _apply_isotonic(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def _apply_isotonic(calibration: Calibration, raw: ArrayLike) -> Array:
     x = checks.vector(raw, "raw", minimum=0)
     curve = np.interp(x, calibration["x"], calibration["y"])
     return np.clip(curve, calibration["minimum"], calibration["maximum"])
 
 
-def _apply_content_free(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def _apply_content_free(calibration: Calibration, raw: ArrayLike) -> Array:
     p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
     if p.shape[-1] != weights.size:
         raise ValueError(f"`levels_probs` has {p.shape[-1]} levels; the calibration was fitted on {weights.size}.")
@@ -208,7 +209,7 @@ def _apply_content_free(calibration: Calibration, raw: ArrayLike) -> NDArray[np.
     return np.asarray(weighted / weighted.sum(axis=-1, keepdims=True))
 
 
-_APPLY: dict[str, Callable[[Calibration, ArrayLike], NDArray[np.float64]]] = {
+_APPLY: dict[str, Callable[[Calibration, ArrayLike], Array]] = {
     "platt": _apply_platt,
     "isotonic": _apply_isotonic,
     "linear": _apply_linear,
@@ -216,7 +217,7 @@ _APPLY: dict[str, Callable[[Calibration, ArrayLike], NDArray[np.float64]]] = {
 }
 
 
-def _fit_vectors(raw: ArrayLike, label: ArrayLike, label_name: str) -> tuple[checks.Vector, checks.Vector]:
+def _fit_vectors(raw: ArrayLike, label: ArrayLike, label_name: str) -> tuple[Array, Array]:
     x, y = checks.paired_vectors(raw, label, ("raw", label_name), minimum=2)
     if checks.is_constant(x):
         raise ValueError("`raw` is constant; it cannot be mapped to different labels.")
@@ -230,16 +231,13 @@ def _scale(scale: Scale) -> dict[str, float]:
     return {"minimum": float(low), "maximum": float(high)}
 
 
-def _level_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _level_probabilities(values: ArrayLike, name: str) -> Array:
     """Non-negative rows with some mass, scaled to sum to 1: a readout may leave mass on tokens that are no level."""
     p = checks.rows(values, name)
     sums = p.sum(axis=-1, keepdims=True)
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
         raise ValueError(f"`{name}` must be non-negative, each row with a positive sum.")
     return np.asarray(p / sums)
-
-
-Groups = Sequence[object] | ArrayLike
 
 
 class ReliabilityBin(NamedTuple):
@@ -269,12 +267,7 @@ class CalibrationError(NamedTuple):
 
 
 def reliability_table(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    n_bins: int = 10,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
 ) -> list[ReliabilityBin]:
     """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
 
@@ -326,7 +319,7 @@ def error_interval(
     n_bins: int = 10,
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
     n_draws: int = 1000,
 ) -> CalibrationError:
     """`expected_calibration_error` with an interval for its value in infinitely many items.
@@ -394,13 +387,8 @@ def error_difference(
 
 
 def error_if_perfect(
-    confidence: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    n_draws: int = 1000,
-    *,
-    groups: Groups | None = None,
-) -> NDArray[np.float64]:
+    confidence: ArrayLike, rng: np.random.Generator, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
+) -> Array:
     """`expected_calibration_error` of draws in which each item is right with exactly its stated probability: small bins
     make it larger than 0 even so. Members of a group are drawn with one number, as if they were right together.
 
@@ -428,18 +416,18 @@ def error_if_perfect(
 def calibration_error(n_bins: int) -> resampling.Prepared:
     """`expected_calibration_error` of two columns, confidence and 1 or 0, shape (n, 2), for resampling."""
 
-    def on(columns: NDArray[np.float64]) -> resampling.OfDraws:
+    def on(columns: Array) -> resampling.OfDraws:
         c, right = _stated_and_observed(columns[:, 0], columns[:, 1], "confidence", "correct")
         return _calibration_error(c, right, n_bins)
 
     return resampling.Prepared(on)
 
 
-def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> resampling.OfDraws:
+def _calibration_error(c: Array, right: Array, n_bins: int) -> resampling.OfDraws:
     _, codes = _bins(c, n_bins)
     gap = right - c
 
-    def of_draws(drawn: resampling.Index) -> checks.Vector:
+    def of_draws(drawn: resampling.Index) -> Array:
         gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
         # Empty bins at the end are left out: with them the sum would be another in its last digit.
         used = codes.take(drawn).max(axis=1) + 1
@@ -451,9 +439,7 @@ def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> r
     return of_draws
 
 
-def _noise(
-    c: checks.Vector, right: checks.Vector, codes: NDArray[np.intp], n_bins: int, n_draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _noise(c: Array, right: Array, codes: Index, n_bins: int, n_draws: int, rng: np.random.Generator) -> Array:
     """The error of noise alone: sums of gaps per bin drawn around 0, with the covariance that units show and t's tails.
 
     Shape (n_draws,).
@@ -468,7 +454,7 @@ def _noise(
     return np.asarray(np.abs(drawn).sum(axis=1) * tails / c.size)
 
 
-def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:
     """Edges of the bins, and the bin of each confidence."""
     if n_bins < 1:
         raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
@@ -478,7 +464,7 @@ def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[n
 
 def _stated_and_observed(
     stated: ArrayLike, observed: ArrayLike, stated_name: str, observed_name: str
-) -> tuple[checks.Vector, checks.Vector]:
+) -> tuple[Array, Array]:
     p, y = checks.paired_vectors(stated, observed, (stated_name, observed_name))
     if np.any((p < 0) | (p > 1)):
         raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a percentage by 100.")

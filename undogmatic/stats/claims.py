@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Groups
 from undogmatic.stats.estimate import Estimate, Outcome
 
 WILCOXON_EFFICIENCY = 3 / math.pi
@@ -167,7 +168,7 @@ def claim(
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> Claim:
     """Hold the mean of `values` against a margin.

@@ -12,15 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
 
-Array = NDArray[np.float64]
-Groups = Sequence[object] | ArrayLike
 Bounds = tuple[float, float]
 
 _HALVINGS = 24
@@ -28,12 +27,7 @@ _SAME_SPREAD = means.SAME_SHARE**2
 """Squares of values closer than `means.SAME_SHARE` of the scale, as a share of the square of the scale."""
 
 
-def alpha(
-    ratings: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
-) -> Estimate | None:
+def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of `agreement.krippendorff_alpha` (interval), over items or groups of them.
 
     If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`, or most units have
@@ -75,7 +69,7 @@ def alpha(
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
-def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups | None = None) -> Estimate | None:
+def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of Pearson's correlation, over items or groups of them.
 
     If at least half of the units have the same value on one side and fewer than `means.FEW` another, the interval
@@ -119,7 +113,7 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
     return end
 
 
-def _of_units(values: Array, codes: NDArray[np.intp]) -> Array:
+def _of_units(values: Array, codes: Index) -> Array:
     """Mean of the values of each unit."""
     units = means.sums(values, codes)
     return np.asarray(units.total / units.size)
@@ -135,11 +129,7 @@ def _corners(ends: Sequence[Bounds], r: float) -> Array:
 
 
 def _interval(
-    estimate: float,
-    terms: Callable[[float], tuple[Array, Bounds]],
-    codes: NDArray[np.intp],
-    level: float,
-    scarce: bool,
+    estimate: float, terms: Callable[[float], tuple[Array, Bounds]], codes: Index, level: float, scarce: bool
 ) -> Estimate:
     """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
     n_units = int(np.unique(codes).size)
@@ -169,7 +159,7 @@ def correlation_interval(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> Estimate | None:
     """Interval of `agreement.correlation`; None where a vector is constant and there is no correlation.
 
@@ -202,7 +192,7 @@ def kappa_interval(
     weights: Literal["quadratic", "linear", "none"] = "quadratic",
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> Estimate | None:
     """Interval of `agreement.weighted_kappa`; None where both gave every item one category.
 

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import calibration, checks
+from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import Promise, kept
 
-Groups = Sequence[Hashable]
 Kind = Literal["score", "range"]
 
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
@@ -51,8 +51,8 @@ class Conformal(NamedTuple):
 class Intervals(NamedTuple):
     """Both ends belong to the interval; shape (n,) each, in score units."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Array
+    high: Array
 
 
 class Coverage(NamedTuple):
@@ -90,7 +90,7 @@ def fit(
     level: float = 0.9,
     *,
     scale: tuple[float, float],
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> Conformal:
     """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
 
@@ -121,11 +121,7 @@ def fit(
 
 
 def intervals(
-    fitted: Conformal,
-    predicted: ArrayLike,
-    *,
-    groups: Groups | None = None,
-    levels: ArrayLike | None = None,
+    fitted: Conformal, predicted: ArrayLike, *, groups: Groups = None, levels: ArrayLike | None = None
 ) -> Intervals:
     """Intervals for new items, clipped to the scale.
 
@@ -165,7 +161,7 @@ def coverage(
     given: Intervals,
     truth: ArrayLike,
     ids: Sequence[Hashable],
-    groups: Groups | None = None,
+    groups: Groups = None,
     margin: float = 0.05,
     level: float = 0.95,
 ) -> list[Coverage]:
@@ -227,12 +223,7 @@ def _rank(n: int, level: float) -> int:
 
 
 def _fitted(
-    kind: Kind,
-    misses: NDArray[np.float64],
-    ids: Sequence[Hashable],
-    level: float,
-    scale: tuple[float, float],
-    groups: Groups | None,
+    kind: Kind, misses: Array, ids: Sequence[Hashable], level: float, scale: tuple[float, float], groups: Groups
 ) -> Conformal:
     needed = items_needed(level)
     if len(ids) != misses.size:
@@ -250,7 +241,7 @@ def _fitted(
     return Conformal(kind, level, scale, reach, n, n_units, groups is not None, tuple(map(str, ids)))
 
 
-def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float64]:
+def _reach(fitted: Conformal, groups: Groups, n: int) -> Array:
     if (groups is not None) != fitted.grouped:
         raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
     names = _names(groups, n).tolist()
@@ -260,14 +251,14 @@ def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float
     return np.array([fitted.reach[name] for name in names])
 
 
-def _names(groups: Groups | None, n: int) -> NDArray[np.str_]:
+def _names(groups: Groups, n: int) -> NDArray[np.str_]:
     if groups is None:
         return np.full(n, _EVERYTHING)
     checks.labels(groups, "groups", n)  # refuses a missing label
     return np.array([str(group) for group in groups], dtype=np.str_)
 
 
-def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
     array = checks.rows(predicted, "predicted")
     if array.size == 0:
         raise ValueError("`predicted` holds no item.")
@@ -280,14 +271,14 @@ def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64
     return array[:, 0], array[:, 1]
 
 
-def _ascending(levels: ArrayLike, name: str) -> NDArray[np.float64]:
+def _ascending(levels: ArrayLike, name: str) -> Array:
     values = checks.vector(levels, name)
     if np.any(np.diff(values) <= 0):
         raise ValueError(f"`{name}` must increase strictly.")
     return values
 
 
-def _same_length(values: NDArray[np.float64], name: str, n: int) -> NDArray[np.float64]:
+def _same_length(values: Array, name: str, n: int) -> Array:
     if values.size != n:
         raise ValueError(f"`{name}` holds {values.size} values for {n} items.")
     return values

@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means, surface
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
-
-Array = NDArray[np.float64]
 
 MOST_CURVED = 300
 _FEWEST_ACROSS = 2
@@ -66,7 +65,7 @@ def at_equal_length(
     *,
     sign: int = 1,
     alpha: float = 0.05,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> AtEqual:
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
@@ -128,7 +127,7 @@ def at_equal(
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> AtEqual:
     """Least squares of paired differences on differences of controls; the intercept is what remains where these are 0.
@@ -211,7 +210,7 @@ def at_equal(
     )
 
 
-def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[np.intp]) -> float:
+def _kept(differences: Array, controls: Array, residuals: Array, codes: Index) -> float:
     """The share of what the controls take off that is kept: 1 - 1.5 / F, and nothing for F below 1.5.
 
     F is the larger of two statistics: how far the controls say something of the differences, and how far they differ
@@ -281,7 +280,7 @@ def _believable(differences: Array, controls: Array, predictions: Sequence[bool]
     return controls[:, kept]
 
 
-def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
+def _telling_columns(z: Array, codes: Index) -> Array:
     """Columns scaled to 1, without those that are 0 but for one group, or follow from the others before them."""
     kept: list[Array] = []
     for column in z.T:
@@ -298,7 +297,7 @@ def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
     return np.column_stack(kept) if kept else np.zeros((len(z), 0))
 
 
-def _pulls(design: Array, residual: Array, codes: NDArray[np.intp]) -> Array:
+def _pulls(design: Array, residual: Array, codes: Index) -> Array:
     """How far each group pulls the coefficients: those of all rows minus those without it, shape (n_groups, k)."""
     inverse = np.linalg.pinv(design.T @ design)
     pulls = np.empty((int(codes.max()) + 1, design.shape[1]))

@@ -4,14 +4,14 @@ stated rate, with a stated confidence."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Groups, Index
 
 STEPS = 20
 """Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
@@ -82,12 +82,7 @@ def lower_limit(n_true: int, n: int, confidence: float) -> float:
 
 
 def find_threshold(
-    doubt: ArrayLike,
-    right: ArrayLike,
-    rate: float = 0.9,
-    confidence: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    doubt: ArrayLike, right: ArrayLike, rate: float = 0.9, confidence: float = 0.95, *, groups: Groups = None
 ) -> Escalation:
     """The largest doubt below which the judge agrees with the truth at `rate`, with probability `confidence`.
 
@@ -130,7 +125,7 @@ def find_threshold(
     return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
 
 
-def _candidates(u: checks.Vector, codes: NDArray[np.intp], needed: int) -> list[float]:
+def _candidates(u: Array, codes: Index, needed: int) -> list[float]:
     """Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass."""
     first = np.full(int(codes.max()) + 1, np.inf)
     np.minimum.at(first, codes, u)  # a unit is kept in part as soon as its surest item is

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -33,9 +33,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 Calibration = Literal["none", "linear", "isotonic"]
 
@@ -45,9 +44,7 @@ FEWEST_ISOTONIC = 20
 _FOLDS = 10
 
 
-def mapped_scores(
-    f: Array, index: NDArray[np.intp], y: Array, w: Array, codes: NDArray[np.intp], calibration: Calibration
-) -> Array:
+def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, calibration: Calibration) -> Array:
     """The scores on the labels' scale: of a labelled group by the map fitted without its fold, of others by the mean of
     the maps. Both maps keep the weighted mean of the labels they are fitted on.
 
@@ -92,8 +89,6 @@ def _map(x: Array, y: Array, w: Array, kept: NDArray[np.bool_], calibration: Cal
     return lambda scores: np.interp(scores, knots, steps)
 
 
-Groups = Sequence[object] | ArrayLike
-
 FEWEST_EFFECTIVE = 5
 """Fewest labelled groups, in equally likely ones: below, a t interval from residuals of a fitted line says nothing."""
 
@@ -125,7 +120,7 @@ def estimate_mean(
     inclusion: ArrayLike | None = None,
     judge_weight: float | None = None,
     calibration: Calibration = "none",
-    groups: Groups | None = None,
+    groups: Groups = None,
     level: float = 0.95,
     bounds: means.Bounds | None = None,
 ) -> FewLabelsEstimate:
@@ -203,7 +198,7 @@ def estimate_difference(
     *,
     inclusion: ArrayLike | None = None,
     calibration: Calibration = "none",
-    groups: Groups | None = None,
+    groups: Groups = None,
     level: float = 0.95,
     bounds: means.Bounds | None = None,
 ) -> FewLabelsEstimate:
@@ -245,7 +240,7 @@ def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
     return kish(label_weights(inclusion, len(listed), len(listed)), checks.labels(listed, "groups", len(listed)))
 
 
-def checked(scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike) -> tuple[Array, NDArray[np.intp], Array]:
+def checked(scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike) -> tuple[Array, Index, Array]:
     """Scores, places and labels as arrays, or the errors of `estimate_mean`."""
     f = checks.vector(scores, "scores")
     positions, y = checks.paired_vectors(labelled, labels, ("labelled", "labels"), minimum=FEWEST_EFFECTIVE)
@@ -269,7 +264,7 @@ def label_weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> A
     return np.asarray(1 / p)
 
 
-def kish(w: Array, codes: NDArray[np.intp]) -> float:
+def kish(w: Array, codes: Index) -> float:
     """Effective number of groups of such weights."""
     by_group = np.bincount(codes, w)
     return round(float(w.sum() ** 2 / (by_group @ by_group)), 9)
@@ -279,10 +274,10 @@ class Sample(NamedTuple):
     """Scores of all items, shape (n_items,), and of the labelled ones place, label and weight; codes of groups."""
 
     f: Array
-    at: NDArray[np.intp]
+    at: Index
     y: Array
     w: Array
-    codes: NDArray[np.intp]
+    codes: Index
 
     def of_labelled(self, values: Array) -> means.Sums:
         """Weighted values of labelled items, shape (n_labels,), summed by group."""
@@ -387,7 +382,7 @@ def label_budget(
     target_width: float,
     *,
     level: float = 0.95,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> LabelBudget | None:
     """How many labels an interval of a wanted width takes, judged from a pilot drawn with equal probabilities.

@@ -1,13 +1,13 @@
 """Intervals by leaving out items or groups of items: of coefficients from -1 to 1, and of what is nearly a mean."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
@@ -36,11 +36,7 @@ class LeftOut:
     """
 
     def __init__(
-        self,
-        rows: ArrayLike,
-        statistic: resampling.Statistic,
-        rng: np.random.Generator,
-        groups: Sequence[object] | ArrayLike | None,
+        self, rows: ArrayLike, statistic: resampling.Statistic, rng: np.random.Generator, groups: Groups
     ) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
@@ -55,7 +51,7 @@ class LeftOut:
             self.left = (rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[self.codes]
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """The statistic without each of `left` in turn."""
         return resampling.distribution(self._of_draws, resampling.Units(self.left).left_out())
 
@@ -66,7 +62,7 @@ def interval(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     spread: float = 1.0,
     missing: float = 3.0,
 ) -> Estimate:
@@ -170,7 +166,7 @@ def nearly_mean(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
     """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
@@ -211,9 +207,7 @@ def difference_of_means(
     return mean.replace(n_groups=one.n_units)
 
 
-def of_left_out(
-    estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp], level: float, bounds: means.Bounds
-) -> Estimate:
+def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
@@ -231,14 +225,14 @@ def of_left_out(
     return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
-def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:
+def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
     """Per row, shape (n,), what the mean of its unit would have to be; arguments as of `of_left_out`."""
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])
 
 
-def _mostly_equal(data: NDArray[np.float64]) -> bool:
+def _mostly_equal(data: Array) -> bool:
     """Whether some column, its missing values left out, has one value in at least half of its rows."""
     for column in data.T:
         known = column[~np.isnan(column)]

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, ranking
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
-Array = NDArray[np.float64]
 Outcome = Literal["above", "below", "open", "missing"]
 
 MOST_UNITS = 10**6
@@ -90,7 +90,7 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
     )
 
 
-def _exact(flags: Array, codes: NDArray[np.intp], level: float) -> tuple[float, float]:
+def _exact(flags: Array, codes: Index, level: float) -> tuple[float, float]:
     n, tail = int(np.unique(codes).size), (1 - level) / 2
     hits = float(flags.mean()) * n
     low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
@@ -197,7 +197,7 @@ def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: in
 
 
 def _correlation(
-    s: Array, y: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float
+    s: Array, y: Array, codes: Index, rng: np.random.Generator, level: float
 ) -> tuple[float, float, float, int] | None:
     n = int(np.unique(codes).size)
     if n < 4:

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate, Method
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 FEW = 30
@@ -40,11 +40,7 @@ class Sums(NamedTuple):
 
 
 def interval(
-    values: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-    bounds: Bounds | None = None,
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds | None = None
 ) -> Estimate:
     """Confidence interval of the mean of values, all weighted alike, over independent units.
 
@@ -196,7 +192,7 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
     return float(bound - width * at(float(y))[0])
 
 
-def sums(values: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
+def sums(values: Array, groups: Groups) -> Sums:
     """Sums and sizes of the groups of values, in the order of first appearance; None takes each value for itself."""
     if groups is None:
         return Sums(values, np.ones(values.size))

@@ -6,7 +6,6 @@ positive means A is higher.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
-Array = NDArray[np.float64]
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 
 
@@ -162,7 +161,7 @@ def share_in_direction(
     direction: Literal["positive", "negative"] = "positive",
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
 ) -> ShareInDirection:
     """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
 
@@ -193,7 +192,7 @@ def summary(values: ArrayLike) -> Summary:
     return Summary(v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max()))
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> Array:
     """Holm's step-down adjusted p-values, in the order given; they control the family-wise error.
 
     Args:
@@ -232,7 +231,7 @@ class FailureTest(NamedTuple):
     p_value: float | None
 
 
-def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = None) -> FailureTest:
+def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTest:
     """Exact test whether the judge fails more often on one side: McNemar's, over independent units.
 
     A unit counts for the side on which it has more failures; with pairs as units that is McNemar's exact test.
@@ -258,7 +257,7 @@ def robust_difference(
     covariates: tuple[ArrayLike, ArrayLike],
     rng: np.random.Generator,
     *,
-    groups: Sequence[object] | None = None,
+    groups: Groups = None,
     level: float = 0.95,
 ) -> Estimate | None:
     """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
@@ -293,7 +292,7 @@ def robust_difference(
     return means.interval(d, level, groups=codes)
 
 
-def _pseudo_values(scores: Array, known: Array, fold: NDArray[np.intp]) -> Array:
+def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
     """Per pair: the expected score, and for judged ones the rest of theirs over their chance of being judged."""
     judged = ~np.isnan(scores)
     if judged.all():

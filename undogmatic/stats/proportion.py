@@ -4,7 +4,6 @@ them: coverage, width and interval score against labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,16 +11,14 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.review import Array, Groups
 
 FEW = 10
 """Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
 
 
-def proportion(
-    flags: ArrayLike, level: float = 0.95, *, groups: Sequence[object] | ArrayLike | None = None
-) -> Estimate:
+def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate:
     """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at 0 and at 1.
 
     With groups of more than one member, Wilson's interval of the effective number of items, which gives the binomial
@@ -98,7 +95,7 @@ def kept(
     level: float = 0.95,
     *,
     at_least: bool = False,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
 ) -> Promise:
     """Hold a share against what was promised of it.
 
@@ -156,7 +153,7 @@ def interval_quality(
     nominal: float = 0.9,
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
     span: float = np.inf,
 ) -> IntervalQuality:
     """Mean width and interval score of intervals against labels, each with the interval of a mean.

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from undogmatic.stats.checks import Array, Index
+
 OfDraws = Callable[[Index], Array]
 """Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
 

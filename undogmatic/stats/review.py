@@ -9,19 +9,17 @@ orders of the tied: within a tie, each item counts with the mean error of the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, jackknife, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.resampling import Index, OfDraws
-
-Groups = Sequence[object] | ArrayLike
-Array = NDArray[np.float64]
+from undogmatic.stats.resampling import OfDraws
 
 MOST_PLACES = 1000
 """Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
@@ -61,7 +59,7 @@ def all_items(n: int) -> Index:
     return np.arange(n)[None, :]
 
 
-def resamples(n: int, groups: Groups | None, rng: np.random.Generator, n_resamples: int) -> Iterator[Index]:
+def resamples(n: int, groups: Groups, rng: np.random.Generator, n_resamples: int) -> Iterator[Index]:
     """Positions of items drawn with replacement, whole groups at a time, in batches (n_draws, n_drawn)."""
     units = resampling.Units(checks.groups(groups, n))
     if units.n < 2:
@@ -143,7 +141,7 @@ def risk_coverage(
     level: float = 0.95,
     n_resamples: int = 1000,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> RiskCoverage:
     """Risk-coverage curve with a pointwise percentile band over items, or over groups of items.
 
@@ -176,7 +174,7 @@ def aurc_summary(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
     span: float = np.inf,
 ) -> AurcSummary:
     """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
@@ -247,7 +245,7 @@ def review_curve(
     level: float = 0.95,
     n_resamples: int = 1000,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> ReviewCurve:
     """Error caught by review budget: the least sure first, against random review and against the oracle.
 
@@ -314,12 +312,7 @@ def review_gain(uncertainty: ArrayLike, error: ArrayLike) -> float:
 
 
 def review_gain_interval(
-    uncertainty: ArrayLike,
-    error: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    uncertainty: ArrayLike, error: ArrayLike, rng: np.random.Generator, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
     """`review_gain` with an interval over items, or over groups of items.
 

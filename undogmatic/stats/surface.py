@@ -17,12 +17,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from undogmatic.stats.checks import Array, Index
 
 _PENALTIES = np.logspace(-6, 2, 9)
 """Ridge penalties tried, in units of a kernel's mean eigenvalue: from nearly interpolating to nearly constant."""
@@ -207,7 +205,7 @@ def _steps(x: Array) -> Array:
     return np.asarray(np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * _REACH)))
 
 
-def contrast(kernel: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+def contrast(kernel: Array, first: Index, second: Index) -> Array:
     """The kernel of pairs: similarity of (first minus second) with (first minus second), shape (n_pairs, n_pairs)."""
     crossed = kernel[np.ix_(first, second)]
     return np.asarray(kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)])

@@ -6,16 +6,13 @@ interval of a mean (`means`) of how each difference stands to the others about t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 # Row i of the table holds (x[i] + x[j]) / 2 for j >= i, ascending. So many averages may be made at once, per number.
 _MADE_PER_NUMBER = 8
@@ -63,7 +60,7 @@ def _selected(x: Array, rank: int) -> float:
         high = np.maximum(low, high)
 
 
-def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
+def _ends(x: Array, pivot: float, strict: bool) -> Index:
     """Per row i the first column j >= i whose average is not below (or, unless strict, not at) `pivot`.
 
     Averages are compared as they are rounded, so that no pair is taken for the pivot that does not equal it.
@@ -82,12 +79,11 @@ def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
         last = np.where(searching & ~before, middle, last)
 
 
-Groups = Sequence[object] | ArrayLike
 Bounds = tuple[float, float]
 
 
 def median(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
@@ -127,7 +123,7 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
 
 def hodges_lehmann_interval(
-    differences: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
 
@@ -163,7 +159,7 @@ def hodges_lehmann_interval(
     return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
 
 
-def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:
+def _checked(values: ArrayLike, level: float, groups: Groups) -> tuple[Array, Index]:
     checks.share(level, "level")
     v = checks.vector(values, "values", minimum=1)
     return v, checks.groups(groups, v.size)

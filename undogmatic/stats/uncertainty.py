@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array
 
 _SUM_TOLERANCE = 1e-6
 
@@ -29,7 +30,7 @@ class QuantileInterval(NamedTuple):
     mass: float
 
 
-def normalised_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
+def normalised_entropy(probabilities: ArrayLike) -> Array:
     """Shannon entropy divided by log2 of the number of levels, in [0, 1]: 0 is certain, 1 uniform.
 
     Levels of zero probability count as levels; a single level gives 0.
@@ -72,7 +73,7 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
     return QuantileInterval(float(values[first]), float(values[last]), level, float(p[first : last + 1].sum()))
 
 
-def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.float64]:
+def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     """A normal distribution cut into the levels of a scale, with its expectation kept.
 
     Each level takes the mass between the midpoints to its neighbours and the end levels take the tails. Cutting
@@ -101,7 +102,7 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
         return np.asarray((1 - share) * np.eye(values.size)[above - 1] + share * np.eye(values.size)[above])
     cuts = (values[1:] + values[:-1]) / 2
 
-    def masses(centre: float) -> NDArray[np.float64]:
+    def masses(centre: float) -> Array:
         return np.asarray(np.diff(special.ndtr((cuts - centre) / sd), prepend=0.0, append=1.0))
 
     def excess(centre: float) -> float:
@@ -112,7 +113,7 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
     return masses(float(centre))
 
 
-def _distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
+def _distribution(probabilities: ArrayLike) -> Array:
     p = checks.rows(probabilities, "probabilities")
     if p.shape[-1] == 0:
         raise ValueError("`probabilities` holds no level.")
@@ -125,21 +126,21 @@ def _distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
     return p
 
 
-def _one_distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
+def _one_distribution(probabilities: ArrayLike) -> Array:
     p = _distribution(probabilities)
     if p.ndim != 1:
         raise ValueError(f"`probabilities` must have shape (k,); its shape is {p.shape}.")
     return p
 
 
-def _increasing(levels: ArrayLike) -> NDArray[np.float64]:
+def _increasing(levels: ArrayLike) -> Array:
     values = checks.vector(levels, "levels")
     if np.any(np.diff(values) <= 0):
         raise ValueError("`levels` must increase strictly.")
     return values
 
 
-def _match(p: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+def _match(p: Array, values: Array) -> None:
     if p.shape[-1] != values.size:
         raise ValueError(f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}.")
 

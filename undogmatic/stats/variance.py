@@ -26,12 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, jackknife, means
+from undogmatic.stats.checks import Array, Groups
 
-Array = NDArray[np.float64]
 Source = tuple[str, ...]
 """What a component is of: facets, with ITEM in front where items take part."""
 
@@ -88,14 +88,7 @@ class Study:
             FEWEST_GROUPS groups, or more than MOST_FACETS facets.
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        facets: Sequence[str],
-        *,
-        groups: Sequence[object] | ArrayLike | None = None,
-        level: float = 0.95,
-    ) -> None:
+    def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
         x = np.asarray(scores, dtype=np.float64)
         if x.ndim != len(facets) + 1 or not 1 <= len(facets) <= MOST_FACETS:
             raise ValueError(f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and items.")
