@@ -18,15 +18,7 @@ MOST_TIMES = 100
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
-    """A one-dimensional float array of finite numbers.
-
-    Args:
-        values: Anything NumPy can turn into shape (n,).
-        name: The caller's argument name, for the message.
-        minimum: Fewest values the caller can work with.
-    Raises:
-        ValueError: Naming the argument, if it is not one-dimensional, too short, or holds NaN or infinity.
-    """
+    """`minimum` or more finite numbers, shape (n,); a ValueError names the argument that is something else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
@@ -36,7 +28,9 @@ def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
     return array
 
 
-def paired_vectors(a: ArrayLike, b: ArrayLike, names: tuple[str, str], minimum: int = 1) -> tuple[Array, Array]:
+def paired_vectors(
+    a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b"), minimum: int = 1
+) -> tuple[Array, Array]:
     """Two vectors of equal length; raises ValueError naming both if they differ."""
     first, second = vector(a, names[0], minimum), vector(b, names[1], minimum)
     if first.size != second.size:
@@ -44,6 +38,14 @@ def paired_vectors(a: ArrayLike, b: ArrayLike, names: tuple[str, str], minimum: 
             f"`{names[0]}` holds {first.size} values and `{names[1]}` {second.size}; they are matched one to one."
         )
     return first, second
+
+
+def increasing(values: ArrayLike, name: str = "levels") -> Array:
+    """`vector` of values that increase strictly, such as the levels of a scale."""
+    array = vector(values, name)
+    if np.any(np.diff(array) <= 0):
+        raise ValueError(f"`{name}` must increase strictly.")
+    return array
 
 
 def rows(values: ArrayLike, name: str) -> Array:

@@ -8,7 +8,7 @@ the floor and groups are treated as in every mean (Fieller's theorem with anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -19,8 +19,6 @@ from undogmatic.stats import agreement, checks, jackknife, means, ranking, resam
 from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
-
-Bounds = tuple[float, float]
 
 _HALVINGS = 24
 _SAME_SPREAD = means.SAME_SHARE**2
@@ -50,18 +48,17 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     if found.estimate is None:
         return None
     table = np.asarray(ratings, dtype=np.float64).T
-    kept = np.sum(~np.isnan(table), axis=1) >= 2
-    codes = checks.groups(groups, kept.size)
-    table, codes = table[kept], codes[kept]
-    centre, n = float(np.nanmean(table)), int(np.sum(~np.isnan(table)))
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
+    codes = checks.groups(groups, size.size)[size >= 2]
+    table, size = table[size >= 2], size[size >= 2]
+    centre, n = float(np.nanmean(table)), int(size.sum())
     total, square = np.nansum(table - centre, axis=1), np.nansum((table - centre) ** 2, axis=1)
     apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
     spread = square * n / (n - 1)
     chance = float(size.max()) * float(spread.sum()) / n
     farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
 
-    def terms(a: float) -> tuple[Array, Bounds]:
+    def terms(a: float) -> tuple[Array, means.Bounds]:
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
     tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
@@ -82,7 +79,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups =
         None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
     """
     checks.share(level, "level")
-    columns = np.column_stack(checks.paired_vectors(a, b, ("a", "b"), minimum=3))
+    columns = np.column_stack(checks.paired_vectors(a, b, minimum=3))
     if any(checks.is_constant(own) for own in columns.T):
         return None
     codes = checks.groups(groups, len(columns))
@@ -91,8 +88,13 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups =
     product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
     ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
 
-    def terms(r: float) -> tuple[Array, Bounds]:
-        x, y = _corners(ends, r).T
+    def terms(r: float) -> tuple[Array, means.Bounds]:
+        # Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin.
+        places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
+        if r:
+            places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
+            places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
+        x, y = np.array(places).T
         extreme = x * y - r * (x**2 + y**2) / 2
         return product - r * square, (float(extreme.min()), float(extreme.max()))
 
@@ -119,17 +121,8 @@ def _of_units(values: Array, codes: Index) -> Array:
     return np.asarray(units.total / units.size)
 
 
-def _corners(ends: Sequence[Bounds], r: float) -> Array:
-    """Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin: shape (n, 2)."""
-    places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
-    if r:
-        places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
-        places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
-    return np.array(places)
-
-
 def _interval(
-    estimate: float, terms: Callable[[float], tuple[Array, Bounds]], codes: Index, level: float, scarce: bool
+    estimate: float, terms: Callable[[float], tuple[Array, means.Bounds]], codes: Index, level: float, scarce: bool
 ) -> Estimate:
     """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
     n_units = int(np.unique(codes).size)
@@ -147,9 +140,6 @@ def _interval(
     low = farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
     high = farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
     return Estimate(estimate, min(low, estimate), max(high, estimate), level, n_units)
-
-
-_KENDALL_SPREAD, _KENDALL_MISSING = 0.437, 4.0
 
 
 def correlation_interval(
@@ -171,7 +161,7 @@ def correlation_interval(
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """
     checks.option(kind, "kind", ("pearson", "spearman", "kendall"))
-    first, second = checks.paired_vectors(a, b, ("a", "b"), minimum=3)
+    first, second = checks.paired_vectors(a, b, minimum=3)
     if checks.is_constant(first) or checks.is_constant(second):
         return None
     if kind == "spearman":
@@ -179,9 +169,7 @@ def correlation_interval(
     if kind == "pearson":
         return pearson(first, second, level, groups=groups)
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
-    return jackknife.interval(
-        columns, _kendall, rng, level, groups=groups, spread=_KENDALL_SPREAD, missing=_KENDALL_MISSING
-    )
+    return jackknife.interval(columns, _kendall, rng, level, groups=groups, spread=0.437, missing=4.0)
 
 
 def kappa_interval(
@@ -203,8 +191,8 @@ def kappa_interval(
     """
     if agreement.weighted_kappa(a, b, categories, weights).estimate is None:
         return None
-    order = checks.vector(categories, "categories")
-    codes = [np.argmax(checks.vector(own, "a")[:, None] == order, axis=1) for own in (a, b)]
+    order = np.asarray(categories, dtype=np.float64)
+    codes = [np.argmax(np.asarray(values)[:, None] == order, axis=1) for values in (a, b)]
     steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
 

@@ -184,7 +184,8 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
             agreement.krippendorff_alpha(np.stack([a, b])),
         )
         estimates = [coefficient.estimate for coefficient in coefficients]
-        rows.append((left, right, len(a), *estimates, limits.bias, limits.lower, limits.upper, limits.drift))
+        ends = (limits.bias.value, limits.lower.value, limits.upper.value)
+        rows.append((left, right, len(a), *estimates, *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
