@@ -48,6 +48,13 @@ def increasing(values: ArrayLike, name: str = "levels") -> Array:
     return array
 
 
+def flags(values: Array, name: str) -> Array:
+    """The values, each of which must be 0 or 1."""
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(f"`{name}` must hold only 0 and 1.")
+    return values
+
+
 def rows(values: ArrayLike, name: str) -> Array:
     """An array whose first axis counts observations: shape (n,) or (n, k), finite."""
     array = np.asarray(values, dtype=np.float64)
