@@ -62,7 +62,7 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
     tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
-    scarce = any(means.mostly_same(_of_units(own, codes), tolerance) for own in (apart, spread))
+    scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
@@ -99,7 +99,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups =
         return product - r * square, (float(extreme.min()), float(extreme.max()))
 
     scarce = any(
-        means.mostly_same(_of_units(own, codes), means.SAME_SHARE * (high - low))
+        means.mostly_same(means.sums(own, codes).means, means.SAME_SHARE * (high - low))
         for own, (low, high) in zip(z.T, ends, strict=True)
     )
     return _interval(float(product.mean()), terms, codes, level, scarce)
@@ -113,12 +113,6 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
         middle = (inside + end) / 2
         inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
     return end
-
-
-def _of_units(values: Array, codes: Index) -> Array:
-    """Mean of the values of each unit."""
-    units = means.sums(values, codes)
-    return np.asarray(units.total / units.size)
 
 
 def _interval(

@@ -182,8 +182,7 @@ def at_equal(
         error = math.sqrt(float(np.sum(pull**2)))
         skewness = float(np.sum(pull**3)) / error**3 * means.caution(n_groups) if error > 0 else 0.0
         units = means.sums(plain, codes)
-        own = units.total / units.size
-        same = means.mostly_same(own, means.same_within(own, None), means.ENOUGH)
+        same = means.mostly_same(units.means, means.same_within(units.means, None), means.ENOUGH)
 
         def limits(level: float) -> means.Bounds:
             low, high = means.studentised_limits(estimate, error, freedom, skewness, level)

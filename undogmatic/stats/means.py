@@ -38,6 +38,11 @@ class Sums(NamedTuple):
     total: Array
     size: Array
 
+    @property
+    def means(self) -> Array:
+        """The mean of each unit."""
+        return np.asarray(self.total / self.size)
+
 
 def interval(
     values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds | None = None
@@ -81,7 +86,7 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
     estimate = float(units.total.sum() / units.size.sum())
     se, df, skewness = spread(units, estimate)
-    own = units.total / units.size
+    own = units.means
     low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
     bottom, top = bounds or (-np.inf, np.inf)
     tolerance = same_within(own, bounds)
@@ -158,7 +163,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     """
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2)
-    own = units.total / units.size
+    own = units.means
     quantile = float(special.ndtri((1 + level) / 2))
     return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
 
@@ -205,7 +210,7 @@ def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     share = units.size / units.size.sum()
     rest = (units.total - estimate * units.size) / units.size.sum()
     square = float(np.sum(rest**2))
-    scale = float(np.max(np.abs(units.total / units.size)))
+    scale = float(np.max(np.abs(units.means)))
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
