@@ -22,7 +22,7 @@ from undogmatic.records.results import FigureData, Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, ranking, review
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Bounds, Estimate
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -175,9 +175,9 @@ def _risk(
     metrics = areas.aurc.metrics("calibration.aurc")
     metrics |= areas.excess.metrics("calibration.excess_aurc")
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
-    x = curve.coverage.tolist()
+    x = curve.share.tolist()
     lines = {
-        "guided": {"x": x, "y": curve.risk.tolist(), "low": curve.low.tolist(), "high": curve.high.tolist()},
+        "guided": {"x": x, "y": curve.guided.tolist(), **_ends(curve.band)},
         "random": {"x": [x[0], 1.0], "y": [areas.random, areas.random]},
         "perfect": {"x": x, "y": curve.oracle.tolist()},
     }
@@ -194,29 +194,30 @@ def _review(
 ) -> tuple[Part, Estimate]:
     gain = review.review_gain_interval(doubt, error, rng, settings.level, groups=groups)
     curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
-    x = (curve.budget / error.size).tolist()
-    guided = {"y": curve.guided.tolist(), "low": curve.guided_low.tolist(), "high": curve.guided_high.tolist()}
-    random = {"y": curve.random.tolist(), "low": curve.random_low.tolist(), "high": curve.random_high.tolist()}
+    band = review.random_review(error, curve.n, settings.level)
+    x = curve.share.tolist()
+    guided = {"y": curve.guided.tolist(), **_ends(curve.band)}
+    random = {"y": x, **_ends(band)}
     lines = {"guided": {"x": x} | guided, "random": {"x": x} | random}
     lines["perfect"] = {"x": x, "y": curve.oracle.tolist()}
-    at = np.searchsorted(curve.budget, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
+    at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
     table = pd.DataFrame(
         {
-            "budget_share": curve.budget[at] / error.size,
-            "n": curve.budget[at],
+            "budget_share": curve.share[at],
+            "n": curve.n[at],
             "guided_share": curve.guided[at],
-            "random_share": curve.random[at],
-            "random_share_low": curve.random_low[at],
-            "random_share_high": curve.random_high[at],
+            "random_share": curve.share[at],
+            "random_share_low": band.low[at],
+            "random_share_high": band.high[at],
             "perfect_share": curve.oracle[at],
         }
     )
-    k = int(np.searchsorted(curve.budget, round(BUDGET * error.size)))
+    k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
     values = {
-        "budget": float(curve.budget[k]) / error.size,
+        "budget": float(curve.share[k]),
         "guided": float(curve.guided[k]),
-        "random": float(curve.random[k]),
-        "interval": (float(curve.random_low[k]), float(curve.random_high[k])),
+        "random": float(curve.share[k]),
+        "interval": (float(band.low[k]), float(band.high[k])),
         **gain.values("gain", "gain_"),
     }
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": error.size}
@@ -326,3 +327,7 @@ def _beyond(rows: pd.DataFrame, doubt: pd.Series, settings: DoubtSettings, level
         return None
     groups = groups_or_none(units(rows))
     return beyond_score.beyond_score(u, rows["error_size"], rows["score"], settings.middle, level, groups=groups)
+
+
+def _ends(band: Bounds) -> dict[str, list[float]]:
+    return {"low": band.low.tolist(), "high": band.high.tolist()}

@@ -212,7 +212,7 @@ def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
         curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
-        lines[name] = {"x": (curve.budget / len(items)).tolist(), "y": curve.guided.tolist()}
+        lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": len(finished[best[0]].items)}
     return [FigureData("review", "curve", data)]
 
