@@ -22,8 +22,7 @@ KINDS = pytest.mark.parametrize("kind", ["platt", "isotonic", "linear"])
 
 
 def error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10) -> float:
-    columns = np.column_stack([confidence, correct]).astype(float)
-    return float(calibration.calibration_error(n_bins).on(columns)(np.arange(len(columns))[None, :])[0])
+    return calibration.calibration_error(n_bins).of(np.column_stack([confidence, correct]))
 
 
 class TestFitAndApply:

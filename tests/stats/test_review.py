@@ -11,18 +11,17 @@ from numpy.typing import ArrayLike
 
 from undogmatic.stats import resampling, review
 
+
+def of(statistic: resampling.Prepared, uncertainty: ArrayLike, error: ArrayLike) -> float:
+    return statistic.of(np.column_stack([uncertainty, error]))
+
+
 UNCERTAINTY = hnp.arrays(np.float64, 12, elements=st.integers(0, 4).map(float))
 ERROR = hnp.arrays(np.float64, 12, elements=st.integers(0, 5).map(float))
 
 
 def _harmonic(n: int) -> float:
     return float(np.sum(1 / np.arange(1, n + 1)))
-
-
-def of(statistic: resampling.Prepared, uncertainty: ArrayLike, error: ArrayLike) -> float:
-    return float(
-        statistic.on(np.column_stack([uncertainty, error]).astype(float))(np.arange(np.size(error))[None, :])[0]
-    )
 
 
 class TestArea:

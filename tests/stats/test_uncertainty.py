@@ -58,30 +58,29 @@ class TestGuards:
 class TestQuantileInterval:
     def test_hand_computed(self) -> None:
         result = uncertainty.quantile_interval([0.04, 0.06, 0.5, 0.37, 0.03], FIVE, level=0.9)
-        assert (result.low, result.high) == (25, 75)
-        assert result.mass == pytest.approx(0.93)
+        assert result == (25, 75)
 
     def test_a_tail_met_exactly_is_kept(self) -> None:
         result = uncertainty.quantile_interval([0.05, 0.9, 0.05], [0, 1, 2], level=0.9)
-        assert (result.low, result.high) == (0, 2)
+        assert result == (0, 2)
 
     @given(PROBABILITIES, st.sampled_from([0.5, 0.8, 0.9, 0.95]))
     def test_it_holds_what_it_promises_and_no_end_could_move_in(self, p: np.ndarray, level: float) -> None:
         levels = np.arange(p.size, dtype=float)
-        result = uncertainty.quantile_interval(p, levels, level)
-        assert result.mass >= level - 1e-9
+        low, high = uncertainty.quantile_interval(p, levels, level)
+        assert p[(low <= levels) & (levels <= high)].sum() >= level - 1e-9
         tail = (1 - level) / 2
-        assert p[levels < result.low].sum() < tail
-        assert p[levels > result.high].sum() < tail
-        assert p[levels <= result.low].sum() >= tail - 1e-9
-        assert p[levels >= result.high].sum() >= tail - 1e-9
+        assert p[levels < low].sum() < tail
+        assert p[levels > high].sum() < tail
+        assert p[levels <= low].sum() >= tail - 1e-9
+        assert p[levels >= high].sum() >= tail - 1e-9
 
     @given(PROBABILITIES)
     def test_turning_the_scale_round_mirrors_the_interval(self, p: np.ndarray) -> None:
         levels = np.arange(p.size, dtype=float)
         here = uncertainty.quantile_interval(p, levels)
         there = uncertainty.quantile_interval(p[::-1], -levels[::-1])
-        assert (there.low, there.high) == (-here.high, -here.low)
+        assert there == (-here[1], -here[0])
 
     def test_levels_must_increase(self) -> None:
         with pytest.raises(ValueError, match="`levels` must increase strictly"):
@@ -345,28 +344,32 @@ class TestTrigger:
         for rule, numbers in cases.items():
             assert uncertainty.should_escalate(**numbers).fired == (rule,)
             others = [other for other in uncertainty.RULES if other != rule]
-            assert not uncertainty.should_escalate(**numbers, rules=others).fired
+            assert not uncertainty.should_escalate(others, **numbers).fired
 
     def test_thresholds_are_strict_even_against_rounding(self) -> None:
-        quiet = uncertainty.should_escalate(0.7, 0.9, 0.7, 0.6, 0.1, 0.05)
-        assert quiet == uncertainty.Escalation((), ())
-        assert not uncertainty.should_escalate(0.6, bootstrap_variance=0.01).fired
+        quiet = uncertainty.should_escalate(
+            overall=0.7, accuracy=0.9, scientific=0.7, automatic_f1=0.6, hallucination_rate=0.1, bootstrap_variance=0.05
+        )
+        assert quiet == uncertainty.FiredRules((), ())
+        assert not uncertainty.should_escalate(overall=0.6, bootstrap_variance=0.01).fired
 
     def test_a_missing_number_leaves_its_rules_unevaluated(self) -> None:
-        result = uncertainty.should_escalate(None, accuracy=0.9, automatic_f1=0.1)
+        result = uncertainty.should_escalate(overall=None, accuracy=0.9, automatic_f1=0.1)
         assert result.fired == ("disagrees_with_f1",)
         assert result.not_evaluated == ("high_score", "high_scientific_hallucination", "low_variance")
 
     @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
     def test_a_higher_threshold_never_escalates_more(self, overall: float, one: float, other: float) -> None:
-        low, high = (uncertainty.should_escalate(overall, overall_above=t) for t in sorted((one, other)))
+        low, high = (
+            uncertainty.should_escalate(thresholds={"overall_above": t}, overall=overall) for t in sorted((one, other))
+        )
         assert set(high.fired) <= set(low.fired)
 
     def test_an_unknown_rule_or_a_raw_score_is_refused(self) -> None:
         with pytest.raises(ValueError, match=r"'highscore'.*'high_score'"):
-            uncertainty.should_escalate(0.5, rules=("highscore",))
+            uncertainty.should_escalate(("highscore",), overall=0.5)
         with pytest.raises(ValueError, match="accuracy"):
-            uncertainty.should_escalate(0.5, accuracy=7)
+            uncertainty.should_escalate(overall=0.5, accuracy=7)
 
     def test_every_shared_trigger_decision_is_reproduced(self) -> None:
         rows = [row for row in _shared_rows("flow/judge_and_auto.jsonl") if row["judge_error"] is None]
@@ -381,12 +384,12 @@ class TestTrigger:
             expected = row["expected_trigger"]
             assert variance == pytest.approx(expected["bootstrap_variance_population"], abs=1e-9)
             decision = uncertainty.should_escalate(
-                unit["overall"],
-                unit["accuracy"],
-                unit["scientific"],
-                row["auto"]["hierarchy_f1"],
-                row["auto"].get("hallucination_rate"),
-                variance,
+                overall=unit["overall"],
+                accuracy=unit["accuracy"],
+                scientific=unit["scientific"],
+                automatic_f1=row["auto"]["hierarchy_f1"],
+                hallucination_rate=row["auto"].get("hallucination_rate"),
+                bootstrap_variance=variance,
             )
             assert {rule: rule in decision.fired for rule in uncertainty.RULES} == expected["rules"], row["condition"]
             assert bool(decision.fired) == expected["run"]

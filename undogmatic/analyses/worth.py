@@ -130,12 +130,13 @@ def errors_found(
     table = []
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
+        both = np.column_stack([u, error])
         order = correlation(u, error, units(rows), settings, rng)
         spearman = (None, None, None) if order is None else (order.value, *order.interval)
         row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
-        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.value}
+        row |= {"review_gain": review.GAIN.of(both), "gain_of_score": alone.value}
         row |= _cells(further.get(name))
-        row |= {"aurc": review.aurc(u, error), "excess_aurc": review.excess_aurc(u, error)}
+        row |= {"aurc": review.AURC.of(both), "excess_aurc": review.EXCESS_AURC.of(both)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
     metrics = alone.metrics("calibration.gain_of_score")
     whole = Part(metrics, tables={"measures": pd.DataFrame(table)})

@@ -130,7 +130,7 @@ class SelectiveJudge(Judge):
         else:
             overall = self.rubric.share(verdict.score)
             try:
-                found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
+                found = should_escalate(on_evidence, thresholds, overall=overall, **evidence)
             except ValueError as error:
                 raise DataError(f"item {item.id!r}: {error}") from None
             fired += found.fired

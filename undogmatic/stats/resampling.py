@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from undogmatic.stats.checks import Array, Index
 
@@ -31,6 +32,11 @@ class Prepared(NamedTuple):
     """
 
     on: Callable[[Array], OfDraws]
+
+    def of(self, rows: ArrayLike) -> float:
+        """The statistic of all rows."""
+        data = np.asarray(rows, dtype=np.float64)
+        return float(self.on(data)(np.arange(len(data))[None, :])[0])
 
 
 Statistic = Callable[[Array], float] | Prepared
