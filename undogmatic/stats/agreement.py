@@ -198,11 +198,11 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
         if sd > 1e-10 * np.max(np.abs(mean)):
             line = stats.linregress(mean, d)
             drift, drift_p = float(line.slope), float(line.pvalue)
-    ends = (
+    ends, lower, upper = (
         Estimate(middle, middle - reach, middle + reach, level, n, n)
         for middle, reach in ((bias, t * sd / np.sqrt(n)), (bias - z * sd, limit_reach), (bias + z * sd, limit_reach))
     )
-    return BlandAltman(*ends, sd, drift, drift_p)
+    return BlandAltman(ends, lower, upper, sd, drift, drift_p)
 
 
 def _disagreement(ratings: Array, unit: Index, values: Array, measurement: Measurement) -> Array:

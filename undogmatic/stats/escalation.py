@@ -18,16 +18,16 @@ STEPS = 20
 stops at the first that fails, but neighbours differ by chance alone."""
 
 
-class Step(NamedTuple):
+class Candidate(NamedTuple):
     """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout.
 
-    `low` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
+    `least` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
     """
 
     threshold: float
     n: int
     n_right: int
-    low: float
+    least: float
     passed: bool
 
 
@@ -44,7 +44,7 @@ class Escalation(NamedTuple):
     confidence: float
     needed: int
     n_units: int
-    steps: tuple[Step, ...]
+    steps: tuple[Candidate, ...]
 
 
 def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
@@ -108,7 +108,7 @@ def find_threshold(
         raise ValueError("`right` must hold only 0 and 1.")
     codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
-    steps: list[Step] = []
+    steps: list[Candidate] = []
     for threshold in _candidates(u, codes, needed):
         kept = u <= threshold
         wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
@@ -116,7 +116,7 @@ def find_threshold(
         n = int(present.sum())
         n_right = n - int(wrong.sum())
         low = lower_limit(n_right, n, confidence)
-        steps.append(Step(float(threshold), n, n_right, low, low >= rate))
+        steps.append(Candidate(float(threshold), n, n_right, low, low >= rate))
         if low < rate:
             break
     passed = [step for step in steps if step.passed]

@@ -72,7 +72,7 @@ Outcome = Literal["within", "below", "above", "open"]
 POWER = 0.8
 
 
-class Promise(NamedTuple):
+class Kept(NamedTuple):
     """A share against the promised one.
 
     `inner` is the interval of level 1 - 2 (1 - level), by which two one-sided tests decide whether the share lies
@@ -96,7 +96,7 @@ def kept(
     *,
     at_least: bool = False,
     groups: Groups = None,
-) -> Promise:
+) -> Kept:
     """Hold a share against what was promised of it.
 
     "within": both one-sided tests of level 1 - `level` put the share within the margin. "below" and "above": the whole
@@ -125,7 +125,7 @@ def kept(
     elif share.low > promised and not at_least:
         outcome = "above"
     needed = _needed(share, promised, margin, level, at_least) if outcome == "open" else None
-    return Promise(outcome, share, (tests.low, tests.high), promised, margin, needed)
+    return Kept(outcome, share, (tests.low, tests.high), promised, margin, needed)
 
 
 def _needed(share: Estimate, promised: float, margin: float, level: float, at_least: bool) -> int:

@@ -15,7 +15,7 @@ from scipy import stats
 
 from undogmatic.stats import checks, resampling
 from undogmatic.stats.checks import Array, Groups, Index
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Bounds, Estimate
 
 RESAMPLES = 2000
 
@@ -114,13 +114,11 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
 
 class Ranks(NamedTuple):
     """Per system, shape (n_systems,) each: its place by the mean (1 is the highest, ties share the mean place), the
-    ends of the interval of its place, and the share of resamples in which it comes first (ties split it)."""
+    `ends` of the interval of its place, and the share of resamples in which it comes first (ties split it)."""
 
     place: Array
-    low: Array
-    high: Array
+    ends: Bounds
     first: Array
-    level: float
     n_units: int
 
 
@@ -152,4 +150,4 @@ def ranks(
     low, high = np.quantile(places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     own = stats.rankdata(-table.mean(axis=0).round(12))
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
-    return Ranks(own, np.minimum(low, own), np.maximum(high, own), first, level, units.n)
+    return Ranks(own, Bounds(np.minimum(low, own), np.maximum(high, own)), first, units.n)
