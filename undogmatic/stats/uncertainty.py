@@ -1,5 +1,5 @@
 """Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
-judge style, the rules that call an expensive judge, a panel.
+judge style, a panel.
 
 Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
 guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
@@ -8,7 +8,7 @@ guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -146,10 +146,8 @@ def _match(p: NDArray[np.float64], values: NDArray[np.float64]) -> None:
 
 Level = Literal["low", "medium", "high"]
 Interval = tuple[float, float]
-Rule = Literal["high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
-RULES: tuple[Rule, ...] = get_args(Rule)
 
 # 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
 _ROUNDING = 1e-9
@@ -186,13 +184,6 @@ class DebateUncertainty(NamedTuple):
     gap: float
     confidence_interval: Interval
     notes: tuple[str, ...]
-
-
-class Escalation(NamedTuple):
-    """`fired` and `not_evaluated` (switched on, but a number it needs is missing) are in the order of `RULES`."""
-
-    fired: tuple[Rule, ...]
-    not_evaluated: tuple[Rule, ...]
 
 
 class AggregateUncertainty(NamedTuple):
@@ -301,81 +292,6 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     inside = critic <= final <= advocate
     notes = () if inside else (f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",)
     return DebateUncertainty(level, position, gap, interval, notes)
-
-
-def should_escalate(
-    overall: float | None,
-    accuracy: float | None = None,
-    scientific: float | None = None,
-    automatic_f1: float | None = None,
-    hallucination_rate: float | None = None,
-    bootstrap_variance: float | None = None,
-    *,
-    rules: Collection[str] = RULES,
-    overall_above: float = 0.7,
-    f1_gap_above: float = 0.3,
-    scientific_above: float = 0.7,
-    hallucination_above: float = 0.1,
-    variance_below: float = 0.05,
-    stable_overall_above: float = 0.6,
-) -> Escalation:
-    """Whether a cheap judge's answer calls for the expensive one, and by which rules.
-
-    `high_score`: overall above 0.7. `disagrees_with_f1`: accuracy and the automatic F1 more than 0.3 apart.
-    `high_scientific_hallucination`: scientific above 0.7 and hallucination rate above 0.1. `low_variance`: variance
-    over repeats below 0.05 and overall above 0.6. All comparisons are strict. A number that is None leaves the rules
-    that need it unevaluated.
-
-    Args:
-        overall: The cheap judge's overall score, 0-1; so are `accuracy` and `scientific`.
-        accuracy: The judge's accuracy score.
-        scientific: The judge's scientific score.
-        automatic_f1: F1 of the automatic metric, 0-1.
-        hallucination_rate: Automatic, 0-1.
-        bootstrap_variance: Population variance (ddof 0) of the overall score over repeats, on 0-1.
-        rules: The rules switched on.
-        overall_above: Threshold of `high_score`.
-        f1_gap_above: Threshold of `disagrees_with_f1`.
-        scientific_above: First threshold of `high_scientific_hallucination`.
-        hallucination_above: Second threshold of `high_scientific_hallucination`.
-        variance_below: First threshold of `low_variance`.
-        stable_overall_above: Second threshold of `low_variance`.
-    Raises:
-        ValueError: If a rule is unknown or a number is off 0-1.
-    """
-    for rule in rules:
-        checks.option(rule, "rules", RULES)
-    given = {
-        "overall": overall,
-        "accuracy": accuracy,
-        "scientific": scientific,
-        "automatic_f1": automatic_f1,
-        "hallucination_rate": hallucination_rate,
-        "bootstrap_variance": bootstrap_variance,
-    }
-    v = {name: _within(value, name, 1) for name, value in given.items() if value is not None}
-    # Each rule: the numbers it needs, and the test, called only when all of them are there.
-    table = {
-        "high_score": (("overall",), lambda: _above(v["overall"], overall_above)),
-        "disagrees_with_f1": (
-            ("accuracy", "automatic_f1"),
-            lambda: _above(abs(v["accuracy"] - v["automatic_f1"]), f1_gap_above),
-        ),
-        "high_scientific_hallucination": (
-            ("scientific", "hallucination_rate"),
-            lambda: _above(v["scientific"], scientific_above) and _above(v["hallucination_rate"], hallucination_above),
-        ),
-        "low_variance": (
-            ("bootstrap_variance", "overall"),
-            lambda: _above(variance_below, v["bootstrap_variance"]) and _above(v["overall"], stable_overall_above),
-        ),
-    }
-    switched_on = [rule for rule in RULES if rule in rules]
-    ready = [rule for rule in switched_on if all(name in v for name in table[rule][0])]
-    return Escalation(
-        fired=tuple(rule for rule in ready if table[rule][1]()),
-        not_evaluated=tuple(rule for rule in switched_on if rule not in ready),
-    )
 
 
 def aggregate_uncertainty(

@@ -169,8 +169,11 @@ def _keyed(given: Any, inside: Any, above: tuple[str, ...], gates: Iterator[int]
         raise Malformed("not_a_hierarchy", f"below {brief(path[-1], 60)} stands {brief(inside, 60)}")
     below = []
     for each in inside:
-        keyed = isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1
-        below.append(_keyed(*next(iter(each.items())), path, gates) if keyed else _object(each, path, gates))
+        if isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1:
+            ((key, value),) = each.items()
+            below.append(_keyed(key, value, path, gates))
+        else:
+            below.append(_object(each, path, gates))
     return Gate(path[-1], tuple(below))
 
 

@@ -118,8 +118,8 @@ class GatingJudge(Judge):
         verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            shares[name] = share(words[name], number, self.rubric)
-            verdicts[name] = Verdict(score=self.rubric.units(shares[name]))
+            shares[name] = part = share(words[name], number, self.rubric)
+            verdicts[name] = Verdict(score=self.rubric.units(part))
             if (asked := prediction.distributions.get(name)) is not None:  # it was read by log-probabilities
                 values = tuple(self.rubric.units(share(level, number, self.rubric)) for level in asked.values)
                 verdicts[name] = entropy_verdict(

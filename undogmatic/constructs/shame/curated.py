@@ -267,7 +267,7 @@ def injected(items: Sequence[Item], split: str, each: int) -> list[Item]:
         made += texts
         for family, item in itertools.product(families(split), texts):
             more = {"original": item.id, "part": "injected"}
-            update = {"id": f"{item.id}+{family.name}", "condition": f"{prefix}:{family.name}"}
+            update: dict[str, Any] = {"id": f"{item.id}+{family.name}", "condition": f"{prefix}:{family.name}"}
             update |= {"metadata": item.metadata | more, "inputs": {"text": family.into(item.text, item.id)}}
             made.append(item.model_copy(update=update))
     return made
