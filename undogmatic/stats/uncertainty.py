@@ -1,5 +1,5 @@
 """Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
-judge style, the rules that call an expensive judge, a panel.
+judge style, a panel.
 
 Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
 guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
@@ -8,7 +8,7 @@ guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -20,10 +20,8 @@ from undogmatic.stats.checks import Array
 
 Level = Literal["low", "medium", "high"]
 Interval = tuple[float, float]
-Rule = Literal["high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
-RULES: tuple[Rule, ...] = get_args(Rule)
 
 _SUM_TOLERANCE = 1e-6
 # 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
@@ -158,13 +156,6 @@ class DebateUncertainty(NamedTuple):
     notes: tuple[str, ...]
 
 
-class FiredRules(NamedTuple):
-    """`fired` and `not_evaluated` (switched on, but a number it needs is missing) are in the order of `RULES`."""
-
-    fired: tuple[Rule, ...]
-    not_evaluated: tuple[Rule, ...]
-
-
 class AggregateUncertainty(NamedTuple):
     """`score` and `confidence_interval` are on 0-1."""
 
@@ -271,64 +262,6 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     inside = critic <= final <= advocate
     notes = () if inside else (f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",)
     return DebateUncertainty(level, position, gap, interval, notes)
-
-
-THRESHOLDS = {
-    "overall_above": 0.7,
-    "f1_gap_above": 0.3,
-    "scientific_above": 0.7,
-    "hallucination_above": 0.1,
-    "variance_below": 0.05,
-    "stable_overall_above": 0.6,
-}
-Numbers = Mapping[str, float]
-_TESTS: dict[Rule, tuple[tuple[str, ...], Callable[[Numbers, Numbers], bool]]] = {
-    "high_score": (("overall",), lambda v, t: _above(v["overall"], t["overall_above"])),
-    "disagrees_with_f1": (
-        ("accuracy", "automatic_f1"),
-        lambda v, t: _above(abs(v["accuracy"] - v["automatic_f1"]), t["f1_gap_above"]),
-    ),
-    "high_scientific_hallucination": (
-        ("scientific", "hallucination_rate"),
-        lambda v, t: (
-            _above(v["scientific"], t["scientific_above"]) and _above(v["hallucination_rate"], t["hallucination_above"])
-        ),
-    ),
-    "low_variance": (
-        ("bootstrap_variance", "overall"),
-        lambda v, t: (
-            _above(t["variance_below"], v["bootstrap_variance"]) and _above(v["overall"], t["stable_overall_above"])
-        ),
-    ),
-}
-"""Each rule: the numbers it needs, and the test of them against THRESHOLDS, asked only when all of them are there."""
-
-
-def should_escalate(
-    rules: Collection[str] = RULES, thresholds: Numbers = THRESHOLDS, **numbers: float | None
-) -> FiredRules:
-    """Whether a cheap judge's answer calls for the expensive one, and by which rules.
-
-    `high_score`: overall above 0.7. `disagrees_with_f1`: accuracy and the automatic F1 more than 0.3 apart.
-    `high_scientific_hallucination`: scientific above 0.7 and hallucination rate above 0.1. `low_variance`: variance
-    over repeats below 0.05 and overall above 0.6. All comparisons are strict.
-
-    Args:
-        rules: The rules switched on.
-        thresholds: Those that are other than THRESHOLDS, by name.
-        numbers: Each on 0-1: the judge's `overall`, `accuracy` and `scientific` scores, `automatic_f1` and
-            `hallucination_rate` of the automatic metric, and `bootstrap_variance`, the population variance (ddof 0) of
-            the overall score over repeats. One that is None or lacking leaves the rules that need it unevaluated.
-    Raises:
-        ValueError: If a rule is unknown or a number is off 0-1.
-    """
-    for rule in rules:
-        checks.option(rule, "rules", RULES)
-    known = {name: _within(value, name, 1) for name, value in numbers.items() if value is not None}
-    switched_on = [rule for rule in RULES if rule in rules]
-    ready = [rule for rule in switched_on if all(name in known for name in _TESTS[rule][0])]
-    fired = tuple(rule for rule in ready if _TESTS[rule][1](known, {**THRESHOLDS, **thresholds}))
-    return FiredRules(fired, tuple(rule for rule in switched_on if rule not in ready))
 
 
 def aggregate_uncertainty(
