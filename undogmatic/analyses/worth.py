@@ -22,7 +22,7 @@ from undogmatic.records.results import FigureData, Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, ranking, review
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.estimate import Bounds, Estimate
+from undogmatic.stats.estimate import Estimate
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -178,7 +178,12 @@ def _risk(
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
     x = curve.share.tolist()
     lines = {
-        "guided": {"x": x, "y": curve.guided.tolist(), **_ends(curve.band)},
+        "guided": {
+            "x": x,
+            "y": curve.guided.tolist(),
+            "low": curve.band.low.tolist(),
+            "high": curve.band.high.tolist(),
+        },
         "random": {"x": [x[0], 1.0], "y": [areas.random, areas.random]},
         "perfect": {"x": x, "y": curve.oracle.tolist()},
     }
@@ -197,8 +202,8 @@ def _review(
     curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     band = review.random_review(error, curve.n, settings.level)
     x = curve.share.tolist()
-    guided = {"y": curve.guided.tolist(), **_ends(curve.band)}
-    random = {"y": x, **_ends(band)}
+    guided = {"y": curve.guided.tolist(), "low": curve.band.low.tolist(), "high": curve.band.high.tolist()}
+    random = {"y": x, "low": band.low.tolist(), "high": band.high.tolist()}
     lines = {"guided": {"x": x} | guided, "random": {"x": x} | random}
     lines["perfect"] = {"x": x, "y": curve.oracle.tolist()}
     at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
@@ -328,7 +333,3 @@ def _beyond(rows: pd.DataFrame, doubt: pd.Series, settings: DoubtSettings, level
         return None
     groups = groups_or_none(units(rows))
     return beyond_score.beyond_score(u, rows["error_size"], rows["score"], settings.middle, level, groups=groups)
-
-
-def _ends(band: Bounds) -> dict[str, list[float]]:
-    return {"low": band.low.tolist(), "high": band.high.tolist()}
