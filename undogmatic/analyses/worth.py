@@ -176,14 +176,9 @@ def _risk(
     metrics = areas.aurc.metrics("calibration.aurc")
     metrics |= areas.excess.metrics("calibration.excess_aurc")
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
-    x = curve.share.tolist()
+    x, band = curve.share.tolist(), curve.band
     lines = {
-        "guided": {
-            "x": x,
-            "y": curve.guided.tolist(),
-            "low": curve.band.low.tolist(),
-            "high": curve.band.high.tolist(),
-        },
+        "guided": {"x": x, "y": curve.guided.tolist(), "low": band.low.tolist(), "high": band.high.tolist()},
         "random": {"x": [x[0], 1.0], "y": [areas.random, areas.random]},
         "perfect": {"x": x, "y": curve.oracle.tolist()},
     }
