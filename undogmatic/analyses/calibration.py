@@ -22,7 +22,7 @@ from undogmatic.analyses.worth import FEWEST_CONFIDENCES, FEWEST_UNITS, Doubt, e
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import beyond_score, calibration, means
-from undogmatic.stats.proportion import Promise, interval_quality, interval_scores, kept
+from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
 
 ITEMS = (
     "item_id unit score truth error right uncertainty confidence inside width interval_score expected_error"
@@ -190,7 +190,7 @@ class CalibrationAnalysis:
         tell.say(f"estimate_{_ESTIMATE[right.outcome]}", _promise(right))
 
 
-def _promise(found: Promise) -> dict[str, Any]:
+def _promise(found: Kept) -> dict[str, Any]:
     """The values of a sentence about a promise; what is not shown names the margin, and what would show it."""
     values = {"share": found.share.value, "interval": found.share.interval, "n": found.share.n}
     values |= {"interval": found.inner} if found.outcome == "within" else {}

@@ -160,7 +160,8 @@ class ConformalAnalysis:
                 "n": found.inside.n,
                 "promise": found.promise,
             }
-            row |= {key: getattr(found, key) for key in ("n_fit", "band_low", "band_high", "mean_width")}
+            row |= {"n_fit": found.n_fit, "mean_width": found.mean_width}
+            row |= dict(zip(("band_low", "band_high"), found.band or (None, None), strict=True))
             row["reach"] = fitted.reach.get(name) if alone is None else alone
             table.append(row | found.inside.row("coverage"))
         return table

@@ -87,10 +87,10 @@ class EscalationAnalysis:
             step = evidence.surest = steps[0]
             evidence.wrong = step.n - step.n_right
             evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
-            tell.tables["steps"] = pd.DataFrame(steps)
+            tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
         decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
         if threshold is not None:
-            evidence.low, evidence.decided = [step for step in steps if step.passed][-1].low, int(decided.sum())
+            evidence.low, evidence.decided = [step for step in steps if step.passed][-1].least, int(decided.sum())
             tell.metrics[THRESHOLD] = threshold
             tell.number(evidence.low, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
@@ -99,7 +99,7 @@ class EscalationAnalysis:
             x = [step.n / result.n_units for step in steps]
             lines = {
                 "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
-                "lower_limit": {"x": x, "y": [step.low for step in steps]},
+                "lower_limit": {"x": x, "y": [step.least for step in steps]},
                 "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
             }
             tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)

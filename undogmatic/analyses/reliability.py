@@ -216,10 +216,10 @@ class ReliabilityAnalysis:
         found["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
         ends = agreement.bland_altman(a, b, self.level)
         moved = changes(a, b, margin.span)
-        found |= self._claimed("bias", ends.bias, a - b, groups, margin, (-margin.span, margin.span))
-        found |= {"lower": ends.lower, "upper": ends.upper}
+        found |= self._claimed("bias", ends.bias.value, a - b, groups, margin, (-margin.span, margin.span))
+        found |= {"lower": ends.lower.value, "upper": ends.upper.value}
         found |= self._claimed("change", None if moved is None else float(moved.mean()), moved, groups, margin)
-        return found | {"max_difference": agreement.max_abs_difference(a, b)}
+        return found | {"max_difference": float(np.max(np.abs(a - b)))}
 
     def _claimed(
         self,

@@ -18,7 +18,6 @@ from undogmatic.analyses.runs import differing, read_runs
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
-from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
 
 TARGET = 0.8
@@ -118,9 +117,9 @@ class VarianceAnalysis:
     ) -> None:
         """The metrics of a study; `before` and `after` stand around the name of each."""
         one = study.reliability({})
-        tell.number(Estimate(one.phi, one.phi_low, one.phi_high), *before, "phi", *after)
-        tell.number(Estimate(one.relative, one.relative_low, one.relative_high), *before, "relative", *after)
-        tell.number(study.reliability().phi, *before, "phi_of_all", *after)
+        tell.number(one.phi, *before, "phi", *after)
+        tell.number(one.relative, *before, "relative", *after)
+        tell.number(study.reliability().phi.value, *before, "phi_of_all", *after)
         for row in table.itertuples():
             tell.number(float(row.share), *before, "share", str(row.source).replace(" × ", "-"), *after)
         for facet in study.facets:
@@ -176,8 +175,9 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         return Divided(None, pd.DataFrame(), tell.findings)
     _tell_sources(tell, study, target)
     rows = [
-        {"source": _name(c.source), "share": c.share, "sd": math.sqrt(c.variance)}
-        | {name: getattr(c, name) for name in ("variance", "low", "high", "degrees")}
+        {"source": _name(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
+        | c.variance.row("variance")
+        | {"degrees": c.degrees}
         for c in study.components()
     ]
     return Divided(study, pd.DataFrame(rows), tell.findings)
@@ -258,8 +258,8 @@ def _averaged(study: Study) -> pd.DataFrame:
     for facet in study.facets:
         for n in AVERAGED:
             r = study.reliability({facet: n})
-            rows.append({"facet": facet, "n": n, "phi": r.phi, "phi_interval": (r.phi_low, r.phi_high)})
-            rows[-1] |= {"relative": r.relative, "relative_interval": (r.relative_low, r.relative_high)}
+            values = r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
+            rows.append({"facet": facet, "n": n} | values)
     return pd.DataFrame(rows)
 
 
@@ -267,13 +267,12 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     """Say where the variance comes from, how reliable a score is, and how many of what to average."""
     item, *others = components = study.components()
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
-    for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance), strict=False):
+    for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
         values |= {place: _name(other.source), f"{place}_share": other.share}
     tell.say("sources", values)
     one, all_ = study.reliability({}), study.reliability()
-    values = {"phi": one.phi, "phi_interval": (one.phi_low, one.phi_high), "relative": one.relative}
-    values |= {"relative_interval": (one.relative_low, one.relative_high), "level": study.level}
-    values |= {"phi_all": all_.phi, "relative_all": all_.relative}
+    values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
+    values |= {"phi_all": all_.phi.value, "relative_all": all_.relative.value}
     tell.say("reliability", values, scores=math.prod(study.levels))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)

@@ -17,7 +17,7 @@ from undogmatic.records.results import Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, ranking, review
 from undogmatic.stats.beyond_score import Beyond
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Bounds, Estimate
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -151,13 +151,13 @@ class Doubt:
         table = []
         for name, series in self.measures.items():
             values, one = series.to_numpy(), beyond.get(name)
-            order = self._correlation(values, error, self.rows)
+            both, order = np.column_stack([values, error]), self._correlation(values, error, self.rows)
             row: dict[str, Any] = {"measure": name, "used": name == self.used, "n_values": series.round(9).nunique()}
-            row |= {"review_gain": review.review_gain(values, error), "gain_of_score": alone.value}
+            row |= {"review_gain": review.GAIN.of(both), "gain_of_score": alone.value}
             row |= dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
             if one is not None:
                 row |= one.estimate.row("beyond_score", "beyond_") | {"share_of_score": one.share_of_score}
-            row |= {"aurc": review.aurc(values, error), "excess_aurc": review.excess_aurc(values, error)}
+            row |= {"aurc": review.AURC.of(both), "excess_aurc": review.EXCESS_AURC.of(both)}
             row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
             table.append(row | ({} if order is None else order.metrics("spearman")))
         tell.tables["measures"] = pd.DataFrame(table)
@@ -185,36 +185,26 @@ class Doubt:
         self.tell.number(areas.excess, "excess_aurc")
         others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
         self.tell.say("risk", areas.aurc.values("aurc"), others)
-        x = curve.coverage.tolist()
-        lines = {
-            "guided": {"x": x, "y": curve.risk.tolist(), "low": curve.low.tolist(), "high": curve.high.tolist()},
-            "random": {"x": [x[0], 1.0], "y": [areas.random, areas.random]},
-            "perfect": {"x": x, "y": curve.oracle.tolist()},
-        }
+        random = {"x": [curve.share[0], 1.0], "y": [areas.random, areas.random]}
+        lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
+        lines["perfect"] = _line(curve.share, curve.oracle)
         self.tell.draw("risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size)
 
     def _review(self, doubt: Array, error: Array, groups: list[str] | None) -> Estimate:
         """How much of all error is caught when the most doubtful texts are reviewed first."""
         gain = review.review_gain_interval(doubt, error, self.rng, self.level, groups=groups)
         curve = review.review_curve(doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
-        budget = curve.budget / error.size
-        x, guided, random = budget.tolist(), curve.guided, curve.random
-        lines = {
-            "guided": {"x": x, "y": guided, "low": curve.guided_low, "high": curve.guided_high},
-            "random": {"x": x, "y": random, "low": curve.random_low, "high": curve.random_high},
-            "perfect": {"x": x, "y": curve.oracle},
-        }
-        lines = {name: {key: np.asarray(end).tolist() for key, end in line.items()} for name, line in lines.items()}
+        share, band = curve.share, review.random_review(error, curve.n, self.level)
+        lines = {"guided": _line(share, curve.guided, curve.band), "random": _line(share, share, band)}
+        lines["perfect"] = _line(share, curve.oracle)
         self.tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=error.size)
-        columns = {"budget_share": budget, "n": curve.budget, "guided_share": guided, "random_share": random}
-        columns |= {"random_share_low": curve.random_low, "random_share_high": curve.random_high}
-        at = np.searchsorted(curve.budget, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
-        self.tell.tables["review"] = (
-            pd.DataFrame(columns | {"perfect_share": curve.oracle}).iloc[at].reset_index(drop=True)
-        )
-        k = int(np.searchsorted(curve.budget, round(BUDGET * error.size)))
-        values = {"budget": x[k], "guided": float(guided[k]), "random": float(random[k])}
-        values["interval"] = (float(curve.random_low[k]), float(curve.random_high[k]))
+        columns = {"budget_share": share, "n": curve.n, "guided_share": curve.guided, "random_share": share}
+        columns |= {"random_share_low": band.low, "random_share_high": band.high, "perfect_share": curve.oracle}
+        at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
+        self.tell.tables["review"] = pd.DataFrame({name: values[at] for name, values in columns.items()})
+        k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
+        values = {"budget": float(share[k]), "guided": float(curve.guided[k]), "random": float(share[k])}
+        values["interval"] = (float(band.low[k]), float(band.high[k]))
         self.tell.number(gain, "review_gain")
         self.tell.say("review", values, gain.values("gain", "gain_"))
         return gain
@@ -254,3 +244,9 @@ class Doubt:
         self.tell.number(gain, "worst_gain")
         self.tell.say("if_failed", gain.values("gain"), n=worst.n)
         return worst
+
+
+def _line(x: Array, y: Array, band: Bounds | None = None) -> dict[str, list[float]]:
+    """A line of a figure of curves, with its band."""
+    ends = {} if band is None else {"low": band.low, "high": band.high}
+    return {name: values.tolist() for name, values in ({"x": x, "y": y} | ends).items()}

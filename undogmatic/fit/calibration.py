@@ -77,18 +77,12 @@ def fit(
         np.array([float(i.label) for i, _ in rows if i.label is not None]),
     )
     known = [item for item, _ in rows]
-    low, high = scale
-
-    def fitted(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-        if method == "platt":
-            return calibrators.fit_platt(x, (y - low) / (high - low), scale)
-        return (calibrators.fit_linear if method == "linear" else calibrators.fit_isotonic)(x, y, scale)
-
     folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known])
     held_out = np.empty_like(raw)
     for fold in np.unique(folds):
         inside = folds == fold
-        held_out[inside] = calibrators.apply(fitted(raw[~inside], gold[~inside]), raw[inside])
+        fitted = calibrators.fit(method, raw[~inside], gold[~inside], scale)
+        held_out[inside] = calibrators.apply(fitted, raw[inside])
     before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
     first = next(j for j in judgments if isinstance(j.outcome, Verdict))
     data = _origin(first, method) | {
@@ -96,7 +90,7 @@ def fit(
         "texts": sorted(text_mark(i.text) for i in known),
         "n": len(rows),
         "mean_absolute_error": {"raw": before, "cross_validated": after},
-        "parameters": fitted(raw, gold),
+        "parameters": calibrators.fit(method, raw, gold, scale),
     }
     return data, (
         f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "
