@@ -185,7 +185,7 @@ class Doubt:
         self.tell.number(areas.excess, "excess_aurc")
         others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
         self.tell.say("risk", areas.aurc.values("aurc"), others)
-        random = {"x": [curve.share[0], 1.0], "y": [areas.random, areas.random]}
+        random = {"x": [float(curve.share[0]), 1.0], "y": [areas.random, areas.random]}
         lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
         lines["perfect"] = _line(curve.share, curve.oracle)
         self.tell.draw("risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size)
