@@ -203,7 +203,11 @@ class Doubt:
         at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
         self.tell.tables["review"] = pd.DataFrame({name: values[at] for name, values in columns.items()})
         k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
-        values = {"budget": float(share[k]), "guided": float(curve.guided[k]), "random": float(share[k])}
+        values: dict[str, Any] = {
+            "budget": float(share[k]),
+            "guided": float(curve.guided[k]),
+            "random": float(share[k]),
+        }
         values["interval"] = (float(band.low[k]), float(band.high[k]))
         self.tell.number(gain, "review_gain")
         self.tell.say("review", values, gain.values("gain", "gain_"))
