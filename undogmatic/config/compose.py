@@ -89,15 +89,16 @@ class Loader(ConfigLoader):
             config = self.inner.load_configuration(config_name, words, run_mode, from_shell, validate_sweep_overrides)
             sources = config.hydra.runtime.config_sources
             if any(source.provider not in NO_USERS for source in sources):
-                self._check_places(config_name, words, run_mode, sources)
+                defaults = self.inner.compute_defaults_list(config_name, words, run_mode).defaults
+                _check_places(defaults, [Path(source.path) for source in sources])
         except RecursionError:
             raise ConfigError(
                 "the config cannot be composed: a `defaults` list leads back to its own file, or a value is nested too "
                 "deeply."
             ) from None
+        except HydraException:  # some of which are an OSError too
+            raise
         except OSError as error:  # the name of an option that no file can bear
-            if isinstance(error, HydraException):
-                raise
             raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
         check(config)
         for source in sources:
@@ -131,10 +132,8 @@ class Loader(ConfigLoader):
 
     def shown(self, config: DictConfig) -> DictConfig:
         """The config as a sweeper may write it down: without secrets. Jobs are composed of what was typed."""
-
         plain = OmegaConf.to_container(config, resolve=False)
-        clean = without_secrets(plain)
-        if clean == plain:
+        if (clean := without_secrets(plain)) == plain:
             return config
         self.typed = {scrub_words(word): word for word in config.hydra.overrides.hydra}
         shown = OmegaConf.create(clean)
@@ -160,19 +159,18 @@ class Loader(ConfigLoader):
         words = [word for word in overrides if not _searches(word)]
         return self.inner.compute_defaults_list(config_name, words, run_mode)
 
-    def _check_places(
-        self, config_name: str | None, words: list[str], run_mode: RunMode, sources: Sequence[Any]
-    ) -> None:
-        """Raise ConfigError where a file of a group is placed in Hydra's section, however its place is written."""
-        for default in self.inner.compute_defaults_list(config_name, words, run_mode).defaults:
-            path, place = str(default.config_path), default.package
-            if default.primary or not place or path.partition("/")[0] == HYDRA:
-                continue
-            tried = OmegaConf.create()
-            OmegaConf.update(tried, place, {}, force_add=True)
-            if HYDRA in tried:
-                files = [file for source in sources if (file := Path(source.path, f"{path}.yaml")).is_file()]
-                refuse(short(files[0]) if files else path, f"its place `{place}`")
+
+def _check_places(defaults: Iterable[Any], folders: Sequence[Path]) -> None:
+    """Raise ConfigError where a file of a group is placed in Hydra's section, however its place is written."""
+    for default in defaults:
+        path, place = str(default.config_path), default.package
+        if default.primary or not place or path.partition("/")[0] == HYDRA:
+            continue
+        tried = OmegaConf.create()
+        OmegaConf.update(tried, place, {}, force_add=True)
+        if HYDRA in tried:
+            files = [file for folder in folders if (file := folder / f"{path}.yaml").is_file()]
+            refuse(short(files[0]) if files else path, f"its place `{place}`")
 
 
 Plugins.instance().register(GroupFiles)
@@ -188,8 +186,7 @@ def passed(config: DictConfig) -> bool:
 
 
 def _mark(config: DictConfig) -> str:
-    plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
-    assert isinstance(plain, dict)
+    plain: Any = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     plain.pop(HYDRA, None)
     return hashlib.sha256(repr(plain).encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -252,11 +249,9 @@ def _places(override: str) -> list[str]:
         places = OverridesParser.create().parse_override(override).value()
     except HydraException:
         places = override.partition("=")[2]
-    if places is None:
-        return []
-    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+    if not isinstance(places, list | None) or not all(isinstance(place, str) for place in places or ()):
         raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
-    return [source_of(str(place)) for place in places]
+    return [source_of(str(place)) for place in places or ()]
 
 
 def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:

@@ -37,13 +37,13 @@ def title(run: FinishedRun, words: Words) -> str:
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    sentences = []
-    for result in run.results:
-        if result.verdict is None:
-            continue
-        sentence = f"{result.part}: " if result.part else ""
-        sentence += words.say(result.verdict)
-        sentences.append(f"{sentence} {words.text('common.exploratory')}" if _exploratory(result, run) else sentence)
+    sentences = [
+        (f"{result.part}: " if result.part else "")
+        + words.say(result.verdict)
+        + (f" {words.text('common.exploratory')}" if _exploratory(result, run) else "")
+        for result in run.results
+        if result.verdict is not None
+    ]
     return sentences or [words.text("common.no_verdict")]
 
 
@@ -53,28 +53,17 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.elsewhere")]
     if "prompt" not in run.choices:  # nobody was given one
         return [words.text("common.note.computed", judge=run.choices["judge"])]
-    return [readout_note(run, words), prompt_note(run, words)]
-
-
-def readout_note(run: FinishedRun, words: Words) -> str:
-    """Which readout was used, and that `auto` chose it."""
-    readout = run.choices["readout"]
-    if run.settings.automatic:
-        return words.text("common.note.readout", readout=readout, asked="auto")
-    return words.text("common.note.readout_named", readout=readout)
-
-
-def prompt_note(run: FinishedRun, words: Words) -> str:
-    """Whether the prompt variant reaches a model, in which ways it does not, and which of its parts do not."""
+    asked = {"readout": run.choices["readout"]} | ({"asked": "auto"} if run.settings.automatic else {})
+    readout_note = words.text(f"common.note.readout{'' if run.settings.automatic else '_named'}", **asked)
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
-        return words.text("common.note.prompt_unused", readout=blind)
+        return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
-    note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
+    prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        unsent = ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without))
-        note += f" {words.text(f'common.note.without_{part}', readout=unsent)}" if unsent else ""
-    return note
+        if unsent := ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without)):
+            prompt_note += f" {words.text(f'common.note.without_{part}', readout=unsent)}"
+    return [readout_note, prompt_note]
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -96,20 +85,18 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
     scores that were made elsewhere."""
-    found = run.repeatability
+    scores = run.repeatability
     if run.elsewhere:
         return []
-    earlier = "" if found.earlier is None else str(found.earlier)
-    if found.identical is None:
+    if scores.identical is None:
         notes = [words.text("common.note.repeat_first")]
-    elif found.identical:
-        notes = [words.text("common.note.repeat_identical", earlier=earlier)]
     else:
-        notes = [words.text("common.note.repeat_differs", earlier=earlier, difference=found.max_difference)]
-    cached = "repeat_cached" if found.cached > 0 else "repeat_fresh"
-    notes.append(words.text(f"common.note.{cached}", cached=found.cached))
-    notes.append(words.text("common.note.deterministic" if found.deterministic else "common.note.sampled"))
-    return notes
+        key = "repeat_identical" if scores.identical else "repeat_differs"
+        earlier = "" if scores.earlier is None else str(scores.earlier)
+        notes = [words.text(f"common.note.{key}", earlier=earlier, difference=scores.max_difference)]
+    cached = "repeat_cached" if scores.cached > 0 else "repeat_fresh"
+    notes.append(words.text(f"common.note.{cached}", cached=scores.cached))
+    return [*notes, words.text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
 
 
 def pictures(
@@ -133,11 +120,9 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(sentence, "verdict")
     failed = int(run.frame["error"].notna().sum())
     if failed:
-        kinds = failure_counts(run, words)
-        alert = words.text("common.failures_alert", failed=failed, total=len(run.frame), kinds=kinds)
-        yield Paragraph(alert, "alert")
-    keys = key_figures(run.results, words)
-    if keys:
+        counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
+        yield Paragraph(words.text("common.failures_alert", **counted), "alert")
+    if keys := key_figures(run.results, words):
         yield Heading(words.text("common.headline_title"), level=3)
         yield key_table(keys, words)
 
@@ -161,9 +146,15 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
     for result in run.results:
         yield from _result(result, run, words)
-    if not any(result.figures for result in run.results):
-        yield Heading(words.text("common.scores_title"))
-        yield from _all_scores(run, words)
+    if any(result.figures for result in run.results):
+        return
+    yield Heading(words.text("common.scores_title"))
+    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
+    if not scored.empty:
+        conditions = scored["condition"].fillna("all").astype(str)
+        groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
+        figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+        yield from pictures([figure], words, "common", run.rubric, run.folder)
 
 
 def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -182,14 +173,3 @@ def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
     """Whether it is no part of the plan that the run has."""
     return run.settings.planned and result.name != PLAN
-
-
-def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """Where no analysis draws: the scores themselves."""
-    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
-    if scored.empty:
-        return
-    conditions = scored["condition"].fillna("all").astype(str)
-    groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
-    figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
-    yield from pictures([figure], words, "common", run.rubric, run.folder)

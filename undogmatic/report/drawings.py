@@ -11,11 +11,11 @@ Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from undogmatic.report.pen import BLUE, GREY, INK, PALETTE, SCORES, VERMILLION, Pen, look_of, plain, ticks
 
@@ -40,19 +40,24 @@ def box(data: Mapping[str, Any], pen: Pen) -> Figure:
     for place, values, colour in zip(places, groups.values(), colours, strict=True):
         if len(values):
             _one_box(ax, float(place), values, colour, lying)
-        beside = place + _spread(values)
-        marks = (values, beside) if lying else (beside, values)
-        ax.plot(*marks, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
+            beside = place + _spread(values)
+            marks = (values, beside) if lying else (beside, values)
+            ax.plot(*marks, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     names = [pen.group(name, len(values), 2 if lying else len(groups)) for name, values in groups.items()]
-    if lying:
-        ax.set_yticks(places, [name.replace("\n", " ").replace(" n =", "\nn =") for name in names])
-        ax.invert_yaxis()
-        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
-    else:
-        ax.set_xticks(places, names)
+    _name_groups(
+        ax, [n.replace("\n", " ").replace(" n =", "\nn =") for n in names] if lying else names, data, pen, lying
+    )
+    if not lying:
         ax.set_xlim(-0.6, len(groups) - 0.4)
-        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
     return figure
+
+
+def _name_groups(ax: Axes, names: Sequence[str], data: Mapping[str, Any], pen: Pen, lying: bool) -> None:
+    """Name groups that stand beside each other, or lie below each other, and label the axis of their values."""
+    (ax.set_yticks if lying else ax.set_xticks)(range(len(names)), names)
+    if lying:
+        ax.invert_yaxis()
+    pen.label(ax, **{"x" if lying else "y": data["y_label"]}, limits=data.get("limits"))
 
 
 def _one_box(ax: Axes, place: float, values: np.ndarray, colour: str, lying: bool) -> None:
@@ -70,11 +75,21 @@ def _one_box(ax: Axes, place: float, values: np.ndarray, colour: str, lying: boo
     across(box["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
 
 
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Sideways places of marks, so that equal values lie beside each other; the same every time."""
+    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
+    rows = pd.Series(np.floor(values / width))
+    before = rows.groupby(rows).cumcount().to_numpy()  # how many marks of the row have a place already
+    return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
+
+
 def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A line per pair from its left value to its right one, coloured by direction.
 
     data: left: str, right: str, pairs: list[tuple[float, float]], y_label
     """
+    from matplotlib.collections import LineCollection
+
     figure, ax = pen.plot(5.0)
     pairs = [(float(a), float(b)) for a, b in data["pairs"]]
     looks = {
@@ -84,25 +99,19 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     }
     alpha = 0.6 if len(pairs) <= MANY else 0.1
     for key, (chosen, colour, style) in looks.items():
-        if chosen:
-            _lines(ax, chosen, colour, style, alpha)
-            look: dict[str, Any] = {"color": colour, "markersize": 4, "linewidth": 1.2, "alpha": 0.6}
-            ax.plot([], [], style, label=pen.text(key, n=len(chosen)), **look)
+        if not chosen:
+            continue
+        # All lines of one look are one object, and their ends another: thousands by themselves would take gigabytes.
+        look: dict[str, Any] = {"colors": colour, "linewidths": 1.2, "linestyles": style[:-1]}
+        ax.add_collection(LineCollection([[(0, a), (1, b)] for a, b in chosen], alpha=alpha, **look))
+        ends = np.repeat((0, 1), len(chosen)), np.array(chosen).T.ravel()
+        ax.plot(*ends, style[-1], color=colour, markersize=4, alpha=0.6)
+        ax.plot([], [], style, label=pen.text(key, n=len(chosen)), color=colour, markersize=4, linewidth=1.2, alpha=0.6)
     ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
     pen.legend(figure, ax)
     return figure
-
-
-def _lines(ax: Axes, pairs: list[tuple[float, float]], colour: str, style: str, alpha: float) -> None:
-    """All lines of one look as one object, and their ends as another: thousands by themselves would take gigabytes."""
-    from matplotlib.collections import LineCollection
-
-    segments = [[(0, a), (1, b)] for a, b in pairs]
-    ax.add_collection(LineCollection(segments, colors=colour, linewidths=1.2, linestyles=style[:-1], alpha=alpha))
-    ends = np.repeat((0, 1), len(pairs)), np.array(pairs).T.ravel()
-    ax.plot(*ends, style[-1], color=colour, markersize=4, alpha=0.6)
 
 
 def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
@@ -133,21 +142,6 @@ def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
     return figure
 
 
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Sideways places of marks, so that equal values lie beside each other; the same every time."""
-    if len(values) == 0:
-        return np.zeros(0)
-    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
-    seen: dict[int, int] = {}
-    places = np.zeros(len(values))
-    for n, value in enumerate(values):
-        row = math.floor(value / width)
-        count = seen.get(row, 0)
-        places[n] = (1 if count % 2 else -1) * ((count + 1) // 2) * 0.05
-        seen[row] = count + 1
-    return np.clip(places, -0.32, 0.32)
-
-
 def bars(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Bars with whiskers; lying where there are more than five.
 
@@ -158,22 +152,14 @@ def bars(data: Mapping[str, Any], pen: Pen) -> Figure:
     figure, ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
     places = np.arange(len(values))
     names = [pen.group(name, beside=len(values)) for name in data["labels"]]
-    if lying:
-        ax.barh(places, values, color=BLUE, alpha=0.8, height=0.62)
-        ax.set_yticks(places, [name.replace("\n", " ") for name in names])
-        ax.invert_yaxis()
-        pen.label(ax, x=data["y_label"], limits=data.get("limits"))
-    else:
-        ax.bar(places, values, color=BLUE, alpha=0.8, width=0.62)
-        ax.set_xticks(places, names)
-        pen.label(ax, y=data["y_label"], limits=data.get("limits"))
+    look: dict[str, Any] = {"color": BLUE, "alpha": 0.8, "height" if lying else "width": 0.62}
+    (ax.barh if lying else ax.bar)(places, values, **look)
+    _name_groups(ax, [name.replace("\n", " ") for name in names] if lying else names, data, pen, lying)
     whiskers = _whisker_lengths(values, data)
     if whiskers is not None:
-        ax.errorbar(
-            *((values, places) if lying else (places, values)),
-            **{"xerr" if lying else "yerr": whiskers},
-            fmt="none", ecolor=INK, elinewidth=1.4, capsize=4,
-        )  # fmt: skip
+        ends = {"xerr" if lying else "yerr": whiskers}
+        middles = (values, places) if lying else (places, values)
+        ax.errorbar(*middles, **ends, fmt="none", ecolor=INK, elinewidth=1.4, capsize=4)
     _reference(ax, data, pen, lying)
     return figure
 
@@ -186,17 +172,8 @@ def forest(data: Mapping[str, Any], pen: Pen) -> Figure:
     values = np.asarray(data["estimate"], dtype=float)
     places = np.arange(len(values))
     figure, ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
-    ax.errorbar(
-        values,
-        places,
-        xerr=_whisker_lengths(values, data),
-        fmt="s",
-        color=BLUE,
-        ecolor=BLUE,
-        elinewidth=1.8,
-        capsize=4,
-        markersize=7,
-    )
+    look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.8, "capsize": 4, "markersize": 7}
+    ax.errorbar(values, places, xerr=_whisker_lengths(values, data), fmt="s", **look)
     ax.set_yticks(places, [pen.group(name).replace("\n", " ") for name in data["labels"]])
     ax.set_ylim(len(values) - 0.4, -0.6)
     pen.label(ax, x=data["x_label"], limits=data.get("limits"))
@@ -384,13 +361,5 @@ def reliability(data: Mapping[str, Any], pen: Pen) -> Figure:
 def _identity(ax: Axes, pen: Pen) -> None:
     low = max(ax.get_xlim()[0], ax.get_ylim()[0])
     high = min(ax.get_xlim()[1], ax.get_ylim()[1])
-    ax.plot(
-        (low, high),
-        (low, high),
-        "--",
-        color=GREY,
-        linewidth=1.3,
-        label=pen.text("identity"),
-        scalex=False,
-        scaley=False,
-    )
+    look: dict[str, Any] = {"color": GREY, "linewidth": 1.3, "scalex": False, "scaley": False}
+    ax.plot((low, high), (low, high), "--", label=pen.text("identity"), **look)

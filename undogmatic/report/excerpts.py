@@ -70,11 +70,8 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         for row in rows.to_dict("records"):
             seen.add(row["item_id"])
             item = judged[row["item_id"]]
-            about = (
-                _named(row, run),
-                redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words),
-            )
-            yield _item(row, by_key[_key(row)], about, words)
+            text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
+            yield _quote(row, by_key[_key(row)], _named(row, run), text, words)
 
 
 def _named(row: Mapping[Any, Any], run: FinishedRun) -> str:
@@ -102,30 +99,30 @@ def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
     return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
 
 
-def _item(row: Mapping[Any, Any], judgment: Judgment, about: tuple[str, str], words: Words) -> Quote:
+def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, words: Words) -> Quote:
     verdict = judgment.outcome
     assert isinstance(verdict, Verdict)
-    said = [] if verdict.score is None else [words.text("common.item_score", score=verdict.score)]
-    if verdict.category is not None:
-        said.append(words.text("common.item_category", category=verdict.category))
-    if verdict.interval is not None:
-        said.append(words.text("common.item_interval", interval=verdict.interval))
-    if verdict.confidence is not None:
-        source = f"common.item_confidence_{verdict.confidence_source}"
-        said.append(words.text(source, confidence=verdict.confidence))
-    if verdict.uncertainty is not None:
-        said.append(_uncertainty(verdict, words))
+    facts = []
+    for field in ("score", "category", "interval", "confidence", "uncertainty"):
+        value = getattr(verdict, field)
+        if value is None:
+            continue
+        if field == "uncertainty":
+            facts.append(_uncertainty(verdict, words))
+        else:
+            key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
+            facts.append(words.text(f"common.item_{key}", **{field: value}))
     if not missing(row["label"]):
-        said.append(words.text("common.item_label", label=row["label"]))
+        facts.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
-    below = [] if verdict.rationale is None else [f"{words.text('common.rationale')} {shorten(verdict.rationale)}"]
+    below = [] if verdict.rationale is None else [("rationale", verdict.rationale)]
     if verdict.issues:
-        below.append(f"{words.text('common.issues')} {shorten('; '.join(verdict.issues))}")
+        below.append(("issues", "; ".join(verdict.issues)))
     if verdict.details:
         details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
-        below.append(f"{words.text('common.details')} {shorten('; '.join(details))}")
-    named, text = about
-    return Quote(f"{named}{condition}: {'; '.join(said)}", text, " ".join(below) or None)
+        below.append(("details", "; ".join(details)))
+    lines = " ".join(f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below)
+    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, lines or None)
 
 
 def _uncertainty(verdict: Verdict, words: Words) -> str:

@@ -9,7 +9,6 @@ in `data`.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +20,7 @@ from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
 from undogmatic.report import drawings
 from undogmatic.report.pen import DPI, Pen
-from undogmatic.report.words import Words
+from undogmatic.report.words import Words, missing
 from undogmatic.safety.files import write_bytes
 
 if TYPE_CHECKING:
@@ -88,10 +87,6 @@ def size(figure: FigureData) -> int:
     if "groups" in data and isinstance(data["groups"], Mapping):
         return sum(len(values) for values in data["groups"].values())
     if figure.kind == "heatmap":
-        return sum(not _nan(v) for row in data["matrix"] for v in row)
+        return sum(not missing(v) for row in data["matrix"] for v in row)
     counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "label"}
     return len(data[counted.get(figure.kind, "labels")])
-
-
-def _nan(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))

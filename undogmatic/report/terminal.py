@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +31,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     """
     words, console = Words.of(run), _console()
     _say(console, "", *verdicts(run, words), style="bold")
-    keys = key_figures(run.results, words)
-    if keys:
+    if keys := key_figures(run.results, words):
         _table(console, key_table(keys, words))
     failed = int(run.frame["error"].notna().sum())
     counts = {"judged": len(run.frame) - failed, "failed": failed, "kinds": failure_counts(run, words)}
@@ -56,8 +54,7 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     if table is not None:
         _table(console, table)
         if len(table.rows) < len(sweep.jobs):
-            cut = words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
-            _say(console, cut)
+            _say(console, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs)))
     _say(console, "", words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     _say(console, *(f"  {job}: {message}" for job, message in sweep.failed), "")
     _paths(console, words, {"report": sweep.folder / "report.html"}, where)
@@ -93,7 +90,5 @@ def _paths(console: Console, words: Words, paths: dict[str, Path], where: str | 
     named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
     labels = {key: words.text(f"terminal.{key}") for key in named}
     width = max(map(len, labels.values()))
-    lines: Sequence[str] = [f"{labels[key]:<{width}}  {shown}" for key, shown in named.items()]
-    # A path broken over two lines cannot be copied.
-    for line in lines:
-        console.print(line, soft_wrap=True)
+    for key, shown in named.items():  # a path broken over two lines cannot be copied
+        console.print(f"{labels[key]:<{width}}  {shown}", soft_wrap=True)
