@@ -20,7 +20,6 @@ from undogmatic.report.document import (
     Picture,
     Quote,
     Table,
-    _render,
     fence,
     markdown,
     save,
@@ -114,8 +113,9 @@ def test_html_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:
         assert visible(text) in shown
 
 
-def test_html_forbids_scripts_and_the_network() -> None:
-    page = read(_render("report.html.jinja", Document("pt", "t", "l"), escape_html))
+def test_html_forbids_scripts_and_the_network(tmp_path: Path) -> None:
+    save(Document("pt", "t", "l"), tmp_path)
+    page = read((tmp_path / "report.html").read_text(encoding="utf-8"))
     policy = dict(page.attributes)["content"]
     attributes = [value for name, value in page.attributes if name == "content" and value and "default-src" in value]
     assert policy is not None and attributes == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
@@ -172,9 +172,9 @@ def test_a_template_that_writes_a_text_without_a_filter_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document, "TEMPLATES", tmp_path)
-    (tmp_path / "careless.jinja").write_text("{{ document.title }}")
+    (tmp_path / "report.md.jinja").write_text("{{ document.title }}")
     with pytest.raises(TypeError, match="without a filter"):
-        _render("careless.jinja", Document("en", "<b>", "l"), escape_html)  # type: ignore[arg-type]
+        save(Document("en", "<b>", "l"), tmp_path)
 
 
 def test_pictures_are_inside_the_page(tmp_path: Path) -> None:

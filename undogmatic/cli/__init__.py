@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from undogmatic.cli import calibrate, describe, probe, review, run, score, ui
+from undogmatic.cli import describe, fit, review, run, score, ui
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.guard import know_words
 from undogmatic.safety.outside import brief, has_halves
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (run, score, describe, *own, probe, calibrate, review, ui):
+    for door in (run, score, describe, *own, fit, review, ui):
         door.add(commands)
     return parser
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import sys
@@ -17,12 +16,7 @@ def add(commands: Any) -> None:
     ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
     ui.add_argument("--port", type=int, default=5000)
     ui.add_argument("--host", default="127.0.0.1")
-    ui.set_defaults(run=run)
-
-
-def run(given: argparse.Namespace) -> None:
-    """Serve until interrupted."""
-    serve(uri=given.uri, port=given.port, host=given.host)
+    ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:
