@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,11 +31,11 @@ def write(folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: 
     by_item: dict[str, list[Label]] = {}
     for label in labels:
         by_item.setdefault(label.item_id, []).append(label)
-    queues = {label.queue for label in labels}
-    rows = [_row(item, by_item.get(item.id, []), rubric, len(queues) > 1) for item in items]
+    several_queues = len({label.queue for label in labels}) > 1
+    rows = [_row(item, by_item.get(item.id, []), rubric, several_queues) for item in items]
     labelled = [row for row in rows if row["id"] in by_item]
-    _replace(folder / ALL, rows)
-    _replace(folder / LABELLED, labelled)
+    for name, kept in ((ALL, rows), (LABELLED, labelled)):
+        files.write(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
     return all("inclusion_probability" in row for row in labelled)
 
 
@@ -46,11 +46,12 @@ def _row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bo
     if item.label is not None:
         row["dataset_label"] = item.label
     if labels:
+        write: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
         values = [label.label for label in labels]
         if rubric.scale.contains(fmean(values)):
-            row["label"] = _said(fmean(values), rubric)
+            row["label"] = write(fmean(values))
         else:
-            row["labels"] = {OVERALL: {label.labeller: _said(label.label, rubric) for label in labels}}
+            row["labels"] = {OVERALL: {label.labeller: write(label.label) for label in labels}}
         row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
         probabilities = {label.inclusion_probability for label in labels}
         if 1.0 in probabilities:
@@ -58,11 +59,3 @@ def _row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bo
         elif len(probabilities) == 1 and None not in probabilities and not several_queues:
             row["inclusion_probability"] = probabilities.pop()
     return {k: v for k, v in row.items() if v is not None}
-
-
-def _said(value: float, rubric: Rubric) -> float | str:
-    return value if isinstance(rubric.scale, NumericScale) else rubric.scale.write(value)
-
-
-def _replace(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    files.write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

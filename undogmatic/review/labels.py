@@ -74,7 +74,6 @@ def check(
     Raises:
         DataError: Every problem with its place (the first SHOWN of them).
     """
-    known_ids = dict.fromkeys(items)
     stand = {(one.item_id, one.labeller): one for one in before}
     named = {one.assessment: one.labeller for one in before if one.assessment is not None}
     labelled, now = {one.item_id for one in before}, time.time()
@@ -84,21 +83,24 @@ def check(
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
-        item = sheet.item_of(row, known_ids)
-        if _was_drawn(row):
+        item = sheet.item_of(row, items)
+        probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
+        if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
         if _empty(row.cells["label"]):
             blank += 1
             only_comment += not _empty(row.cells.get("comment"))
             continue
-        who = _named(row) or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
+        cell = row.cells.get("labeller")
+        typed = "" if _empty(cell) else str(cell).strip()
+        who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
         key = (item, who)
         earlier = stand.get(key)
         wrong: list[str] = []
         if earlier is not None and _still_shown(row, earlier, rubric):
             label = earlier.model_copy(update=dict(row.origin))
         else:
-            fields, wrong = _fields(row, item, known_ids, rubric, scale)
+            fields, wrong = _fields(row, item, items, rubric, scale)
             if not wrong:
                 try:
                     label = Label(**fields, labeller=who, imported=now, **row.origin)
@@ -120,26 +122,23 @@ def check(
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
-    again = [stand[key] for key, one in here.items() if key in stand and stand[key].label == one.label]
-    new = [one for key, one in here.items() if key not in stand or stand[key].label != one.label]
+    known = {key for key, one in here.items() if key in stand and stand[key].label == one.label}
+    again, new = [stand[key] for key in here if key in known], [one for key, one in here.items() if key not in known]
     return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 
 def read(folder: Path) -> list[Label]:
     """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
-    path = folder / FILE
-    found: dict[tuple[str, str], Label] = {}
-    if not path.is_file():
-        return []
-    for number, line in read_lines(path, ROW_BYTES):
+    path, labels = folder / FILE, dict[tuple[str, str], Label]()
+    for number, line in read_lines(path, ROW_BYTES) if path.is_file() else ():
         try:
             label = Label.model_validate(json_value(line))
         except (Unreadable, ValidationError) as error:
             raise DataError(
                 f"{path}:{number}: not a label ({_first(error)}). Delete the line and import the label again."
             ) from None
-        found[label.item_id, label.labeller] = label
-    return list(found.values())
+        labels[label.item_id, label.labeller] = label
+    return list(labels.values())
 
 
 def _first(error: Exception) -> str:
@@ -163,17 +162,6 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
 
 def _empty(cell: Any) -> bool:
     return cell is None or str(cell).strip() == ""
-
-
-def _was_drawn(row: Filled) -> bool:
-    """Whether the row says that it came into its queue at random."""
-    probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
-    return probability is not None and probability < 1
-
-
-def _named(row: Filled) -> str:
-    """The labeller whom the row names, or ""."""
-    return "" if _empty(cell := row.cells.get("labeller")) else str(cell).strip()
 
 
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
@@ -216,16 +204,9 @@ def _fields(
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     if wrong:
         return {}, wrong
-    fields = {
-        "item_id": item,
-        "label": label,
-        "comment": None if _empty(cells.get("comment")) else str(cells["comment"]),
-        "given": given,
-        "scale": scale,
-        "inclusion_probability": probability,
-        "queue": None if _empty(cells.get("queue")) else str(cells["queue"]),
-    }
-    return fields, []
+    texts = {name: None if _empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+    fields = {"item_id": item, "label": label, "given": given, "scale": scale, "inclusion_probability": probability}
+    return fields | texts, []
 
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:

@@ -24,7 +24,12 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]])
     """Write rows for a spreadsheet: UTF-8 with a mark, lists joined, and no cell that would run as a formula."""
     import pandas as pd
 
-    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    def cell(value: Any) -> Any:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return _JOIN.join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    cells = [[cell(row[column]) for column in columns] for row in rows]
     files.write(path, "\ufeff" + files.csv(pd.DataFrame(cells, columns=list(columns), dtype=object)))
 
 
@@ -78,22 +83,14 @@ def number(value: Any, comma: bool) -> float | None:
     return float(text)
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return _JOIN.join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
 _Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether decimals may be written with a comma
 
 
 def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     for line, row in json_lines(path):
-        for column in needed:
-            if column not in row:
-                raise DataError(
-                    f"{path}:{line}: the field `{column}` is missing; fields: {listed(list(row)) or 'none'}."
-                )
+        if missing := [column for column in needed if column not in row]:
+            fields = listed(list(row)) or "none"
+            raise DataError(f"{path}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
         yield line, row, False
 
 
