@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.report.contents import pictures
+from undogmatic.report.contents import command, folders_of, pictures, shorten
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
-from undogmatic.report.excerpts import shorten
-from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import RunFolder

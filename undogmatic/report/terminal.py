@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from undogmatic.report.contents import asking_notes, repeatability_notes, review_notes, verdicts
+from undogmatic.report.contents import asking_notes, failure_counts, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
-from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
 from undogmatic.report.tables import key_figures, key_table
 from undogmatic.report.words import Words
