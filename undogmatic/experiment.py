@@ -67,11 +67,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
 
 
 class Experiment:
-    """A run that is built from its config and checked, before anything is asked.
+    """A run that is built from its config and checked, before anything is asked; see `run_experiment`.
 
-    Args:
-        config: The resolved config as plain data.
-        choices: The option chosen per group.
     Attributes:
         recipe, parts: How the items are judged, and what that builds.
         items: What is judged; of an optimisation its test split.
@@ -180,8 +177,7 @@ def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
-    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some to be of
-    use."""
+    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some."""
     if not chosen.tracking.get("redact"):
         return False
     why = None
@@ -247,9 +243,7 @@ def _some_verdict(judgments: Sequence[Judgment]) -> None:
     if any(isinstance(j.outcome, Verdict) for j in judgments):
         return
     if not judgments:
-        raise RunStopped(
-            "the steps made nothing of any item, so there was nothing to judge; steps/ says what they did."
-        )
+        raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
     outcome = judgments[0].outcome
     assert not isinstance(outcome, Verdict)
     raise RunStopped(

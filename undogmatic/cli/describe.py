@@ -71,13 +71,8 @@ def _keyless(node: Any) -> Any:
 
 
 def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
-    """What would be sent for an item by a judge and by each judge inside it, one after the other, each request once.
-
-    Args:
-        parts: What the run is built of.
-        judge, item: Who judges what.
-        answer: The text of a model's answer; None makes one up that fits the form.
-    """
+    """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one after the other,
+    each request once. `answer` gives the text of a model's answer; None makes one up that fits the form."""
     from undogmatic.engine.step import JudgeStep
     from undogmatic.judges.base import Judge
     from undogmatic.models.calls import Gateway

@@ -14,9 +14,7 @@ def add(commands: Any) -> None:
     probe = commands.add_parser("probe", help="fit a probe on an embedded model's hidden states")
     actions = probe.add_subparsers(dest="action", required=True)
     fit = actions.add_parser("fit", help="fit a probe on labelled texts and save it")
-    fit.add_argument(
-        "--data", help="labelled file: text, label, optionally id, pair (default: shipped development texts)"
-    )
+    fit.add_argument("--data", help="labelled file: text, label, maybe id, pair (default: shipped development texts)")
     fit.add_argument("--out", default="probe.safetensors", help="where to save it (default: probe.safetensors)")
     add_words(fit, "model.path=FILE")
     fit.set_defaults(run=fit_probe)

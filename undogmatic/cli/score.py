@@ -133,9 +133,7 @@ def _read(
         name, mark, value = word.partition("=")
         if not mark or name in inputs:
             problem = "names its input a second time" if mark else "has no `=`"
-            raise ConfigError(
-                f"`--input {brief(word)}` {problem}. Write --input NAME=TEXT once for each of the inputs."
-            )
+            raise ConfigError(f"`--input {brief(word)}` {problem}. Write --input NAME=TEXT once for each input.")
         if value.startswith("@"):
             inputs[name] = read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
         elif _NAMES_A_FILE.fullmatch(value):

@@ -20,15 +20,9 @@ def add(commands: Any) -> None:
 
 
 def serve(uri: str | None, port: int, host: str) -> None:
-    """Become MLflow's server; Ctrl-C ends it.
-
-    Args:
-        uri: Tracking store, or None for `mlruns/mlflow.db` in the current folder.
-        port: Where to listen.
-        host: Address to listen on; anything but this machine's own lets others read every logged text.
-    Raises:
-        ConfigError: No such store, a server instead of a store, or the port is taken.
-    """
+    """Become MLflow's server on a tracking store (None: `mlruns/mlflow.db` in the current folder); Ctrl-C ends it. A
+    host that is not this machine's own lets others read every logged text. Raises ConfigError where there is no such
+    store, where it is a server already, or where the port is taken."""
     command = server_command(uri, port, host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     print(f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)")
@@ -57,11 +51,9 @@ def server_command(uri: str | None, port: int, host: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment with what keeps the server offline and small.
-
-    Without the first setting litellm waits for the network and the server never comes up; without the second it keeps
-    worker processes for jobs that nothing here starts.
-    """
+    """Return this process's environment with what keeps the server offline and small: without the first setting litellm
+    waits for the network and the server never comes up; without the second it keeps worker processes for jobs that
+    nothing here starts."""
     from undogmatic.tracking.store import prepare_environment
 
     prepare_environment()

@@ -236,15 +236,9 @@ def check_values(node: Any, key: str) -> None:
 
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
-    """Import what `_target_` names, if its package is allowed.
-
-    Args:
-        path: The value of `_target_`.
-        group: Its key, for messages.
-        kind: What it must be, a class or a key of KINDS; None: as the last word of its key says.
-    Raises:
-        ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
-    """
+    """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key of KINDS; None: as
+    the last word of the key says. Raises ConfigError where it may not be built, cannot be imported, or is of another
+    kind."""
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
@@ -262,11 +256,9 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
-
-    It must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
-    cannot be imported, or is in a package that a config may not name.
-    """
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts. It
+    must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
+    cannot be imported, or is in a package that a config may not name."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
@@ -401,9 +393,8 @@ def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[
     parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
     named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     fields: dict[str, Any] = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
-    config = ConfigDict(
-        extra="forbid" if named == parameters else "allow", arbitrary_types_allowed=True, protected_namespaces=()
-    )
+    extra: Any = "forbid" if named == parameters else "allow"
+    config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
     try:
         checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
     except ValidationError as error:

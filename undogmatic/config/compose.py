@@ -54,14 +54,11 @@ class UserFolders(SearchPathPlugin):
 
 
 class Loader(ConfigLoader):
-    """Hydra's loader, with every composition checked before anybody sees it.
+    """Hydra's loader (`inner`), with every composition checked before anybody sees it.
 
     Launchers hand it to their workers, so that the configs of jobs are checked where they are composed. Hydra composes
     the jobs of a sweep to see that all can be composed, and each again when it starts it; what was seen is kept for the
     start, so that each is composed once.
-
-    Args:
-        inner: Hydra's own.
     """
 
     MOST_KEPT = 200
@@ -192,22 +189,14 @@ def _mark(config: DictConfig) -> str:
 
 
 @contextmanager
-def opened(
-    words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), job_name: str = "app"
-) -> Iterator[Loader]:
-    """Hydra with the program's folder, the user's and those of the project; inside, `current` is the loader too.
-
-    Args:
-        words: The overrides, one of which may name folders: hydra.searchpath=[...].
-        config_dirs: Further folders, searched before those.
-        job_name: Hydra's name for the job, and for its log file.
-    Raises:
-        ConfigError: One is not a folder, or holds a file with the name of a shipped one.
-    """
+def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), job: str = "app") -> Iterator[Loader]:
+    """Open Hydra with the folders in `config_dirs`, those that an override names (hydra.searchpath=[...]), those of the
+    project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
+    Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
     _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
     _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for word in words for place in _places(word))
     try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job_name):
+        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job):
             _opened.append(Loader(GlobalHydra.instance().config_loader()))
             try:
                 yield _opened[-1]
@@ -255,14 +244,8 @@ def _places(override: str) -> list[str]:
 
 
 def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:
-    """A composed config that knows the user's folders, so that names used inside its groups are found there too.
-
-    Args:
-        config: As plain data.
-        sources: Hydra's `runtime.config_sources`.
-    Raises:
-        ConfigError: The config sets the key itself.
-    """
+    """Give a composed config, as plain data, the user's folders among Hydra's `runtime.config_sources`, so that names
+    used inside its groups are found there too. Raises ConfigError where the config sets the key itself."""
     if FOLDERS in config:
         raise ConfigError(f"`{FOLDERS}` is set by the program. Name folders with --config-dir, or in undogmatic.toml.")
     users = _users(sources)

@@ -70,17 +70,11 @@ def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, A
 
 
 def command(words: list[str], job: Job) -> None:
-    """Do what the words of a command say: run the job, sweep it, or show config or help.
-
-    Raises:
-        ConfigError: For an option that leads past what checks a config, or a config that may not be.
-        Exception: What Hydra and OmegaConf raise of words that cannot be composed.
-    """
+    """Do what the words of a command say: run the job, sweep it, or show config or help. Raises ConfigError for what
+    may not be, and what Hydra and OmegaConf raise of words that cannot be composed."""
     typed = _parser().parse_args(words)
     if typed.experimental_rerun is not None:
-        raise ConfigError(
-            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
-        )
+        raise ConfigError("`--experimental-rerun` reads a pickle, which can run code. To repeat a run: run.resume=...")
     if typed.config_path is not None:
         raise ConfigError(
             f"`--config-path` is {typed.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
@@ -162,11 +156,7 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
 
 
 class Callbacks:
-    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning.
-
-    Args:
-        callbacks: Objects with the methods of Hydra's `Callback`.
-    """
+    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning."""
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
         self.callbacks = list(callbacks)

@@ -43,13 +43,8 @@ _latest: list[str] = []
 
 
 class GroupFiles(ConfigSource):
-    """A folder of config groups, of the user's or the program's own.
-
-    Args:
-        provider, path: As Hydra's search path has them.
-    Raises:
-        ConfigError: A file in it would take the place of a shipped one.
-    """
+    """A folder of config groups, of the user's or the program's own, with provider and path as Hydra's search path has
+    them. Raises ConfigError where a file in it would take the place of a shipped one."""
 
     def __init__(self, provider: str, path: str) -> None:
         super().__init__(provider, path)
@@ -109,11 +104,8 @@ class GroupFiles(ConfigSource):
 
 
 def source_of(path: str) -> str:
-    """A place of the search path for our source: a folder, or a package of Hydra's plugins as it is.
-
-    Raises:
-        ConfigError: It is a package that may not be imported, or no folder at all.
-    """
+    """Return a place of the search path for our source: a folder, or a package of Hydra's plugins as it is. Raises
+    ConfigError for a package that may not be imported, and for no folder at all."""
     scheme, mark, rest = path.partition("://")
     if not mark:
         scheme, rest = "file", path
@@ -138,11 +130,8 @@ def source_of(path: str) -> str:
 
 
 def given_file(group: str, path: Path) -> str:
-    """Make a file outside all folders an option of a group in this process. Returns the option's name.
-
-    Raises:
-        ConfigError: It is not YAML, or not a mapping, or says more than a file of a group may.
-    """
+    """Make a file outside all folders an option of a group in this process, and return the option's name. Raises
+    ConfigError where it is no YAML mapping, or says more than a file of a group may."""
     from hydra.core.config_store import ConfigStore
 
     shown = short(path)
@@ -157,15 +146,9 @@ def given_file(group: str, path: Path) -> str:
 
 
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
-    """The node of the file `name` of a group, in the user's folders or in conf/, its references resolved.
-
-    Args:
-        group, name: `judge` and `debate`, for judge/debate.yaml.
-        key: Where the name stands, for messages.
-        chosen: The run's config: its folders, and what references mean.
-    Raises:
-        ConfigError: There is no such file, or it is not YAML.
-    """
+    """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
+    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is no such file, or no
+    YAML."""
     loaded = _loaded(group, name, key, chosen.folders)
     whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
     check(whole)

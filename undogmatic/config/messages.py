@@ -19,11 +19,9 @@ from undogmatic.safety.outside import has_halves
 
 
 def combined(words: Sequence[str]) -> list[str]:
-    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here.
-
-    The option holds a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to
-    the processes of a sweep's jobs, whatever the launcher.
-    """
+    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here
+    with a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to the processes
+    of a sweep's jobs, whatever the launcher."""
     words = readable(words)
     return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
 
@@ -67,12 +65,7 @@ def typed_wrongly(error: BaseException) -> bool:
 
 
 def explain(error: Exception, words: Sequence[str]) -> str:
-    """One message for what composing `words` raised.
-
-    Args:
-        error: Of Hydra or OmegaConf.
-        words: The command line's overrides; other words among them do no harm.
-    """
+    """Return one message for what Hydra or OmegaConf raised of composing `words` (others among them do no harm)."""
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         return _unknown_option(error, words)

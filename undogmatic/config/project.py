@@ -67,9 +67,7 @@ def allowed() -> tuple[str, ...]:
     named = [part.strip() for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if part.strip()]
     for module in named:
         if not _MODULE.fullmatch(module):
-            raise ConfigError(
-                f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,theirs.models"
-            )
+            raise ConfigError(f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,their.models")
     return tuple(dict.fromkeys([OWN, *own.modules, *(package for package, _ in _installed()), *named]))
 
 

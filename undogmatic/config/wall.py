@@ -220,11 +220,7 @@ def _children(node: Any) -> Iterable[tuple[Any, Any]]:
 
 
 class _Sizes:
-    """Measures what a config would hold with every reference written out, without writing any out.
-
-    Args:
-        root: The config as plain data, with its references as they are written.
-    """
+    """Measures what a config, as plain data, would hold with every reference written out, without writing any out."""
 
     def __init__(self, root: dict[Any, Any]) -> None:
         self.root = root
@@ -244,9 +240,7 @@ class _Sizes:
         if isinstance(node, str):
             size += len(node) + (self._referred(node, path, key) if "${" in node else 0)
         if size > MOST:
-            raise ConfigError(
-                f"`{key}` stands for more than {MOST:,} values or characters, its references written out."
-            )
+            raise ConfigError(f"`{key}` stands for more than {MOST:,} values or characters, references written out.")
         self.known[path] = size
         return size
 

@@ -321,9 +321,7 @@ class Rubric(_Grown):
         if self.direction is None and self.scale.ordered:
             raise ValueError("direction is required: higher_is_worse or higher_is_better")
         if self.partial and set(self.inputs) <= set(self.optional):
-            raise ValueError(
-                "partial leaves nothing to judge where every input is optional; take one out of `optional`"
-            )
+            raise ValueError("partial leaves nothing to judge if every input is optional; take one out of `optional`")
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         if self.score_field in ANSWERED or not self.score_field.isidentifier():

@@ -39,11 +39,8 @@ MANY = 500
 
 
 def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path) -> None:
-    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores.
-
-    Raises:
-        ValueError: Unknown kind, or a key of `data` is missing.
-    """
+    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores. Raises ValueError for an unknown
+    kind and for a key that `data` lacks."""
     if figure.kind not in KINDS:
         raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
     try:
@@ -58,10 +55,8 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure as it is laid out, as a PNG file.
-
-    Without the transparency that it does not have: `Figure.savefig` packs that too, in twice the time to the same size.
-    """
+    """Return the figure as it is laid out, as a PNG file without the transparency that it does not have:
+    `Figure.savefig` packs that too, in twice the time to the same size."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -97,9 +92,7 @@ def size(figure: FigureData) -> int:
 
 def box(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Quartiles, whiskers and every value of each group; lying where there are more than four groups.
-
-    data: groups: dict[str, list[float]], y_label
-    """
+    data: groups: dict[str, list[float]], y_label"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     lying = len(groups) > 4
     figure, ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
@@ -112,9 +105,9 @@ def box(data: Mapping[str, Any], pen: Pen) -> Figure:
             marks = (values, beside) if lying else (beside, values)
             ax.plot(*marks, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     names = [pen.group(name, len(values), 2 if lying else len(groups)) for name, values in groups.items()]
-    _name_groups(
-        ax, [n.replace("\n", " ").replace(" n =", "\nn =") for n in names] if lying else names, data, pen, lying
-    )
+    if lying:
+        names = [name.replace("\n", " ").replace(" n =", "\nn =") for name in names]
+    _name_groups(ax, names, data, pen, lying)
     if not lying:
         ax.set_xlim(-0.6, len(groups) - 0.4)
     return figure
@@ -153,9 +146,7 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A line per pair from its left value to its right one, coloured by direction.
-
-    data: left: str, right: str, pairs: list[tuple[float, float]], y_label
-    """
+    data: left: str, right: str, pairs: list[tuple[float, float]], y_label"""
     from matplotlib.collections import LineCollection
 
     figure, ax = pen.plot(5.0)
@@ -184,9 +175,7 @@ def slope(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
     """One histogram per group, below one another on the same axes.
-
-    data: groups: dict[str, list[float]], bins: int | list[float], x_label
-    """
+    data: groups: dict[str, list[float]], bins: int | list[float], x_label"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     figure, axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
@@ -212,9 +201,7 @@ def histogram(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def bars(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Bars with whiskers; lying where there are more than five.
-
-    data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float, y_label
-    """
+    data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float, y_label"""
     values = np.asarray(data["values"], dtype=float)
     lying = len(values) > 5
     figure, ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
@@ -234,9 +221,7 @@ def bars(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def forest(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A marker with its interval per row, the numbers written beside it.
-
-    data: labels: list[str], estimate, low, high: list[float], reference?: float, x_label
-    """
+    data: labels: list[str], estimate, low, high: list[float], reference?: float, x_label"""
     values = np.asarray(data["estimate"], dtype=float)
     places = np.arange(len(values))
     figure, ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
@@ -254,9 +239,7 @@ def forest(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def dots(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A row per label with a mark per series, told apart by colour and shape.
-
-    data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label
-    """
+    data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label"""
     labels, series = list(data["labels"]), dict(data["series"])
     figure, ax = pen.plot(max(2.6, 0.42 * len(labels) + 1.9))
     shift = 0.5 / max(1, len(series))
@@ -274,9 +257,7 @@ def dots(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def heatmap(data: Mapping[str, Any], pen: Pen) -> Figure:
     """A matrix as coloured cells, the numbers written in where there is room.
-
-    data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label
-    """
+    data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label"""
     matrix = np.asarray(data["matrix"], dtype=float)
     figure, ax = pen.plot(max(3.0, 0.5 * matrix.shape[0] + 1.8))
     signed = bool(np.nanmin(matrix) < 0) if not np.isnan(matrix).all() else False
@@ -321,10 +302,8 @@ def _whisker_lengths(values: np.ndarray, data: Mapping[str, Any]) -> np.ndarray 
 
 def scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Marks, coloured by group where there are few enough, with a fitted line or y = x if asked for.
-
     data: x, y: list[float], x_label, y_label, groups?: list[str] (one per point; up to seven are told apart),
-        labels?: list[str] (one per point, written beside it), fit?: (slope, intercept), identity?: bool (draws y = x)
-    """
+        labels?: list[str] (one per point, beside it), fit?: (slope, intercept), identity?: bool (draws y = x)"""
     figure, ax = pen.plot(5.0)
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
     groups = list(data["groups"]) if data.get("groups") is not None else [None] * len(x)
@@ -355,9 +334,7 @@ def scatter(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def bland_altman(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Difference against mean of two measurements, with bias and limits of agreement.
-
-    data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?
-    """
+    data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?"""
     figure, ax = pen.plot(4.6)
     ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
@@ -373,9 +350,7 @@ def bland_altman(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Gold against score, before and after calibration, each beside y = x.
-
-    data: raw, calibrated, label: list[float] (one per item), x_label?, y_label?
-    """
+    data: raw, calibrated, label: list[float] (one per item), x_label?, y_label?"""
     figure, axes = pen.figure(4.2, columns=2, sharey=True)
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
         ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
@@ -389,10 +364,8 @@ def calibration(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def curve(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Lines over a common axis, with bands where they have them.
-
     data: lines: dict[str, {x: list[float], y: list[float], low?, high?: list[float]}] (the ends are drawn as a band),
-        x_label, y_label, n: int (items behind the curves)
-    """
+        x_label, y_label, n: int (items behind the curves)"""
     figure, ax = pen.plot(4.6)
     for n, (name, line) in enumerate(data["lines"].items()):
         colour = PALETTE[n % len(PALETTE)]
@@ -409,9 +382,7 @@ def curve(data: Mapping[str, Any], pen: Pen) -> Figure:
 
 def reliability(data: Mapping[str, Any], pen: Pen) -> Figure:
     """Share right against stated confidence by bin, with intervals and counts, beside y = x.
-
-    data: confidence, accuracy, low, high: list[float] (shares in [0, 1], one per bin), count: list[int]
-    """
+    data: confidence, accuracy, low, high: list[float] (shares in [0, 1], one per bin), count: list[int]"""
     figure, ax = pen.plot(4.6)
     stated, right = np.asarray(data["confidence"], dtype=float), np.asarray(data["accuracy"], dtype=float)
     whiskers = _whisker_lengths(right, data)

@@ -50,9 +50,7 @@ def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigu
             ends = (result.metrics.get(f"{metric}_low"), result.metrics.get(f"{metric}_high"))
             sizes = [abs(v) for v in (value, *ends) if v is not None and not missing(v)]
             spec = spec_for(metric, max(sizes, default=0.0))
-            label = (
-                f"{title}: {words.metric(metric) or metric}" if title is not None else words.metric(metric) or metric
-            )
+            label = (f"{title}: " if title is not None else "") + (words.metric(metric) or metric)
             interval = "" if ends == (None, None) else words.number(ends, spec)
             found.append(KeyFigure(label, words.number(value, spec), interval))
     return found
@@ -67,10 +65,8 @@ def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
 def frame_blocks(
     frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path, before: str = ""
 ) -> list[Block]:
-    """A data frame as a table with its caption (`<section>.table_<name>`, else the name).
-
-    Beyond MOST_ROWS rows the beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`.
-    """
+    """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond MOST_ROWS rows the
+    beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`."""
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
     if not isinstance(frame.index, pd.RangeIndex):
@@ -78,9 +74,8 @@ def frame_blocks(
     if frame.empty:
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
     shown = frame.head(MOST_ROWS)
-    columns = dict(
-        zip(map(str, shown.columns), zip(*shown.itertuples(index=False, name=None), strict=True), strict=True)
-    )
+    values = zip(*shown.itertuples(index=False, name=None), strict=True)
+    columns = dict(zip(map(str, shown.columns), values, strict=True))
     cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
     measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
     for group in _with_intervals(columns):

@@ -22,12 +22,7 @@ PLAIN_WIDTH = 120
 
 
 def show(run: FinishedRun, where: str | None) -> None:
-    """Print how a run ended to stdout.
-
-    Args:
-        run: The run; its report is written already.
-        where: How to open the tracking UI, or None.
-    """
+    """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
     words, console = Words.of(run), _console()
     _say(console, "", *verdicts(run, words), style="bold")
     if keys := key_figures(run.results, words):

@@ -108,17 +108,12 @@ class Words:
 
     def value(self, word: str, section: str | None = None) -> str:
         """A cell or group in words: `<section>.names`, then the dataset's `names` and `common.names`; what none of them
-        has, such as a model's name, stays as it is.
-
-        "attack:hedges" is its parts joined by a colon.
-        """
+        has, such as a model's name, stays as it is. "attack:hedges" is its parts joined by a colon."""
         return self._value(str(word), section) or visible(str(word))
 
     def metric(self, word: str) -> str | None:
-        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None.
-
-        "ab.mean.authority_only" is the label of its longest known beginning and the name of the rest.
-        """
+        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None. "ab.mean.authority_only" is the
+        label of its longest known beginning and the name of the rest."""
         analysis, _, rest = word.partition(".")
         label = self.find(f"metrics.{word}")
         if label is None and rest:
@@ -220,9 +215,7 @@ def _lookup(node: Any, key: str) -> str | None:
 
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
-
-    "controls.in_band.humble" is written as its last known part says.
-    """
+    "controls.in_band.humble" is written as its last known part says."""
     named = named_spec(column)
     if named is not None:
         return named

@@ -96,13 +96,9 @@ def import_labels(
 def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False) -> str:
     """Check the labels that people added to the run's traces in MLflow, and add them to the run.
 
-    Nothing is written to MLflow, where they are already.
+    Nothing is written to MLflow, where they are already. Args as for `import_labels`: `scale` is that of labels that no
+    import has seen yet, `labeller` gave those for which MLflow names nobody.
 
-    Args:
-        run: The run's folder.
-        scale: The scale of the labels that no import has seen yet, as for `import_labels`.
-        labeller: Whose labels they are where MLflow names nobody.
-        revise: As for `import_labels`.
     Raises:
         ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
         DataError: Every problem with its trace; nothing was imported then.
@@ -119,11 +115,8 @@ def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | No
 def _take(
     folder: RunFolder, source: str, rows: Sequence[Filled], *, scale: str | None, **options: Any
 ) -> tuple[labels.Checked, list[Label], list[Item], list[str]]:
-    """Check labels and write them and the dataset files into the run's folder.
-
-    Returns:
-        What was checked, the labels that stand now, the items ([] if they cannot be loaded), and what to print.
-    """
+    """Check labels and write them and the dataset files into the run's folder. Returns what was checked, the labels
+    that stand now, the items ([] if they cannot be loaded), and what to print."""
     judged, before = folder.by_item(), labels.read(folder.path)
     ends = None if scale is None else labels.parse_scale(scale)
     checked = labels.check(source, rows, items=judged, rubric=folder.rubric, before=before, scale=ends, **options)
@@ -233,9 +226,7 @@ def _imported(folder: RunFolder, checked: labels.Checked, standing: Sequence[Lab
         f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}.",
     ]
     if any(label.labeller == labels.NAMELESS for label in checked.new):
-        lines.append(
-            f"Labels without a labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was."
-        )
+        lines.append(f"Labels without labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
     if checked.only_comment:
         lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
     if 0 < checked.random_labelled < checked.random:

@@ -140,11 +140,8 @@ _KEY = ["item_id", "judge", "criterion", "repeat"]
 def ranked(
     items: Sequence[Item], judgments: Sequence[Judgment]
 ) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
-    """The measure that speaks for the judge, chosen as in `analysis=calibration`: on the verdicts of the first repeat.
-
-    Returns:
-        The measure, None if the judge gives no uncertainty, and its value by _KEY, where there is one.
-    """
+    """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
+    Returns it, None if the judge gives no uncertainty, and its value by _KEY, where there is one."""
     table = tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0))
     verdicts = table[table["error"].isna()]
     first = verdicts[verdicts["repeat"] == 0]

@@ -34,20 +34,11 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]])
 
 
 def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
-    """The rows of a filled file.
-
-    Args:
-        path: CSV (comma, semicolon or tab) or JSON Lines.
-        needed: Columns without which it cannot be read.
-    Raises:
-        ConfigError: No such file.
-        DataError: Naming file and line.
-    """
+    """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns `needed`. Raises ConfigError
+    where there is no such file, DataError naming file and line."""
     file = existing_file(path, "LABELS", SUFFIXES)
     if file.suffix not in SUFFIXES:
-        raise DataError(
-            f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV (UTF-8)."
-        )
+        raise DataError(f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV, UTF-8.")
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
