@@ -27,6 +27,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
+Capture = pytest.CaptureFixture[str]
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 COMMANDS = [
@@ -233,7 +234,7 @@ def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
     assert settings(compose_config(["hydra.searchpath=[file://other]", "judge=mine"])).folders[0].endswith("other")
 
 
-def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture) -> None:
     (here / "undogmatic.toml").write_text('modules = ["my"]\n')
     own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
@@ -371,9 +372,7 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(
-        self, here: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(self, here: Path, capsys: Capture) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
         main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
@@ -382,7 +381,7 @@ class TestScore:
         assert rows[0]["score"] < rows[1]["score"] <= 10
 
     def test_inputs_come_from_a_file_and_from_standard_input(
-        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO("Where?"))
         given = ["--input", "question=-", "--input", "answer=@my/chats.txt"]
@@ -403,9 +402,7 @@ class TestScore:
             (["--rubric", "broken.yaml", "x"], "broken.yaml:2: not YAML"),
         ],
     )
-    def test_what_is_mistyped_is_one_message(
-        self, here: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_what_is_mistyped_is_one_message(self, here: Path, words: list[str], said: str, capsys: Capture) -> None:
         put(here / "broken.yaml", "name: [\n")
         with pytest.raises(SystemExit) as caught:
             main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])

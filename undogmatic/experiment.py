@@ -325,14 +325,14 @@ def _finished(
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:
-    from undogmatic.report import terminal, write
+    from undogmatic.report import contents, terminal
 
     files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
     for result in finished.results:
         if result.items is not None:
             files.write_table(finished.folder / f"items_{result.full(result.name)}.csv", result.items)
     with doing("writing the report"):
-        write(finished)
+        contents.write(finished)
     where = None
     try:
         with doing("logging the run"):

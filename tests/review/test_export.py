@@ -130,9 +130,7 @@ class TestExport:
         assert "Most uncertain first, by procedure: the measure that analysis=calibration takes too." in said
         assert [(row["uncertainty_by"], row["uncertainty_value"]) for row in line_rows()] == [("procedure", 0.25)]
 
-    def test_scores_have_the_precision_of_their_scale_and_categories_their_names(
-        self, make_run: MakeRun, yes_no: Rubric
-    ) -> None:
+    def test_scores_have_the_precision_of_their_scale_categories_names(self, make_run: MakeRun, yes_no: Rubric) -> None:
         export(str(make_run([Verdict(score=33.333333, interval=(1 / 3, 66.6), review=True)], folder="a")), "of_a")
         (row,) = line_rows("of_a.jsonl")
         assert [row[key] for key in ("score", "low", "high")] == [33, 0, 67]

@@ -257,9 +257,7 @@ def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_an_id_like_a_formula_is_known_again_whether_its_apostrophe_was_kept_or_not(
-    make_run: MakeRun, kept: bool
-) -> None:
+def test_an_id_like_a_formula_is_known_again_with_its_apostrophe_or_without(make_run: MakeRun, kept: bool) -> None:
     ids = ["=1+1", "-x", "@a", "plain"]
     run = make_run([sure(9, review=True) for _ in ids], [Item(id=own, text="t") for own in ids])
     export(str(run))

@@ -21,7 +21,7 @@ from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report import figures
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table, save
 from undogmatic.report.tables import frame_blocks, key_figures, key_table
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -36,14 +36,15 @@ ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
 """What only a run has that asks somebody."""
 
 
-def compose(run: FinishedRun, words: Words) -> Document:
-    """The document of a run; draws its figures into `run.folder/figures` on the way."""
+def write(run: FinishedRun) -> None:
+    """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's folder."""
+    words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
     document = Document(words.language, title(run, words), lead, foot=words.text("common.offline_note"))
     for part in (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat):
         document.blocks.extend(part(run, words))
-    return document
+    save(document, run.folder)
 
 
 def title(run: FinishedRun, words: Words) -> str:

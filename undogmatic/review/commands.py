@@ -14,7 +14,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
-from undogmatic.review import datasets, labels, queue, sheet
+from undogmatic.review import labels, queue, sheet
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels
 
@@ -128,15 +128,15 @@ def _take(
         return checked, standing, items, lines
     try:
         items = folder.items()
-        weighted = datasets.write(folder.path, items, standing, folder.rubric)
+        weighted = labels.write_datasets(folder.path, items, standing, folder.rubric)
         ends_needed = seem_rescaled([label.label for label in standing], folder.rubric) is not None
     except UndogmaticError as error:
         lines.append(f"{folder.path / labels.FILE} is written, but no dataset files: {error}")
         return checked, standing, items, lines
     meant = f" dataset.label_scale=[{folder.rubric.minimum:g},{folder.rubric.maximum:g}]" if ends_needed else ""
     lines.append(
-        f"To analyse: dataset=texts dataset.path={folder.path / datasets.ALL}{meant} (every item; the call cache "
-        f"answers what was judged before). To fit on: {folder.path / datasets.LABELLED}"
+        f"To analyse: dataset=texts dataset.path={folder.path / labels.ALL}{meant} (every item; the call cache "
+        f"answers what was judged before). To fit on: {folder.path / labels.LABELLED}"
     )
     if not weighted:
         lines.append(
