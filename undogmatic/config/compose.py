@@ -97,12 +97,11 @@ class Loader(ConfigLoader):
             raise
         except OSError as error:  # the name of an option that no file can bear
             raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
-        check(config)
+        _passed.add(_mark(check(config)))
         for source in sources:
             source.schema = "file" if source.schema == SCHEME else source.schema
         search(_users(sources))
         config.hydra.overrides.hydra = [*filter(_searches, overrides), *config.hydra.overrides.hydra]
-        _passed.add(_mark(config))
         return config
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
@@ -179,12 +178,12 @@ _opened: list[Loader] = []
 
 def passed(config: DictConfig) -> bool:
     """Whether this very config was composed and checked in this process; Hydra's own section is left aside."""
-    return _mark(config) in _passed
-
-
-def _mark(config: DictConfig) -> str:
     plain: Any = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     plain.pop(HYDRA, None)
+    return _mark(plain) in _passed
+
+
+def _mark(plain: dict[Any, Any]) -> str:
     return hashlib.sha256(repr(plain).encode("utf-8", "backslashreplace")).hexdigest()
 
 

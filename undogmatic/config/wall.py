@@ -69,8 +69,9 @@ _CALL = re.compile(r"\$\{\s*[\w.]+\s*:")
 _DEEPEST = 100
 
 
-def check(config: DictConfig) -> None:
-    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large."""
+def check(config: DictConfig) -> dict[Any, Any]:
+    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large; return all
+    but Hydra's section as plain data."""
     plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(plain, dict)
     try:
@@ -81,6 +82,7 @@ def check(config: DictConfig) -> None:
             _check_hydra(hydra, config[HYDRA])
     except RecursionError:
         raise ConfigError("the config refers to itself without end, or is nested too deeply.") from None
+    return plain
 
 
 def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
