@@ -152,8 +152,7 @@ class _Judgments(NamedTuple):
 
 def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     """The choices per group, with the readout that `auto` stands for and with all judges."""
-    described = {k: v for k, v in choices.items() if "/" not in k and v is not None}
-    described["readout"] = parts.readout_name
+    described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout_name}
     if not (parts.uses_own and parts.asks):
         described["model"] = parts.model.name
     if not (parts.uses_own or parts.prompted) or not parts.asks:  # what the config says of it was not used
@@ -288,24 +287,19 @@ def _finished(
     texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
+    known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
+    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
     return FinishedRun(
-        name=manifest.name,
-        folder=manifest.folder,
+        **known,
         language=experiment.chosen.report.language,
         config=experiment.config,
         choices=experiment.choices,
-        identity=manifest.identity,
         rubric=parts.rubric,
-        items=judged.items,
-        judgments=judged.judgments,
-        frame=judged.frame,
         results=results,
         metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        fitted=judged.fitted,
         model_name=parts.model.name,
-        dataset_digest=manifest.dataset_digest,
         versions=versions(),
         started=started,
         seconds=time.time() - started,

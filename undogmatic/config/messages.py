@@ -22,8 +22,7 @@ def combined(words: Sequence[str]) -> list[str]:
     """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here
     with a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to the processes
     of a sweep's jobs, whatever the launcher."""
-    words = readable(words)
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in _readable(words)]
 
 
 MESSAGE = 600
@@ -31,7 +30,7 @@ LONGEST = 20_000
 """Characters of a word: reading one takes time that grows with its brackets."""
 
 
-def readable(words: Sequence[str]) -> Sequence[str]:
+def _readable(words: Sequence[str]) -> Sequence[str]:
     """The words, where each can be read at all. Raises ConfigError."""
     for word in words:
         if len(word) > LONGEST:
@@ -142,9 +141,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     elif accepted(node, section, key):
         step = f"To add a key that its file does not list: +{full}=VALUE."
     else:
-        having = (
-            [f"{group}={name}" for name in options(group) if key in keys_of(group, name)] if section == group else []
-        )
+        options_here = options(group) if section == group else []
+        having = [f"{group}={name}" for name in options_here if key in keys_of(group, name)]
         step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
     listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
     return " ".join(filter(None, [said, step, listed]))

@@ -245,7 +245,7 @@ class Wording(_Grown):
     distinctions: tuple[str, ...] = ()
     prose: str = ""
 
-    _newer = ("distinctions", "prose")
+    _newer: ClassVar = ("distinctions", "prose")
 
     @model_validator(mode="before")
     @classmethod
@@ -299,7 +299,7 @@ class Rubric(_Grown):
     partial: bool = False
     labelled: str | None = Field(default=None, exclude=True)
 
-    _newer = ("partial", "field_words")
+    _newer: ClassVar = ("partial", "field_words")
 
     @model_validator(mode="before")
     @classmethod

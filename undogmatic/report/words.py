@@ -125,7 +125,7 @@ class Words:
         return label
 
     def _value(self, word: str, section: str | None) -> str | None:
-        for key in ([f"{section}.names"] if section is not None else []) + ["names", "common.names"]:
+        for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
                 return found
         head, colon, tail = word.partition(":")
@@ -217,9 +217,7 @@ def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
     "controls.in_band.humble" is written as its last known part says."""
     named = named_spec(column)
-    if named is not None:
-        return named
-    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
+    return named if named is not None else "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
 
 
 def named_spec(column: str) -> str | None:

@@ -69,9 +69,7 @@ def number(value: Any, comma: bool) -> float | None:
     text = value.strip()
     if comma and re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
         text = text.replace(",", ".")
-    if _DECIMAL.fullmatch(text) is None or abs(float(text)) == float("inf"):
-        return None
-    return float(text)
+    return float(text) if _DECIMAL.fullmatch(text) is not None and abs(float(text)) != float("inf") else None
 
 
 _Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether decimals may be written with a comma
