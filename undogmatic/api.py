@@ -152,6 +152,14 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
             say(f"the log of scores is not written: {error}")
 
 
+def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:
+    """Judge items with a composed config, without journal, analysis or tracking. In input order."""
+    from undogmatic.config.build import settings
+    from undogmatic.engine.recipe import judged
+
+    return judged(items, settings(compose_config(overrides)))
+
+
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     from undogmatic.datasets.base import make_item
 

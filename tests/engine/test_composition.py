@@ -13,9 +13,9 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.rubrics import COLOURS
 from tests.stub_server import StubServer, score_of
-from undogmatic.config.build import settings
+from undogmatic.api import judge_items
 from undogmatic.config.door import compose_config
-from undogmatic.engine.recipe import Parts, Recipe, judged
+from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.debate import DebateJudge
@@ -48,10 +48,6 @@ def stub() -> Iterator[StubServer]:
 
 def hosted(stub: StubServer, *overrides: str) -> list[str]:
     return ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub", *overrides]
-
-
-def judge_items(items: Sequence[Item], overrides: Sequence[str]) -> list[Judgment]:
-    return judged(items, settings(compose_config(overrides)))
 
 
 def parts(*overrides: str) -> Parts:
