@@ -67,7 +67,7 @@ class DistributionalJudge(Judge):
         details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
         return entropy_verdict(
             distribution,
-            interval=None if interval is None else (float(interval.low), float(interval.high)),
+            interval=interval,
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
             issues=found.notes if self.asker.in_words else (),
             rationale=answer.reason,

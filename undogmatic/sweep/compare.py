@@ -209,7 +209,7 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
         curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
-        lines[name] = {"x": (curve.budget / len(items)).tolist(), "y": curve.guided.tolist()}
+        lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     n = len(finished[next(iter(lines))].items)
     tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
 

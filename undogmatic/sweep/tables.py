@@ -172,7 +172,8 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         coefficients = [agreement.correlation(kind, a, b).estimate for kind in kinds]
         coefficients.append(agreement.weighted_kappa(*steps, levels).estimate)
         coefficients.append(agreement.krippendorff_alpha(np.stack([a, b])).estimate)
-        rows.append((left, right, len(a), *coefficients, limits.bias, limits.lower, limits.upper, limits.drift))
+        ends = limits.bias.value, limits.lower.value, limits.upper.value
+        rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
