@@ -12,7 +12,7 @@ from undogmatic.analyses import length
 from undogmatic.analyses.base import Judged
 from undogmatic.analyses.length import Control, LengthCheck, Matched
 from undogmatic.analyses.pairs import Pairs, match
-from undogmatic.stats.agreement import Correlation
+from undogmatic.stats.agreement import Coefficient
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
@@ -32,7 +32,7 @@ BEYOND, BELOW, OPEN = (15.0, 25.0), (-3.0, 6.0), (5.0, 25.0)
 def _check(limits: tuple[float, float] | None, extrapolated: bool = False, same: bool = False) -> LengthCheck:
     found = None if limits is None else AtEqual(20.0, _claim(*limits), _claim(-1, 1), 0.1, extrapolated)
     area = auc([1.0, 2.0], [1.5, 3.0])
-    return LengthCheck("characters", area, Correlation("spearman", None, None, 4), found, same)
+    return LengthCheck("characters", area, Coefficient(None, 4), found, same)
 
 
 def _matched(limits: tuple[float, float], telling: bool = True) -> Matched:

@@ -47,7 +47,7 @@ class LengthCheck(NamedTuple):
 
     unit: str
     auc: Estimate
-    correlation: agreement.Correlation
+    correlation: agreement.Coefficient
     at_equal: confound.AtEqual | None
     same_length: bool
 
