@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, Sides, withheld
+from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, withheld
 from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
@@ -43,7 +43,7 @@ def evidence(**changes: object) -> PairEvidence:
         hybrid=hybrid(found("beyond"), surface="beyond_surface"),
         surface="beyond_surface",
         length="survives",
-        sides=Sides("t", "b", "h"),
+        conditions=("t", "b", "h"),
         settings=PairSettings(1, MARGIN),
     )
     return good._replace(**changes)  # type: ignore[arg-type]

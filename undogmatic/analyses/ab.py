@@ -14,9 +14,7 @@ from undogmatic.analyses.base import Judged, check_level, failed_finding
 from undogmatic.analyses.comparison import (
     PairComparison,
     PairEvidence,
-    Sides,
     compare,
-    directions,
     examine,
     of_groups,
     withheld,
@@ -91,10 +89,11 @@ class AbAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        sides, pairs = self.matched(judged)
-        first, second = pairs.between(sides.treatment, sides.baseline)
-        counts, total = judged.counts(sides.names), len(pairs.sides[sides.treatment])
-        scores = {c: numbers(*pairs.between(c), "score") for c in sides.names}
+        pairs = self.matched(judged)
+        treatment, baseline, *_ = conditions = list(pairs.sides)
+        first, second = pairs.between(treatment, baseline)
+        counts, total = judged.counts(conditions), len(pairs.sides[treatment])
+        scores = {c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()}
         tell, left_out = Telling(self.name), total - len(first)
         tell.metrics |= {"ab.pairs": len(first), "ab.pairs_left_out": left_out}
         tell.metrics |= {f"ab.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
@@ -108,7 +107,7 @@ class AbAnalysis:
             tell.number(row["mean"], "mean", row["condition"])
             tell.number(row["median"], "median", row["condition"])
 
-        e = examine(pairs, sides, self._settings(judged), rng)
+        e = examine(pairs, self._settings(judged), rng)
         _say_setting(tell, e)
         tell.findings += failed_finding(counts)
         if left_out:
@@ -117,42 +116,42 @@ class AbAnalysis:
             _say_failures(tell, judged, pairs, e, rng)
         ruling = _at_worst(judged, pairs, verdict(AB, e), rng)
         if e.main is not None:
-            self._describe(tell, e, e.main)
+            self._describe(tell, pairs, e, e.main)
             tell.tables["length"] = rivals.table_of_lengths(pairs)
             tell.tables |= self._breakdowns(first, second)
             table = pd.DataFrame({"pair_id": first.index, "group": units(first)})
             for condition, side in pairs.sides.items():
                 table[condition] = side["score"].reindex(first.index).to_numpy()
-            table["difference"] = table[sides.treatment] - table[sides.baseline]
+            table["difference"] = table[treatment] - table[baseline]
             tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
         plots.distributions(tell, judged.rubric, scores)
         if len(first) < plots.FEWEST:
             tell.findings.append(plots.too_few("slope", len(first)))
         else:
             lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
-            ends = {"left": sides.baseline, "right": sides.treatment, "limits": plots.limits(judged.rubric)}
+            ends = {"left": baseline, "right": treatment, "limits": plots.limits(judged.rubric)}
             tell.draw("slope", "slope", pairs=lines, y_label="score", **ends)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
-    def matched(self, judged: Judged) -> tuple[Sides, Pairs]:
-        """The contrast that counts, with a hybrid that stands with it in a pair, and its pairs."""
+    def matched(self, judged: Judged) -> Pairs:
+        """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
         frame = judged.frame
         two = contrast(self.treatment, self.baseline, frame)
         together = frame["pair_id"].isin(frame.loc[frame["condition"].isin(two), "pair_id"].dropna())
         present = set(frame.loc[together, "condition"])
         hybrid = next((name for name in listed(self.hybrid) if name in present), None)
-        return Sides(*two, hybrid), match(judged, two, () if hybrid is None else (hybrid,))
+        return match(judged, two, () if hybrid is None else (hybrid,))
 
-    def ruling(self, judged: Judged, sides: Sides, pairs: Pairs, rng: np.random.Generator) -> Ruling:
+    def ruling(self, judged: Judged, pairs: Pairs, rng: np.random.Generator) -> Ruling:
         """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
-        evidence = examine(pairs, sides, self._settings(judged), rng, for_report=False)
+        evidence = examine(pairs, self._settings(judged), rng, for_report=False)
         return _at_worst(judged, pairs, verdict(AB, evidence), rng)
 
     def _settings(self, judged: Judged) -> PairSettings:
         margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
         return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
 
-    def _describe(self, tell: Telling, e: PairEvidence, main: PairComparison) -> None:
+    def _describe(self, tell: Telling, pairs: Pairs, e: PairEvidence, main: PairComparison) -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest true difference that
         so many groups of this spread would show to be beyond the margin."""
         settings, margin = e.settings, e.margin.value
@@ -163,12 +162,14 @@ class AbAnalysis:
             _say_hybrid(tell, e)
         elif self.hybrid is not None:
             tell.say("ab.no_hybrid", hybrid=listed(self.hybrid))
-        rivals.say_lengths(tell, e.lengths, e.matched, settings)
+        rivals.say_lengths(tell, *pairs.between(main.a, main.b), e.lengths, settings)
+        if e.matched is not None:
+            rivals.say_matched(tell, e.matched, settings)
         tell.number(main.auc, "auc")
         tell.say("ab.auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b)
         if main.claim is not None:
-            shared = {"groups": main.groups, "bounds": settings.bounds}
-            usual = typical.hodges_lehmann_interval(main.differences, settings.level, **shared)
+            d, bounds = main.differences, settings.bounds
+            usual = typical.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
             tell.number(usual, "hodges_lehmann")
             tell.say("ab.hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
@@ -191,10 +192,10 @@ class AbAnalysis:
         return tables
 
 
-def _filled(judged: Judged, pairs: Pairs, treatment: str) -> list[Pairs]:
+def _filled(judged: Judged, pairs: Pairs) -> list[Pairs]:
     """The pairs with every failed judgment at the end of the scale that speaks most against the claim that the
     treatment scores on the expected side of all others, and most for it."""
-    ends = (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
+    treatment, ends = next(iter(pairs.sides)), (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
@@ -203,17 +204,17 @@ def _at_worst(judged: Judged, pairs: Pairs, ruling: Ruling, rng: np.random.Gener
     e = ruling.evidence
     if ruling.standing == "undecided" or not e.failed or not e.n_pairs:
         return ruling
-    filled = _filled(judged, pairs, e.sides.treatment)[ruling.standing != "supported"]
-    return withheld(ruling, verdict(AB, examine(filled, e.sides, e.settings, rng, for_report=False)))
+    filled = _filled(judged, pairs)[ruling.standing != "supported"]
+    return withheld(ruling, verdict(AB, examine(filled, e.settings, rng, for_report=False)))
 
 
 def _say_setting(tell: Telling, e: PairEvidence) -> None:
     """Tell what is expected, of how many pairs, and from where on a difference matters."""
-    sides = {"treatment": e.sides.treatment, "baseline": e.sides.baseline}
+    sides = {"treatment": e.named.treatment, "baseline": e.named.baseline}
     tell.metrics |= {"ab.margin": e.margin.value, "ab.groups": e.n_groups}
-    tell.say("ab.expected", sides, expected=directions(e.settings.sign)[0])
+    tell.say("ab.expected", sides, expected=e.named.expected)
     tell.say("ab.pairs", sides, n=e.n_pairs, groups=e.n_groups)
-    tell.say("ab.margin", margin=e.margin.value, source=f"margin_{e.margin.source}")
+    tell.say("ab.margin", margin=e.margin.value, source=e.named.source)
     if e.margin.value == 0:
         tell.say("ab.margin_zero")
 
@@ -222,12 +223,13 @@ def _say_failures(tell: Telling, judged: Judged, pairs: Pairs, e: PairEvidence, 
     """Tell what failed judgments could do: bounds, whether they depend on the condition, the estimate over all pairs.
 
     Nothing is told where no judgment of the two sides failed."""
-    two, settings = e.sides[:2], e.settings
-    if not pairs.failed(*two):
+    treatment, baseline, settings = e.named.treatment, e.named.baseline, e.settings
+    if not pairs.failed(treatment, baseline):
         return
-    sides = [pairs.sides[two[0]], pairs.sides[two[1]].loc[pairs.sides[two[0]].index]]
-    (a, b), groups = (numbers(side, "score") for side in sides), units(sides[0])
-    ends = [compare(filled, *two, settings) for filled in _filled(judged, pairs, two[0])]
+    first = pairs.sides[treatment]
+    second = pairs.sides[baseline].loc[first.index]
+    a, b, groups = numbers(first, "score"), numbers(second, "score"), units(first)
+    ends = [compare(filled, treatment, baseline, settings) for filled in _filled(judged, pairs)]
     worst, best = (None if one is None or one.claim is None else one.claim.estimate for one in ends)
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
@@ -235,14 +237,14 @@ def _say_failures(tell: Telling, judged: Judged, pairs: Pairs, e: PairEvidence, 
         tell.metrics |= {"ab.worst_case_low": mean[0], "ab.worst_case_high": mean[1]}
         tell.say("ab.bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
     test = paired.failure_test(a, b, groups)
-    values = {"treatment": two[0], "baseline": two[1], "n_a": test.n_a, "n_b": test.n_b}
+    values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
     tell.number(test.p_value, "failures_p")
     if test.p_value is None:
         tell.say("ab.failures_even", values)
     else:
         key = "ab.failures_depend" if test.p_value < settings.alpha else "ab.failures_unclear"
         tell.say(key, values, p=test.p_value)
-    known = (sides[0][COVARIATES].to_numpy(dtype=np.float64), sides[1][COVARIATES].to_numpy(dtype=np.float64))
+    known = first[COVARIATES].to_numpy(dtype=np.float64), second[COVARIATES].to_numpy(dtype=np.float64)
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
     tell.number(robust, "robust_difference")
     if robust is None:
@@ -277,20 +279,20 @@ def _say_hybrid(tell: Telling, e: PairEvidence) -> None:
     """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between texts of equal
     surface, where that was looked at."""
     assert e.hybrid is not None
-    (over, under, rival), sides, turned = e.hybrid, e.sides, e.settings.turned
+    (over, under, rival), names, turned = e.hybrid, e.named, e.settings.turned
+    conditions = {"treatment": names.treatment, "hybrid": names.hybrid}
     if over is None or under is None or over.claim is None or under.claim is None:
-        tell.say("ab.no_hybrid", hybrid=sides.hybrid)
+        tell.say("ab.no_hybrid", hybrid=names.hybrid)
     else:
         first, second = turned(over.claim.estimate), turned(under.claim.estimate)
         tell.number(first, "treatment_vs_hybrid")
         tell.number(second, "hybrid_vs_baseline")
-        values = first.values("over", "over_") | second.values("under", "under_") | sides._asdict()
+        values = first.values("over", "over_") | second.values("under", "under_") | conditions
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
-        tell.say("ab.hybrid", values, groups, level=1 - e.settings.alpha)
+        tell.say("ab.hybrid", values, groups, baseline=names.baseline, level=names.level)
     if rival is not None and rival.at_equal is not None and rival.share is not None:
         rest = rival.at_equal.difference.estimate
-        values = rest.values("difference") | {"treatment": sides.treatment, "hybrid": sides.hybrid}
-        tell.say("ab.hybrid_equal", values, share=rival.share.value, level=rest.level)
+        tell.say("ab.hybrid_equal", rest.values("difference"), conditions, share=rival.share.value, level=rest.level)
 
 
 def _row(one: PairComparison, settings: PairSettings) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin, units
 from undogmatic.stats import claims, paired, ranking
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
 
 
@@ -80,19 +82,6 @@ def of_groups(values: NDArray[np.float64], groups: list[str]) -> NDArray[np.floa
     return pd.Series(values).groupby(by, sort=False).mean().to_numpy(dtype=np.float64)
 
 
-class Sides(NamedTuple):
-    """The conditions that are compared; `hybrid` is None where no pair has one."""
-
-    treatment: str
-    baseline: str
-    hybrid: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """All of them."""
-        return [name for name in self if name is not None]
-
-
 class HybridEvidence(NamedTuple):
     """Treatment against hybrid and hybrid against baseline, None where no pair has both, and the rival of the former;
     None, not looked at, where their difference is not beyond the margin."""
@@ -105,7 +94,8 @@ class HybridEvidence(NamedTuple):
 class PairEvidence(NamedTuple):
     """What the verdict looks at and what its sentence names: differences in the expected direction over complete pairs.
 
-    `judged` counts the judged texts of treatment and baseline, `failed` the failed judgments of all conditions;
+    `conditions` are treatment, baseline and, where pairs have one, the hybrid. `judged` counts the judged texts of the
+    first two, `failed` the failed judgments of all;
     `fewest` is the smallest number of groups with which a result can be significant. `share` of the pairs go in the
     expected direction, and `balance_low` is the lower limit of that share minus the share of those that go the other
     way; ties are in neither. `hybrid` is None where the dataset has none. `surface` and `length` may be None, not
@@ -129,21 +119,26 @@ class PairEvidence(NamedTuple):
     hybrid: HybridEvidence | None
     surface: rivals.Outcome | None
     length: rivals.Control | None
-    sides: Sides
+    conditions: Sequence[str]
     settings: PairSettings
     failed: int = 0
     otherwise: str | None = None
     main: PairComparison | None = None
-    lengths: tuple[rivals.LengthCheck, ...] = ()
+    lengths: Mapping[str, AtEqual | None] = MappingProxyType({})
     matched: rivals.Matched | None = None
     rival: rivals.Rival | None = None
 
     @property
     def named(self) -> SimpleNamespace:
-        """What sentences name besides: words for direction and margin, levels, counts, the difference turned round."""
+        """What sentences name besides: conditions, direction, who set the margin, levels, counts, the difference turned
+        round."""
+        treatment, baseline, *others = self.conditions
         expected, opposite = directions(self.settings.sign)
         names = SimpleNamespace(
-            unjudged=[c for c, n in zip(self.sides, self.judged, strict=False) if n == 0],
+            treatment=treatment,
+            baseline=baseline,
+            hybrid=next(iter(others), None),
+            unjudged=[c for c, n in zip(self.conditions, self.judged, strict=False) if n == 0],
             expected=expected,
             opposite=opposite,
             source=f"margin_{self.margin.source}",
@@ -209,26 +204,24 @@ def withheld(ruling: Ruling, at_worst: Ruling) -> Ruling:
     return verdict(AB, ruling.evidence._replace(otherwise=f"alone_{ruling.key}"))
 
 
-def examine(
-    pairs: Pairs, sides: Sides, settings: PairSettings, rng: np.random.Generator, *, for_report: bool = True
-) -> PairEvidence:
+def examine(pairs: Pairs, settings: PairSettings, rng: np.random.Generator, *, for_report: bool = True) -> PairEvidence:
     """Gather the evidence on the scores that these pairs have.
 
     Args:
-        pairs, sides, settings: What is compared, and how.
+        pairs, settings: What is compared (treatment, baseline, perhaps a hybrid), and how.
         rng: For rivals and lengths.
         for_report: Look at rivals and lengths whatever the difference is; else only where the rules ask for them, which
             is where it is beyond the margin.
     """
-    treatment, baseline, hybrid = sides
+    treatment, baseline, *others = conditions = list(pairs.sides)
     main, both = compare(pairs, treatment, baseline, settings), pairs.between(treatment, baseline)
-    lengths, matched, control, rival, third = (), None, None, None, None
+    lengths, matched, control, rival, third = {}, None, None, None, None
     if main is not None and main.claim is not None and (for_report or main.claim.outcome == "beyond"):
-        lengths = tuple(rivals.check_length(*both, unit, settings, rng) for unit in rivals.UNITS)
-        matched = rivals.check_matched(*both, settings)
-        control = rivals.control(lengths[0], matched, settings)
+        lengths = {unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS}
+        matched, same = rivals.check_matched(*both, settings), rivals.same_length(*both, "characters")
+        control = rivals.control(lengths["characters"], matched, settings, same)
         rival = rivals.paired_rival(*both, settings, rng)
-    if hybrid is not None:
+    for hybrid in others:
         over, under = compare(pairs, treatment, hybrid, settings), compare(pairs, hybrid, baseline, settings)
         beyond = over is not None and over.claim is not None and over.claim.outcome == "beyond"
         look = rival is not None and beyond
@@ -248,9 +241,9 @@ def examine(
         hybrid=third,
         surface=None if rival is None else rival.outcome,
         length=control,
-        sides=sides,
+        conditions=conditions,
         settings=settings,
-        failed=pairs.failed(*sides.names),
+        failed=pairs.failed(*conditions),
         main=main,
         lengths=lengths,
         matched=matched,

@@ -32,10 +32,10 @@ class Pairs:
         scored = (self.sides[condition]["score"].dropna().index for condition in conditions)
         return functools.reduce(lambda kept, more: kept[kept.isin(more)], scored)
 
-    def between(self, *conditions: str) -> list[pd.DataFrame]:
-        """The sides `conditions` of the pairs that have a score in every one of them."""
-        ids = self.complete(*conditions)
-        return [self.sides[condition].loc[ids] for condition in conditions]
+    def between(self, a: str, b: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The sides `a` and `b` of the pairs that have a score in both."""
+        ids = self.complete(a, b)
+        return self.sides[a].loc[ids], self.sides[b].loc[ids]
 
     def failed(self, *conditions: str) -> int:
         """How many texts of these conditions have no score."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -95,20 +95,6 @@ class PairSettings(NamedTuple):
         return "beyond" if low > self.margin.value else "below" if high < self.margin.value else "open"
 
 
-class LengthCheck(NamedTuple):
-    """One unit's answer. `at_equal` is None where no regression exists.
-
-    `auc` is how well length alone tells the conditions apart (0.5: not at all), `correlation` of score with length over
-    the texts of both conditions.
-    """
-
-    unit: str
-    auc: Estimate
-    correlation: agreement.Correlation
-    at_equal: AtEqual | None
-    same_length: bool
-
-
 class Matched(NamedTuple):
     """The pairs of equal length alone; `telling` says whether they are enough to find the difference of all pairs
     beyond the margin. `difference` is None for fewer than two groups."""
@@ -139,23 +125,24 @@ class Rival(NamedTuple):
     most_telling: Sequence[str] = ()
 
 
-def check_length(
+def same_length(first: pd.DataFrame, second: pd.DataFrame, unit: str) -> bool:
+    """Whether the texts of every pair are of one length."""
+    return bool((first[unit] == second[unit]).all())
+
+
+def at_equal_length(
     first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: np.random.Generator
-) -> LengthCheck:
-    """Length and score of the two sides of at least two complete pairs, in one unit, against the margin."""
-    a, b = numbers(first, "score"), numbers(second, "score")
-    size_a, size_b = numbers(first, unit), numbers(second, unit)
+) -> AtEqual | None:
+    """What remains of the difference between the sides of complete pairs at equal length, in one unit.
+
+    None where no regression exists: too few pairs, one length ratio throughout, one pair that fixes the slope.
+    """
+    a, b, size_a, size_b = (numbers(side, column) for column in ("score", unit) for side in (first, second))
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "bounds": settings.bounds}
     try:
-        at_equal = confound.at_equal_length(
-            a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared
-        )
+        return confound.at_equal_length(a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared)
     except ValueError:
-        # Too few pairs, one length ratio throughout, or one pair that fixes the slope: no regression exists.
-        at_equal = None
-    area = confound.length_auc(size_a, size_b, 1 - settings.alpha)
-    together = agreement.correlation("spearman", np.concatenate([a, b]), np.concatenate([size_a, size_b]))
-    return LengthCheck(unit, area, together, at_equal, bool(np.array_equal(size_a, size_b)))
+        return None
 
 
 def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings) -> Matched | None:
@@ -185,14 +172,14 @@ def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSetti
     return Matched(d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest)
 
 
-def control(check: LengthCheck, matched: Matched | None, settings: PairSettings) -> Control:
+def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False) -> Control:
     """Whether a difference beyond the margin is one at equal length, too: every check that the data allow must hold,
-    and there must be one."""
+    and there must be one. `same`: all pairs are of one length."""
     places: list[str] = []
-    if check.same_length:
+    if same:
         places.append("beyond")
-    elif check.at_equal is not None and not check.at_equal.extrapolated:
-        places.append(settings.held(check.at_equal.difference))
+    elif at_equal is not None and not at_equal.extrapolated:
+        places.append(settings.held(at_equal.difference))
     if matched is not None and matched.telling and matched.difference is not None:
         places.append(settings.held(matched.difference))
     if "below" in places:
@@ -268,24 +255,37 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
     return max(0.0, sign * at_equal.moved.estimate.value) * (1 - at_equal.foreseen)
 
 
-def say_lengths(tell: Telling, lengths: Sequence[LengthCheck], matched: Matched | None, settings: PairSettings) -> None:
-    """Tell what each unit of length has to do with the scores, and the difference of the pairs of equal length."""
-    for unit, area, correlation, at_equal, same_length in lengths:
+def say_lengths(
+    tell: Telling,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    lengths: Mapping[str, AtEqual | None],
+    settings: PairSettings,
+) -> None:
+    """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
+    what remains at equal length."""
+    for unit, at_equal in lengths.items():
+        area = confound.length_auc(numbers(first, unit), numbers(second, unit), 1 - settings.alpha)
+        texts = pd.concat([first, second])
+        rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
         tell.number(area, "length_auc", unit)
-        tell.number(correlation.estimate, "length_spearman", unit)
-        tell.say("ab.length", area.values("auc"), unit=unit, spearman=correlation.estimate)
+        tell.number(rho, "length_spearman", unit)
+        tell.say("ab.length", area.values("auc"), unit=unit, spearman=rho)
         if at_equal is None:
-            tell.say("ab.same_length" if same_length else "ab.not_controlled", unit=unit)
+            tell.say("ab.same_length" if same_length(first, second, unit) else "ab.not_controlled", unit=unit)
             continue
         tell.number(at_equal.difference.estimate, "controlled_difference", unit)
         tell.number(at_equal.moved.estimate, "length_shift", unit)
         place, values = _remaining(at_equal, settings)
         tell.say(f"ab.controlled_{place}", values, unit=unit)
-        if at_equal.moved.outcome == "within" and not at_equal.extrapolated:
-            moved, interval = at_equal.moved.estimate.value, at_equal.moved.inner
-            tell.say("ab.length_moves_nothing", unit=unit, moved=moved, interval=interval, margin=settings.margin.value)
-    if matched is None:
-        return
+        moved = at_equal.moved
+        if moved.outcome == "within" and not at_equal.extrapolated:
+            values = {"moved": moved.estimate.value, "interval": moved.inner, "margin": settings.margin.value}
+            tell.say("ab.length_moves_nothing", values, unit=unit)
+
+
+def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None:
+    """Tell the difference of the pairs of equal length alone."""
     tell.number(matched.n, "matched_pairs")
     if matched.difference is None:
         tell.number(matched.mean, "matched_difference")
@@ -341,8 +341,8 @@ def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
     """Length statistics per condition and unit, and the rank correlation of score with length within it."""
     rows = []
     for unit in UNITS:
-        for condition in pairs.sides:
-            (side,) = pairs.between(condition)
+        for condition, every in pairs.sides.items():
+            side = every.dropna(subset="score")
             if side.empty:
                 continue
             lengths = numbers(side, unit)

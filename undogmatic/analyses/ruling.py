@@ -140,13 +140,13 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("withstood", "supported", always, "total counts"),
 ))  # fmt: skip
 
-_SIDES = "treatment=sides.treatment baseline=sides.baseline expected=named.expected"
+_SIDES = "treatment=named.treatment baseline=named.baseline expected=named.expected"
 _LEVEL = "level=named.level"
 _SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval {_LEVEL}"
 _MARGIN = "margin=margin.value source=named.source"
 _INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=named.inner_level"
 _HYBRID = "hybrid.over.claim"
-_OVER = f"{_SIZE} hybrid=sides.hybrid over={_HYBRID}.estimate.value margin=margin.value"
+_OVER = f"{_SIZE} hybrid=named.hybrid over={_HYBRID}.estimate.value margin=margin.value"
 _OUTER = f"{_OVER} over_interval={_HYBRID}.estimate.interval over_level=named.level"
 
 
@@ -190,9 +190,9 @@ AB = Rules("ab.verdict_", (
     _reason("no_texts", "undecided", surface("no_texts")),
     _reason("length_open", "undecided", lambda e: e.length == "open"),
     _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
-            f"{_SIZE} hybrid=sides.hybrid groups=named.hybrid_groups needed=fewest"),
+            f"{_SIZE} hybrid=named.hybrid groups=named.hybrid_groups needed=fewest"),
     _reason("hybrid_open", "undecided", _hybrid("hybrid_open"), _OUTER),
-    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
+    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=named.hybrid"),
     _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
             "balance_level=main.balance.estimate.level p=main.test.p_value against=named.against"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -157,7 +156,7 @@ def divided(analyses: Sequence[Analysis], judged: Judged) -> tuple[list[Analysis
 
 def run_each(analyses: Sequence[Analysis], judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run with it alone."""
-    return [result for analysis in analyses for result in analyse(analysis, judged, copy.deepcopy(rng))]
+    return [result for analysis in analyses for result in analyse(analysis, judged, rng)]
 
 
 class SeveralAnalyses:
