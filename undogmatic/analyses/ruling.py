@@ -280,7 +280,7 @@ ESCALATION = Rules("escalation.verdict_", (
     Rule("promised", "supported", lambda e: e.threshold is not None,
          f"{_PROMISE} measure tolerance threshold low decided texts share"),
     Rule("refused", "undecided", lambda e: e.surest is not None,
-         f"{_PROMISE} surest=surest.n wrong surest_low=surest.low more units"),
+         f"{_PROMISE} surest=surest.n wrong surest_low=surest.least more units"),
     Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
 ))  # fmt: skip
 
@@ -321,10 +321,10 @@ AGREEMENT = Rules("reliability.verdict_", (
     Rule("open_endless", "undecided", always, _ALPHA),
 ))  # fmt: skip
 
-_PHI = "phi=one.phi interval=one.phi_low,one.phi_high level target"
+_PHI = "phi=one.phi.value interval=one.phi.interval level target"
 VARIANCE = Rules("variance.verdict_", (
-    Rule("enough", None, lambda e: e.one.phi_low >= e.target, _PHI),
-    Rule("open", None, lambda e: e.one.phi >= e.target, f"{_PHI} groups"),
+    Rule("enough", None, lambda e: e.one.phi.low >= e.target, _PHI),
+    Rule("open", None, lambda e: e.one.phi.value >= e.target, f"{_PHI} groups"),
     Rule("never", None, lambda e: e.design is None, _PHI),
     Rule("average", None, always, f"{_PHI} design"),
 ))  # fmt: skip

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import read_env
 from undogmatic.safety.secrets import keep, keep_environment
+
+_asked = ContextVar("_asked", default=True)
 
 
 class Secret:
@@ -50,6 +55,16 @@ def setting(variable: str) -> str | None:
     return value.strip()
 
 
+@contextlib.contextmanager
+def without_keys() -> Iterator[None]:
+    """Build models without their keys, where nothing will be sent."""
+    token = _asked.set(False)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
 def find_key(variable: str | None, model: str) -> Secret | None:
     """The key named by `model.key_env`.
 
@@ -59,7 +74,7 @@ def find_key(variable: str | None, model: str) -> Secret | None:
     Raises:
         ConfigError: The variable is unset, or its value cannot be a key.
     """
-    if variable is None:
+    if variable is None or not _asked.get():
         return None
     value = setting(variable)
     if value is None:
