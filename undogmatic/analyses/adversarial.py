@@ -68,11 +68,11 @@ class AdversarialAnalysis:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on this judge."""
         self.check(judged)
         tell, present, attacks = Telling(self.name), judged.conditions(), _attacks(judged)
-        honest, naked = ([c for c in names if c in present] for names in (self.baseline, self.treatment))
-        counts = judged.counts([*attacks, *honest, *naked])
+        honest, undressed = ([c for c in names if c in present] for names in (self.baseline, self.treatment))
+        counts = judged.counts([*attacks, *honest, *undressed])
         tell.metrics |= {f"adversarial.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
         tell.findings += failed_finding(counts)
-        baseline, treatment = judged.scores(*honest), judged.scores(*naked)
+        baseline, treatment = judged.scores(*honest), judged.scores(*undressed)
         if not baseline.size or not judged.scores(*attacks).size:
             return [tell.result(*verdict(ADVERSARIAL, AttacksHeld(honest, pd.DataFrame())).decided)]
 
@@ -99,7 +99,7 @@ class AdversarialAnalysis:
         if rival is not None and rival.correlation is not None and rival.increment is not None:
             tell.say("adversarial.surface", rival.increment.estimate.values("gain"), surface=rival.correlation)
         if treatment.size:
-            tell.say("adversarial.shift", n=treatment.size, treatment=naked)
+            tell.say("adversarial.shift", n=treatment.size, treatment=undressed)
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
         tell.tables["attacks"] = table.drop(columns="threshold")
@@ -123,12 +123,12 @@ class AdversarialAnalysis:
         level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
         sign, rubric = judged.sign, judged.rubric
         scale = (rubric.minimum, rubric.maximum) if sign > 0 else (-rubric.maximum, -rubric.minimum)
-        naked = sign * treatment if treatment.size else None
+        undressed = sign * treatment if treatment.size else None
         rows = []
         for attack, own in classes.items():
             failed = np.isnan(own.scores)
             scores = own.scores[~failed]
-            s = ranking.attack_summary(scores, baseline, naked, self.success, scale=scale, level=self.level)
+            s = ranking.attack_summary(scores, baseline, undressed, self.success, scale=scale, level=self.level)
             apart = told(judged, own, honest, level)
             passed = limits.share(np.where(failed, np.nan, own.scores < s.threshold), own.groups, level)
             outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
