@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,7 +87,7 @@ def _copied(items: Sequence[Item]) -> list[list[Mark]]:
     return marks
 
 
-def _joined(marks: Iterable[Sequence[Mark]]) -> list[Mark]:
+def _joined(marks: Sequence[Sequence[Mark]]) -> list[Mark]:
     """For each of several, the mark that stands for all that it is tied to."""
     heads: dict[Mark, Mark] = {}
 
@@ -97,12 +97,10 @@ def _joined(marks: Iterable[Sequence[Mark]]) -> list[Mark]:
             mark = heads[mark]
         return mark
 
-    own = []
     for several in marks:
         for mark in several:
             heads[head(mark)] = head(several[0])
-        own.append(several[0])
-    return [head(mark) for mark in own]
+    return [head(several[0]) for several in marks]
 
 
 NAME = "units"
@@ -187,7 +185,7 @@ def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: 
     share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
     if all(each.verdict is None for each in results):
-        return [replace(results[0], verdict=ruling.finding), *results[1:]]
+        return [*(replace(first, verdict=ruling.finding) for first in results[:1]), *results[1:]]
     return [
         each
         if each.verdict is None

@@ -9,6 +9,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
@@ -111,11 +112,10 @@ def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
             raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
 
 
-def _next_row(reader: Any) -> list[str] | None:
+def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
     before = csv.field_size_limit(ROW_BYTES)  # the process's; a text is often longer than the module's own limit
     try:
-        row: list[str] | None = next(reader, None)
-        return row
+        return next(reader, None)
     finally:
         csv.field_size_limit(before)
 
@@ -271,11 +271,8 @@ def empty(value: Any) -> bool:
 def as_number(value: Any) -> Any:
     """Files of text give numbers as text."""
     if isinstance(value, str) and "_" not in value:
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return number if math.isfinite(number) else value
+        with suppress(ValueError):
+            return number if math.isfinite(number := float(value)) else value
     return value
 
 

@@ -30,7 +30,6 @@ from undogmatic.readouts.probe import (
     rubric_digest,
     said_once,
     save,
-    text_features,
     text_pieces,
 )
 from undogmatic.records.records import Item, digest, text_mark
@@ -304,12 +303,12 @@ def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds
         return sift(read[: len(own)], read[len(own) :], list(map(put_in, own, copied)), folds)
 
 
-def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
+def origin(model: Any, views: Sequence[View]) -> dict[str, Any]:
     """What the file records of where features came from."""
     import importlib.metadata
 
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")}
-    return {"model": model.name, "model_sha256": getattr(model, "sha256"), "views": tuple(views), "versions": versions}  # noqa: B009
+    return {"model": model.name, "model_sha256": model.sha256, "views": tuple(views), "versions": versions}
 
 
 async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
@@ -319,11 +318,6 @@ async def read_features(model: Any, texts: Sequence[str], views: Sequence[View],
         return np.concatenate([await model.pooled(text, view) for view in views])
 
     return np.stack(await read_all(model, texts, engine, read)).astype(np.float64)
-
-
-async def read_for(probe: Probe, model: Any, texts: Sequence[str], engine: Any) -> np.ndarray:
-    """What a probe reads of all texts, shape (n_texts, n_features), through the engine's cache."""
-    return np.stack(await read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
 
 
 async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
