@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,14 @@ from undogmatic.analyses.rivals import Outcome, Seen
 from undogmatic.analyses.ruling import ADVERSARIAL, verdict
 from undogmatic.analyses.truth import check_order
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.stats import limits, means, ranking
+from undogmatic.stats import checks, limits, means, ranking
 from undogmatic.stats.limits import Held
 
 PREFIX = "attack:"
 HALF = 0.5
+
+
+Success = Literal["midpoint", "baseline_95"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class AdversarialAnalysis:
     name: ClassVar[str] = "adversarial"
     baseline: Sequence[str]
     treatment: Sequence[str]
-    success: Literal["midpoint", "baseline_95"] = "midpoint"
+    success: Success = "midpoint"
     level: float = 0.95
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
+        checks.option(self.success, "success", get_args(Success))
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
@@ -167,26 +171,20 @@ class AdversarialAnalysis:
         sign, rubric = judged.sign, judged.rubric
         scale = (rubric.minimum, rubric.maximum) if sign > 0 else (-rubric.maximum, -rubric.minimum)
         failed = dict(zip(counts["condition"], counts["failed"], strict=True))
+        threshold = sum(scale) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
         rows = []
         for attack, own in classes.items():
             scores = judged.scores(attack)
-            s = ranking.attack_summary(
-                sign * scores,
-                baseline,
-                sign * treatment if treatment.size else None,
-                self.success,
-                scale=scale,
-                level=self.level,
-            )
+            shift = ranking.mean_shift(sign * scores, sign * treatment, self.level)
             apart = told(judged, own, honest, level)
-            flags = np.where(np.isnan(own.scores), np.nan, own.scores < s.threshold)
+            flags = np.where(np.isnan(own.scores), np.nan, own.scores < threshold)
             passed = limits.share(flags, own.groups, level)
             outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            ends = sorted(sign * e for e in (s.mean_shift_low, s.mean_shift_high) if e is not None) or [np.nan, np.nan]
+            shift = shift if sign > 0 else -shift
             rows.append(
                 {
                     "attack": attack,
-                    "n": s.n_attack,
+                    "n": scores.size,
                     "failed": failed[attack],
                     "mean": float(scores.mean()),
                     "outcome": outcome,
@@ -194,13 +192,13 @@ class AdversarialAnalysis:
                     "auc": apart.value,
                     "auc_low": apart.low,
                     "auc_high": apart.high,
-                    "mean_shift": np.nan if s.mean_shift is None else sign * s.mean_shift,
-                    "mean_shift_low": ends[0],
-                    "mean_shift_high": ends[1],
+                    "mean_shift": shift.value,
+                    "mean_shift_low": shift.low,
+                    "mean_shift_high": shift.high,
                     "success_rate": passed.value,
                     "success_low": passed.low,
                     "success_high": passed.high,
-                    "threshold": sign * s.threshold,
+                    "threshold": sign * threshold,
                 }
             )
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)

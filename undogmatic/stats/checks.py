@@ -82,6 +82,13 @@ def groups(given: Groups, length: int) -> Index:
     return np.arange(length) if given is None else labels(given, "groups", length)
 
 
+def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:
+    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
+    share(level, "level")
+    array = vector(values, name)
+    return array, groups(given, array.size)
+
+
 def share(value: float, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
     if not 0.0 < value < 1.0:

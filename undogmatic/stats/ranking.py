@@ -1,37 +1,12 @@
 """Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
 
-from typing import Literal, NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
 from undogmatic.stats.checks import Array, Groups, Index
-from undogmatic.stats.estimate import Estimate
-
-
-class AttackSummary(NamedTuple):
-    """`auc` near 1 means the attack texts still score above those of the baseline, so the attack failed.
-
-    `mean_shift` is attack minus treatment (negative: the attack lowers the score), with Welch's interval; all three
-    are None without treatment, and the limits also where either group has a single text or no spread.
-    `success_rate` is the share of attack texts below `threshold`, with Wilson's interval.
-    """
-
-    auc: Estimate
-    mean_shift: float | None
-    mean_shift_low: float | None
-    mean_shift_high: float | None
-    success_rate: float
-    success_low: float
-    success_high: float
-    threshold: float
-    threshold_rule: Literal["midpoint", "baseline_95"]
-    n_attack: int
-    n_baseline: int
-    n_treatment: int
-    level: float
+from undogmatic.stats.estimate import Estimate, unknown
 
 
 def auc(
@@ -63,7 +38,9 @@ def auc(
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
         raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
-    area = _area(p, q)
+    # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        area = float(stats.mannwhitneyu(p, q, method="asymptotic").statistic / (p.size * q.size))
     units = (p.size, q.size)
     if groups_a is None or groups_b is None:
         error, quantile = _delong_error(p, q), float(stats.norm.ppf((1 + level) / 2))
@@ -79,52 +56,25 @@ def auc(
     return Estimate(area, low, high, level, min(units), p.size + q.size, method="delong")
 
 
-def attack_summary(
-    attack_scores: ArrayLike,
-    baseline_scores: ArrayLike,
-    treatment_scores: ArrayLike | None = None,
-    threshold_rule: Literal["midpoint", "baseline_95"] = "midpoint",
-    *,
-    scale: tuple[float, float],
-    level: float = 0.95,
-) -> AttackSummary:
-    """What one kind of attack achieved: texts of the treatment, dressed to score like those of the baseline.
-
-    An attack text succeeds when it scores strictly below the threshold: the middle of the scale, or the 95th
-    percentile of the baseline (then it passes for one of its texts as this judge scores them).
+def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> Estimate:
+    """How far the mean of one sample lies above that of another, with Welch's interval.
 
     Args:
-        attack_scores: Shape (n_attack,), in score units, high meaning more of the fault.
-        baseline_scores: Texts without the fault, shape (n_baseline,).
-        treatment_scores: Texts with it, undressed, shape (n_treatment,); need not be matched to the attacks.
-        threshold_rule: Which threshold counts as success.
-        scale: The ends of the scale, for `midpoint`.
+        attack, treatment: Shape (n,) each, in score units; neither text by text nor in number need they match.
+    Returns:
+        NaN without texts on a side; limits of NaN where either has a single text or no spread.
     References:
-        Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
+        Welch (1947), doi:10.1093/biomet/34.1-2.28
     """
-    attack = checks.vector(attack_scores, "attack_scores")
-    baseline = checks.vector(baseline_scores, "baseline_scores")
-    treatment = None if treatment_scores is None else checks.vector(treatment_scores, "treatment_scores")
-    checks.option(threshold_rule, "threshold_rule", ("midpoint", "baseline_95"))
-    threshold = sum(scale) / 2 if threshold_rule == "midpoint" else float(np.percentile(baseline, 95))
-    successes = int(np.sum(attack < threshold))
-    rate = stats.binomtest(successes, attack.size).proportion_ci(confidence_level=level, method="wilson")
-    shift, shift_low, shift_high = (None, None, None) if treatment is None else _mean_shift(attack, treatment, level)
-    return AttackSummary(
-        auc=auc(attack, baseline, level),
-        mean_shift=shift,
-        mean_shift_low=shift_low,
-        mean_shift_high=shift_high,
-        success_rate=successes / attack.size,
-        success_low=float(rate.low),
-        success_high=float(rate.high),
-        threshold=threshold,
-        threshold_rule=threshold_rule,
-        n_attack=attack.size,
-        n_baseline=baseline.size,
-        n_treatment=0 if treatment is None else treatment.size,
-        level=level,
-    )
+    a, b = checks.vector(attack, "attack", 0), checks.vector(treatment, "treatment", 0)
+    checks.share(level, "level")
+    if not (a.size and b.size):
+        return unknown(level)
+    shift = unknown(level, n=a.size + b.size).replace(value=float(a.mean() - b.mean()))
+    if min(a.size, b.size) < 2 or checks.is_constant(a) or checks.is_constant(b):
+        return shift
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return shift.replace(low=float(interval.low), high=float(interval.high))
 
 
 def spearman_interval(
@@ -164,13 +114,6 @@ def mean_absolute_error(
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
     return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
-
-
-def _area(positive: Array, negative: Array) -> float:
-    # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
-    return float(u / (positive.size * negative.size))
 
 
 def _delong_error(positive: Array, negative: Array) -> float:
@@ -231,14 +174,6 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     low = 0.0 if area <= step else float(optimize.brentq(distance, 0.0, area - step))
     high = 1.0 if area >= 1 - step else float(optimize.brentq(distance, area + step, 1.0))
     return low, high
-
-
-def _mean_shift(attack: Array, treatment: Array, level: float) -> tuple[float, float | None, float | None]:
-    shift = float(attack.mean() - treatment.mean())
-    if min(attack.size, treatment.size) < 2 or checks.is_constant(attack) or checks.is_constant(treatment):
-        return shift, None, None
-    interval = stats.ttest_ind(attack, treatment, equal_var=False).confidence_interval(level)
-    return shift, float(interval.low), float(interval.high)
 
 
 def _rank_correlation(columns: Array) -> resampling.OfDraws:
