@@ -220,8 +220,7 @@ class AbAnalysis:
         if d.size < claims.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
             return {}, []
         spread = float(np.std(d, ddof=1))
-        excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
-        assert excess is not None, "the spread is known"
+        excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
         metrics = {"ab.minimum_detectable": margin + excess}
         values = {"groups": d.size, "detectable": margin + excess, "sd": spread, "power": self.power}
         return metrics, [Finding("ab.power", values)]

@@ -104,8 +104,7 @@ def find_threshold(
         Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
     """
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
-    if np.any((agrees != 0) & (agrees != 1)):
-        raise ValueError("`right` must hold only 0 and 1.")
+    checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
     steps: list[Candidate] = []

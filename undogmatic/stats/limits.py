@@ -21,8 +21,6 @@ from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["above", "below", "open", "missing"]
 
-MOST_UNITS = 10**6
-"""More than these are as good as no number of units."""
 _CUTS = 20
 
 
@@ -278,4 +276,4 @@ def most_order(n_units: int, level: float = 0.95) -> float:
 def fewest_same(bound: float, level: float = 0.95) -> int:
     """The number of items of one score with which `most_order` falls below `bound` (above 0)."""
     rest = (1 - bound**2) ** (1 / 3)
-    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else MOST_UNITS
+    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else checks.MOST_UNITS

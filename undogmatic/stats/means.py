@@ -289,13 +289,11 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     y = (x - minimum) / span
     possible = np.linspace(0, 1, GRID)
     kept = np.flatnonzero(_survives(y, n_total, possible, level))
-    total = float(y.sum())
-    floor, ceiling = total / n_total, (total + n_total - x.size) / n_total
+    total, mean = float(y.sum()), float(y.mean())
     # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
-    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(float(y.mean()) * (GRID - 1)),) * 2
-    mean = float(y.mean())
-    low = min(max(float(possible[max(first - 1, 0)]), floor), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), ceiling), mean)
+    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
+    low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
+    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
     value, low, high = (minimum + span * end for end in (mean, low, high))
     return Anytime(Estimate(value, low, high, level, x.size, x.size), n_total)
 
