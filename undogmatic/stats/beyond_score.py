@@ -64,10 +64,8 @@ def beyond_score(
     the jackknife's over groups (CR3), its distribution Student's t.
 
     Args:
-        doubt: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
+        doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with `middle` the middle of the
+            scale.
     Raises:
         ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
     References:
@@ -117,9 +115,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     chance: group k falls into part k modulo FOLDS, in order of appearance.
 
     Args:
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
+        error, score, middle: As in `beyond_score`.
     Returns:
         Shape (n,), in units of the error.
     Raises:

@@ -73,8 +73,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups =
     holds for every distribution between the lowest and the highest values seen.
 
     Args:
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
+        a, b: Scores of the same items, shape (n,), n >= 3.
     Returns:
         None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
     """
@@ -148,9 +147,7 @@ def correlation_interval(
     """Interval of `agreement.correlation`; None where a vector is constant and there is no correlation.
 
     Args:
-        kind: `pearson`, `spearman` or `kendall`.
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
+        kind, a, b: As in `agreement.correlation`.
     References:
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """

@@ -47,8 +47,7 @@ def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) 
     0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good.
 
     Args:
-        lengths_a: Shape (n_a,), positive.
-        lengths_b: Shape (n_b,), positive.
+        lengths_a, lengths_b: Shape (n,) each, positive.
     Raises:
         ValueError: If a length is not positive.
     """
@@ -244,10 +243,7 @@ def against(
     """An estimate against a margin, by the rules of `claims.claim`.
 
     Args:
-        estimate: In score units.
-        limits: Its lower and upper limit by the level of both together.
-        error: Its standard error.
-        n: Independent units.
+        estimate, limits, error, n: In score units, limits by the level of both together; standard error; units.
     """
     found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)
     inner = Estimate(estimate, *limits(1 - 2 * alpha), 1 - 2 * alpha, n)

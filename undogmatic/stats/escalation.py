@@ -52,8 +52,7 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     Clopper and Pearson then reaches it.
 
     Args:
-        rate: Wanted rate of agreement, in (0, 1).
-        confidence: One minus the probability of promising too much, in (0, 1).
+        rate, confidence: As in `find_threshold`.
         n_wrong: Units in disagreement.
     Raises:
         ValueError: If `n_wrong` is negative.
@@ -93,10 +92,8 @@ def find_threshold(
     it is on the safe side, unless the groups that disagree are much larger than the others.
 
     Args:
-        doubt: Larger is less sure, any unit, shape (n,).
-        right: 1 or True where the judge agrees with the truth, shape (n,).
-        rate: Rate of agreement that is promised, in (0, 1).
-        confidence: Probability with which the promise holds, in (0, 1).
+        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth; shape (n,).
+        rate, confidence: The promised rate of agreement, and the probability with which that holds, in (0, 1).
     Raises:
         ValueError: If `right` is other than 0 and 1.
     References:

@@ -76,8 +76,7 @@ def interval(
 
     Args:
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        spread: Known variance of z times the units less `missing`.
-        missing: See `spread`.
+        spread, missing: Known variance of z times the units less `missing`.
     Raises:
         ValueError: If the statistic of all rows is not finite.
     References:
@@ -211,9 +210,8 @@ def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bou
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
-        estimate: Of all rows.
-        left_out: Without each unit, shape (n_units,).
-        left: The unit of each row, shape (n,), from 0.
+        estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of each row, shape
+            (n,).
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():

@@ -40,8 +40,7 @@ def hold(limits: Estimate, bound: float, power: float = 0.8) -> Held:
     """Hold a quantity against a bound: the interval must lie wholly on one side.
 
     Args:
-        limits: The quantity.
-        bound: In its units.
+        limits, bound: The quantity, and the bound in its units.
     """
     if limits.low > bound:
         return Held("above" if limits.worst_low > bound else "missing", None)
@@ -134,8 +133,7 @@ def order(
     Wright's variance, which does not know groups or ties and takes a group for one item.
 
     Args:
-        scores: NaN where not judged, shape (n,).
-        labels: Shape (n,).
+        scores, labels: Shape (n,) each; NaN where not judged.
     Returns:
         None where scores or labels are (nearly) all equal.
     References:
@@ -223,9 +221,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     judged ones at the place of the label. Beyond the ends of the scale is allowed, as only ranks count.
 
     Args:
-        scores: NaN where not judged, shape (n,).
-        labels: Shape (n,).
-        against: Whether the lowest is asked for.
+        scores, labels, against: As in `order`; whether the lowest is asked for.
     """
     s, y = np.array(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     failed = np.flatnonzero(np.isnan(s))

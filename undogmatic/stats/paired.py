@@ -152,8 +152,7 @@ def share_in_direction(
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
     Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-        direction: The expected sign.
+        differences, direction: Score A minus score B per pair, shape (n_pairs,); the expected sign.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """

@@ -101,8 +101,7 @@ def kept(
     interval lies on that side of the promised share. Else "open": a test that finds nothing shows nothing.
 
     Args:
-        flags: One truth value per item, shape (n,).
-        promised: The share that was promised, in [0, 1].
+        flags, promised: One truth value per item, shape (n,); the share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
         at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
     Raises:
@@ -157,10 +156,7 @@ def interval_quality(
     honest central interval minimises it, so it settles width against coverage in one number.
 
     Args:
-        low: Lower ends, shape (n,), in score units; an end belongs to its interval.
-        high: Upper ends, shape (n,).
-        truth: Human labels, shape (n,).
-        nominal: What share of labels the intervals claim to hold.
+        low, high, truth, nominal: As in `interval_scores`; an end belongs to its interval.
         span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
             may be wider; then it is the widest of them.
     Raises:

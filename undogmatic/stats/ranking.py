@@ -23,10 +23,8 @@ def auc(
     count instead of texts.
 
     Args:
-        positive: Scores expected to be higher, shape (n_positive,).
-        negative: Scores expected to be lower, shape (n_negative,).
-        groups_a: What each positive text belongs to, shape (n_positive,); with `groups_b`, or neither.
-        groups_b: The same of the negative texts; the same label on both sides is the same group.
+        positive, negative: Scores expected to be higher, and lower, shape (n,) each.
+        groups_a, groups_b: What these belong to, both or neither; a label on both sides is one group.
     Raises:
         ValueError: If only one of `groups_a` and `groups_b` is given.
     References:
@@ -85,8 +83,7 @@ def spearman_interval(
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
     Args:
-        x: Scores, shape (n,), n >= 3.
-        y: Human labels or other scores of the same items, shape (n,).
+        x, y: Scores, and labels or other scores, of the same items, shape (n,), n >= 3.
     Raises:
         ValueError: If `x` or `y` is constant.
     References:
@@ -107,8 +104,7 @@ def mean_absolute_error(
     """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items or groups of them.
 
     Args:
-        truth: Human labels, shape (n,), n >= 2, in score units.
-        predicted: Scores of the same items, shape (n,), in the same units.
+        truth, predicted: Labels and scores of the same items, shape (n,), n >= 2, in the same units.
         span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
             where (nearly) all errors are the same.
     """

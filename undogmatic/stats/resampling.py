@@ -120,8 +120,7 @@ class Tally:
     """The codes of drawn rows, to be counted draw by draw.
 
     Args:
-        codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
-        n_codes: Number of codes.
+        codes, n_codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
         drawn: Positions of drawn rows, shape (n_draws, n_drawn).
     """
 

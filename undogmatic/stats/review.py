@@ -53,7 +53,7 @@ class AurcSummary(NamedTuple):
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
-    """Uncertainty and error of the same items, checked; raises ValueError if they differ in length or e < 0."""
+    """Uncertainty (higher is less sure, any unit) and error (0 or more) of the same items, shape (n,) each, checked."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
         raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
@@ -72,8 +72,7 @@ def risk_coverage(
     """Risk-coverage curve: the mean error of the surest items, from one of them to all.
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative.
     References:
@@ -95,8 +94,7 @@ def review_curve(
     """Share of all error caught by reviewing the least sure items first, from none of them to all.
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,); what review of an item removes.
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative, or there is nothing to catch.
     """
@@ -135,8 +133,7 @@ def aurc_summary(
     """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative.
     References:
@@ -159,8 +156,7 @@ def review_gain_interval(
     pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative, or all are equal.
     """

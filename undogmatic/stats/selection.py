@@ -72,8 +72,7 @@ def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
     """Which candidates no other beats: none is at least as good and as cheap, and better in one of the two.
 
     Args:
-        quality: More is better, shape (n,).
-        cost: Less is better, shape (n,).
+        quality, cost: More is better, and less; shape (n,) each.
     """
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]

@@ -182,13 +182,8 @@ def additive(x: Array) -> Array:
 
 
 def bent(x: Array) -> Array:
-    """Columns whose sums are curved functions: each column of `x`, and it bent at up to eight quantiles; standardised.
-
-    Args:
-        x: Shape (n, k).
-    Returns:
-        Shape (n, at most 9 k).
-    """
+    """Columns whose sums are curved functions: those of `x` (shape (n, k)), each also bent at up to eight quantiles,
+    standardised; shape (n, at most 9 k)."""
     columns = []
     for column in x.T:
         knots = np.unique(np.quantile(column, np.linspace(0, 1, _KNOTS + 2)[1:-1]))

@@ -197,9 +197,7 @@ class Study:
         """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
 
         Args:
-            n: Items in each, shape (n_sets,).
-            squares: Sums of `_squares` over items, shape (n_sets, n_subsets).
-            sums: Sums of scores per cell, shape (n_sets, n_cells).
+            n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of scores per cell.
         """
         of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
         own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
