@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Groups
 
 STEPS = 20
 """Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
@@ -104,30 +104,25 @@ def find_threshold(
     checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
+    surest = np.full(n_units, np.inf)
+    np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
+    thresholds: list[float] = []
+    if n_units >= needed:
+        # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass.
+        places = np.unique(np.round(np.linspace(needed, n_units, STEPS)).astype(int))
+        thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
     steps: list[Candidate] = []
-    for threshold in _candidates(u, codes, needed):
+    for threshold in thresholds:
         kept = u <= threshold
         wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
         present = np.bincount(codes[kept], minlength=n_units) > 0
         n = int(present.sum())
         n_right = n - int(wrong.sum())
         low = lower_limit(n_right, n, confidence)
-        steps.append(Candidate(float(threshold), n, n_right, low, low >= rate))
+        steps.append(Candidate(threshold, n, n_right, low, low >= rate))
         if low < rate:
             break
     passed = [step for step in steps if step.passed]
     best = passed[-1].threshold if passed else None
     share = 0.0 if best is None else float((u <= best).mean())
     return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
-
-
-def _candidates(u: Array, codes: Index, needed: int) -> list[float]:
-    """Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass."""
-    first = np.full(int(codes.max()) + 1, np.inf)
-    np.minimum.at(first, codes, u)  # a unit is kept in part as soon as its surest item is
-    order = np.sort(first)
-    if order.size < needed:
-        return []
-    places = np.unique(np.round(np.linspace(needed, order.size, STEPS)).astype(int))
-    found = np.unique(order[places - 1])
-    return [*found.tolist(), *([float(u.max())] if u.max() > found[-1] else [])]

@@ -105,7 +105,8 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
     z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
     variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
     reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
-    if _mostly_equal(found.data):
+    columns = (column[~np.isnan(column)] for column in found.data.T)
+    if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
@@ -228,12 +229,3 @@ def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])
-
-
-def _mostly_equal(data: Array) -> bool:
-    """Whether some column, its missing values left out, has one value in at least half of its rows."""
-    for column in data.T:
-        known = column[~np.isnan(column)]
-        if known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size:
-            return True
-    return False
