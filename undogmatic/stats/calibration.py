@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -230,13 +230,7 @@ def reliability_table(
 
 
 def error_interval(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
+    confidence: ArrayLike, correct: ArrayLike, rng: Rng, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
 ) -> CalibrationError:
     """`calibration_error` with an interval for its value in infinitely many items.
 
@@ -267,7 +261,7 @@ class Noise:
         found, n_bins: The error of items, and without each unit; of so many bins.
     """
 
-    def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
+    def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
         c, right = found.data.T
         self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
         gaps = np.zeros((found.n_units, n_bins))
@@ -305,7 +299,7 @@ def error_difference(
 
 
 def error_if_perfect(
-    confidence: ArrayLike, rng: np.random.Generator, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
+    confidence: ArrayLike, rng: Rng, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
 ) -> Array:
     """`calibration_error` of draws in which each item is right with exactly its stated probability, shape (n_draws,).
 

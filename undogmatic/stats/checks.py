@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Rng = np.random.Generator
 Groups = Sequence[object] | ArrayLike | None
 """What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
 

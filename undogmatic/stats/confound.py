@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means, surface
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
@@ -60,7 +60,7 @@ def at_equal_length(
     lengths_a: ArrayLike,
     lengths_b: ArrayLike,
     margin: float,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     sign: int = 1,
     alpha: float = 0.05,
@@ -102,7 +102,7 @@ def at_equal_length(
 
 
 def outcome_difference(
-    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: np.random.Generator
+    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: Rng
 ) -> Array:
     """What the other groups' texts say of the score of a minus that of b, by their kernels alone; shape (n_pairs,).
 

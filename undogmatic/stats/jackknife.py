@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
@@ -35,9 +35,7 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(
-        self, rows: ArrayLike, statistic: resampling.Statistic, rng: np.random.Generator, groups: Groups
-    ) -> None:
+    def __init__(self, rows: ArrayLike, statistic: resampling.Statistic, rng: Rng, groups: Groups) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = resampling.Units(self.codes)
@@ -59,7 +57,7 @@ class LeftOut:
 def interval(
     rows: ArrayLike,
     statistic: resampling.Statistic,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     *,
     groups: Groups = None,
@@ -163,7 +161,7 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
 def nearly_mean(
     rows: ArrayLike,
     statistic: resampling.Statistic,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     *,
     groups: Groups = None,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, ranking
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["above", "below", "open", "missing"]
@@ -125,7 +125,7 @@ def area(
 
 
 def order(
-    scores: ArrayLike, labels: ArrayLike, rng: np.random.Generator, *, groups: Sequence[object], level: float = 0.95
+    scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Sequence[object], level: float = 0.95
 ) -> Estimate | None:
     """Spearman's rank correlation of scores with labels.
 

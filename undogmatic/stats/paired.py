@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, means
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -237,7 +237,7 @@ def robust_difference(
     a: ArrayLike,
     b: ArrayLike,
     covariates: tuple[ArrayLike, ArrayLike],
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     groups: Groups = None,
     level: float = 0.95,

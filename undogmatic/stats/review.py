@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, jackknife, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.resampling import OfDraws
 
@@ -63,7 +63,7 @@ def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
 def risk_coverage(
     uncertainty: ArrayLike,
     error: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     n_resamples: int = 1000,
     *,
@@ -85,7 +85,7 @@ def risk_coverage(
 def review_curve(
     uncertainty: ArrayLike,
     error: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     n_resamples: int = 1000,
     *,
@@ -124,7 +124,7 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
 def aurc_summary(
     uncertainty: ArrayLike,
     error: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     *,
     groups: Groups = None,
@@ -148,7 +148,7 @@ def aurc_summary(
 
 
 def review_gain_interval(
-    uncertainty: ArrayLike, error: ArrayLike, rng: np.random.Generator, level: float = 0.95, *, groups: Groups = None
+    uncertainty: ArrayLike, error: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
     """`GAIN` with an interval over items, or over groups of items.
 
@@ -170,14 +170,7 @@ def review_gain_interval(
 
 
 def _curve(
-    of_order: _OfOrder,
-    first: int,
-    u: Array,
-    e: Array,
-    rng: np.random.Generator,
-    level: float,
-    n_resamples: int,
-    groups: Groups,
+    of_order: _OfOrder, first: int, u: Array, e: Array, rng: Rng, level: float, n_resamples: int, groups: Groups
 ) -> Curve:
     """The curve from `first` items to all, kept at MOST_PLACES; whole groups are resampled."""
     checks.share(level, "level")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 
 _PENALTIES = np.logspace(-6, 2, 9)
 """Ridge penalties tried, in units of a kernel's mean eigenvalue: from nearly interpolating to nearly constant."""
@@ -32,7 +32,7 @@ def predict(
     kernels: Sequence[Array],
     target: ArrayLike,
     groups: Sequence[object] | ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     intercept: bool = True,
 ) -> Array:
