@@ -85,7 +85,6 @@ def test_a_confidence_level_is_a_share(level: float) -> None:
     ("call", "message"),
     [
         (lambda: paired.wilcoxon(GOOD, zero_method="drop"), "`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'"),
-        (lambda: paired.share_in_direction(GOOD, direction="up"), "`direction` is 'up'"),
         (lambda: agreement.krippendorff_alpha([GOOD, GOOD], "ratio"), "`measurement` is 'ratio'"),
         (lambda: agreement.weighted_kappa(GOOD, GOOD, GOOD, "cubic"), "`weights` is 'cubic'"),
     ],

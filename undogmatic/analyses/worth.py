@@ -172,7 +172,7 @@ def _risk(
     rng: np.random.Generator,
 ) -> Part:
     areas = review.aurc_summary(doubt, error, rng, settings.level, groups=groups, span=settings.span)
-    curve = review.risk_coverage(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
+    curve = review.curve("risk", doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     metrics = areas.aurc.metrics("calibration.aurc")
     metrics |= areas.excess.metrics("calibration.excess_aurc")
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
@@ -194,7 +194,7 @@ def _review(
     rng: np.random.Generator,
 ) -> tuple[Part, Estimate]:
     gain = review.review_gain_interval(doubt, error, rng, settings.level, groups=groups)
-    curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
+    curve = review.curve("caught", doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
     band = review.random_review(error, curve.n, settings.level)
     x = curve.share.tolist()
     guided = {"y": curve.guided.tolist(), "low": curve.band.low.tolist(), "high": curve.band.high.tolist()}

@@ -6,7 +6,7 @@ data cannot tell them apart, and the results here say so instead of extrapolatin
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -62,10 +62,8 @@ def at_equal_length(
     margin: float,
     rng: Rng,
     *,
-    sign: int = 1,
-    alpha: float = 0.05,
     groups: Groups = None,
-    bounds: means.Bounds | None = None,
+    **how: Any,
 ) -> AtEqual:
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
@@ -76,6 +74,7 @@ def at_equal_length(
     Args:
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
+        how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
         ValueError: If a length is not positive, every pair has the same length ratio, or there are too few groups.
     """
@@ -96,9 +95,7 @@ def at_equal_length(
         said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
         predictions = [False, True]
     controls = np.column_stack([ratio, said])
-    return at_equal(
-        a - b, controls, margin, predictions=predictions, sign=sign, alpha=alpha, groups=codes, bounds=bounds
-    )
+    return at_equal(a - b, controls, margin, predictions=predictions, groups=codes, **how)
 
 
 def outcome_difference(

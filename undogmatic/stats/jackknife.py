@@ -9,6 +9,7 @@ from scipy import special
 from undogmatic.stats import checks, means, resampling
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.resampling import Statistic
 
 FEWEST = 5
 """With fewer units the limits are -1 and 1."""
@@ -35,7 +36,7 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(self, rows: ArrayLike, statistic: resampling.Statistic, rng: Rng, groups: Groups) -> None:
+    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = resampling.Units(self.codes)
@@ -55,14 +56,7 @@ class LeftOut:
 
 
 def interval(
-    rows: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: Rng,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-    spread: float = 1.0,
-    missing: float = 3.0,
+    rows: ArrayLike, statistic: Statistic, rng: Rng, level: float = 0.95, *, groups: Groups = None, **known: float
 ) -> Estimate:
     """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
@@ -74,7 +68,7 @@ def interval(
 
     Args:
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        spread, missing: Known variance of z times the units less `missing`.
+        known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
     Raises:
         ValueError: If the statistic of all rows is not finite.
     References:
@@ -84,7 +78,7 @@ def interval(
         doi:10.1007/BF02294183, for the known variances.
     """
     checks.share(level, "level")
-    return on_z(LeftOut(rows, statistic, rng, groups), level, spread, missing)
+    return on_z(LeftOut(rows, statistic, rng, groups), level, **known)
 
 
 def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Estimate:
@@ -108,13 +102,8 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
-    return Estimate(
-        estimate,
-        min(float(np.tanh(centre - reach)), estimate),
-        max(float(np.tanh(centre + reach)), estimate),
-        level,
-        n,
-    )
+    low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
+    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n)
 
 
 def difference(
@@ -160,7 +149,7 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
 
 def nearly_mean(
     rows: ArrayLike,
-    statistic: resampling.Statistic,
+    statistic: Statistic,
     rng: Rng,
     level: float = 0.95,
     *,

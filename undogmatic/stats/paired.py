@@ -140,25 +140,18 @@ def rank_biserial(differences: ArrayLike) -> float:
     return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
 
 
-def share_in_direction(
-    differences: ArrayLike,
-    direction: Literal["positive", "negative"] = "positive",
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-) -> ShareInDirection:
-    """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
+def share_in_direction(differences: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> ShareInDirection:
+    """Share of pairs whose difference is positive, with Wilson's score interval (`proportion`).
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
     Args:
-        differences, direction: Score A minus score B per pair, shape (n_pairs,); the expected sign.
+        differences: Score A minus score B per pair, shape (n_pairs,); turned round where B is expected to be higher.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
     d = checks.tied(checks.vector(differences, "differences"))
-    checks.option(direction, "direction", ("positive", "negative"))
-    found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)
+    found = proportion(d > 0, level, groups=groups)
     return ShareInDirection(found, int(np.sum(d == 0)))
 
 
