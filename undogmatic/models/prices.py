@@ -44,11 +44,11 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
     Raises:
         ConfigError: Only one of the two prices is given.
     """
-    if configured is not None and (configured.input is None) != (configured.output is None):
-        missing = "input" if configured.input is None else "output"
-        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
     if configured is not None and configured.known:
         return configured
+    if configured is not None and (configured.input, configured.output) != (None, None):
+        missing = "input" if configured.input is None else "output"
+        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
     for entry in _entries(provider, name):
         cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
         if cost_in is not None and cost_out is not None:
@@ -63,25 +63,17 @@ def find_context(provider: str | None, name: str) -> int | None:
 
 
 def _entries(provider: str | None, name: str) -> list[dict[str, Any]]:
-    """What the list says of a model, the provider's own entry first."""
+    """What litellm's list says of a model, the provider's own entry first."""
     if provider is None:
         return []
-    found = (_price_list().get(key) for key in (f"{provider}/{name}", name))
-    return [
-        entry
-        for entry in found
-        if isinstance(entry, dict) and str(entry.get("litellm_provider", "")).startswith(provider)
-    ]
+    entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := _price_list().get(key), dict)]
+    return [entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)]
 
 
 @cache
 def _price_list() -> dict[str, Any]:
-    """litellm's list; the package itself is not imported (5 s, and it asks the network)."""
+    """The package itself is not imported (5 s, and it asks the network)."""
     spec = importlib.util.find_spec("litellm")
-    if spec is None or spec.origin is None:
-        return {}
-    file = Path(spec.origin).parent / _PRICE_LIST
-    if not file.is_file():
-        return {}
-    listed: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    file = Path(spec.origin).with_name(_PRICE_LIST) if spec is not None and spec.origin is not None else None
+    listed: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file and file.is_file() else {}
     return listed

@@ -23,8 +23,7 @@ from undogmatic.runs.folder import JOURNAL, SWEEP_MANIFEST
 from undogmatic.safety.command import SWEEP_FOLDER, as_typed
 from undogmatic.safety.files import refused
 
-LOCK = ".lock"
-"""In a claimed folder."""
+LOCK = ".lock"  # in a claimed folder
 
 _TRIES = 100
 
@@ -53,15 +52,13 @@ def claim(folder: Path, fresh: bool = False) -> Path:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    number = 1
-    while True:
+    made, number = None, 0
+    while made is None:
+        number += 1
         chosen = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         if chosen.resolve() in _held and not fresh:
             return chosen
         made = _make(chosen, fresh)
-        if made is not None:
-            break
-        number += 1
     if fresh:  # outputs/DATE/TIME: whoever leaves it empty takes it away
         made = [*reversed([part for part in chosen.parents[:2] if part.name]), chosen]
     try:
@@ -100,7 +97,13 @@ def let_go(folder: Path) -> bool:
         return folder.is_dir()
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
-    stays = not found.made or job or _worth_keeping(folder)
+    judged = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
+    stays = (
+        not found.made
+        or job
+        or any(path.stat().st_size for path in judged)
+        or any(path.name.isdigit() for path in folder.iterdir())  # a job was begun
+    )
     if not stays:
         shutil.rmtree(folder, ignore_errors=True)
         _remove(found.made[:-1])
@@ -110,16 +113,8 @@ def let_go(folder: Path) -> bool:
 
 def keep(folder: Path) -> None:
     """Whatever was judged, the folder stays: there is something in it to be read."""
-    found = _held.get(folder.resolve())
-    if found is not None:
+    if found := _held.get(folder.resolve()):
         found.made = []
-
-
-def _worth_keeping(folder: Path) -> bool:
-    """Whether something was judged, or a job was begun."""
-    judged = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
-    begun = (path.name.isdigit() for path in folder.iterdir())
-    return any(path.stat().st_size for path in judged) or any(begun)
 
 
 def _make(folder: Path, fresh: bool) -> list[Path] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -37,43 +37,22 @@ TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
-
-
-def _words(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value.values()))
-
-
-MOVED = Path(__file__).with_name("moved.yaml")
-"""Name of a class in older folders -> its name now."""
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
-    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
-    **dict.fromkeys(("started", "ended"), _number),
-    **dict.fromkeys(("steps", "texts", "overrides"), _texts),
-    **dict.fromkeys(("choices", "standing"), _words),
+MOVED = Path(__file__).with_name("moved.yaml")  # name of a class in older folders -> its name now
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
+    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
+    **dict.fromkeys(("started", "ended"), (int, float)),
+    **dict.fromkeys(("steps", "texts", "overrides"), list),
+    **dict.fromkeys(("choices", "standing"), dict),
 }
-"""What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
+"""What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and mappings are texts."""
 
 
 class RunFolder:
     """The folder of a run, read as it is asked.
 
     What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a DataError for a file in it
-    that cannot be read. Both name it as it was named.
-
-    Args:
-        path: The folder.
-        named: How messages begin, e.g. "`judge.history[0]` is 'outputs/x'".
+    that cannot be read. Both begin as it was `named`, e.g. "`judge.history[0]` is 'outputs/x'".
     """
 
     def __init__(self, path: Path, named: str | None = None) -> None:
@@ -101,8 +80,7 @@ class RunFolder:
             jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
             raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
-        missing = [name for name in needs if not found.has(name)]
-        if missing:
+        if missing := [name for name in needs if not found.has(name)]:
             raise ConfigError(
                 f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
                 "folder of a run, and copy it with its hidden files."
@@ -154,8 +132,11 @@ class RunFolder:
         if not isinstance(found, dict):
             raise self._damaged(name, "it holds no object")
         for key in found.keys() & _KINDS.keys() if name != METRICS else ():
-            if found[key] is not None and not _KINDS[key](found[key]):
-                raise self._damaged(name, f"`{key}` is {found[key]!r:.60}")
+            value, kind = found[key], _KINDS[key]
+            inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            fits = isinstance(value, kind) and not isinstance(value, bool) and all(isinstance(v, str) for v in inside)
+            if value is not None and not fits:
+                raise self._damaged(name, f"`{key}` is {value!r:.60}")
         return found
 
     def yaml(self, name: str) -> Any:
@@ -190,11 +171,8 @@ class RunFolder:
         return [str(word) for word in found if not str(word).startswith("run.resume=")]
 
     def value(self, key: str) -> Any:
-        """What the composed config says under a key, resolved; None if nothing.
-
-        Raises:
-            ConfigError: It refers to something that is not here, such as a variable of the environment.
-        """
+        """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
+        something that is not here, such as a variable of the environment."""
         from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
 
@@ -211,16 +189,14 @@ class RunFolder:
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
-        named: dict[str, Any] = _of_now(plain, read_yaml(MOVED))
-        return named
+        return _of_now(plain, read_yaml(MOVED))  # type: ignore[no-any-return]
 
     @cached_property
     def rubric(self) -> Rubric:
         """What its scores mean."""
         from undogmatic.config.build import build
 
-        found: Rubric = build(self.section("rubric"), "rubric")
-        return found
+        return build(self.section("rubric"), "rubric")  # type: ignore[no-any-return]
 
     @cached_property
     def judgments(self) -> list[Judgment]:
@@ -248,13 +224,8 @@ class RunFolder:
         return found
 
     def first_scores(self, judge: str, criterion: str) -> pd.Series:
-        """Score by item id in the first repeat, NaN where the judge failed.
-
-        Args:
-            judge, criterion: Whose scores and of what; if this run has another judge, and only one, its scores.
-        Raises:
-            DataError: It has no such score, or several and none of this judge.
-        """
+        """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the run has another, and
+        only one, of that. Raises DataError where it has no such score, or several and none of this judge."""
         import pandas as pd
 
         found = [voice for voice in self.voices() if voice[1] == criterion]
@@ -292,13 +263,8 @@ class RunFolder:
         return found
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
-        """Its scores.csv by item id: the first repeat, of one judge and one criterion.
-
-        Args:
-            judge, criterion: Whose scores and of what, where the run has several.
-        Raises:
-            DataError: It cannot be read, or holds several and none was chosen.
-        """
+        """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
+        be read, or holds several and none was chosen."""
         return self._of_one(SCORES, judge=judge, criterion=criterion)
 
     def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
@@ -307,29 +273,22 @@ class RunFolder:
 
     def items(self) -> list[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
-
-        Raises:
-            ConfigError, DataError: The dataset is gone, or no longer what was judged.
-        """
+        Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
         from undogmatic.datasets.base import on_scale
-        from undogmatic.records.records import items_digest
+        from undogmatic.records.records import Failure, Made, items_digest
 
         node, limit = self.section("dataset"), self.section("run").get("limit")
-        with contextlib.chdir(self._started_in()):
+        # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
+        start = self.noted(HYDRA, "hydra", "runtime", "cwd")
+        with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
             items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
         if items_digest(items) != self.facts.get("dataset_digest"):
             raise DataError(
                 f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
                 "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
             )
-        return self._after_steps(items)
-
-    def _after_steps(self, items: list[Item]) -> list[Item]:
-        """What the run's steps made of them; an item at which a step failed, or never came, stands for itself."""
-        from undogmatic.records.records import Failure, Made
-
-        stopped: list[str] = []
+        stopped: list[str] = []  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
             path = self.path / "steps" / f"{name}.jsonl"
             records = read_records(path, Made) if path.is_file() else ()
@@ -350,11 +309,6 @@ class RunFolder:
         from omegaconf import OmegaConf
 
         return OmegaConf.create(self.mapping(COMPOSED))
-
-    def _started_in(self) -> Path:
-        """The folder from which the run was started, to which its relative paths refer; here, if that one is gone."""
-        noted = self.noted(HYDRA, "hydra", "runtime", "cwd")
-        return Path(noted) if isinstance(noted, str) and noted and os.path.isdir(noted) else Path.cwd()
 
     def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
         found = self.table(name)

@@ -30,30 +30,16 @@ def as_yaml(config: Any) -> str:
 
 
 def write(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
-    """Write a job's config, Hydra's own section and the overrides, or hold them back. Raises StorageError.
-
-    Args:
-        folder: The run's.
-        config: Without Hydra's section.
-        hydras: With that section alone.
-    """
-    texts = {
-        COMPOSED: as_yaml(config),
-        HYDRA: as_yaml(hydras),
-        OVERRIDES: as_yaml(hydras.hydra.overrides.task),
-    }
-    if (folder / MANIFEST).is_file():
-        _held_back[folder.resolve()] = {folder / name: text for name, text in texts.items()}
-    else:
-        for name, text in texts.items():
-            files.write(folder / name, text)
+    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides, or hold them back. Raises
+    StorageError."""
+    sections = {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}
+    _held_back[folder.resolve()] = {folder / name: as_yaml(section) for name, section in sections.items()}
+    if not (folder / MANIFEST).is_file():
+        accept(folder)
 
 
 def held_back(folder: Path) -> bool:
-    """Whether the folder holds a run of which it is not known yet that this command goes on with it.
-
-    The files of that run then stay as they are.
-    """
+    """Whether the folder holds a run of which it is not known yet that this command goes on with it."""
     return folder.resolve() in _held_back
 
 

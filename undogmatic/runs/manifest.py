@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
@@ -53,7 +52,15 @@ def output_folder(resume: str | None, fresh: str) -> str:
         return fresh
     name = SWEEP_MANIFEST if sweep else MANIFEST
     if resume == "last":
-        return str(_last_unfinished(Path(fresh).parts[0], name))
+        root, unfinished = Path(fresh).parts[0], []
+        for folder in _folders_with(name, Path(root), "*/*"):
+            with suppress(DataError):  # a damaged one cannot be continued
+                if RunFolder(folder).json(name).get("status") != "finished":
+                    unfinished.append(str(folder))
+        if not unfinished:
+            what = "sweep" if sweep else "run"
+            raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
+        return max(unfinished, key=Path)
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
         raise ConfigError(
             f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
@@ -79,35 +86,9 @@ def claimed(config: DictConfig, mode: str) -> Path:
     return folder
 
 
-def _last_unfinished(root: str, name: str) -> Path:
-    unfinished = []
-    for folder in _folders_with(name, Path(root), "*/*"):
-        with suppress(DataError):  # a damaged one cannot be continued
-            if RunFolder(folder).json(name).get("status") != "finished":
-                unfinished.append(folder)
-    if not unfinished:
-        what = "sweep" if name == SWEEP_MANIFEST else "run"
-        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
-    return max(unfinished)
-
-
 def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
-
-
-def _difference(there: RunFolder, identity: str, dataset_digest: str, config: Mapping[str, Any]) -> str | None:
-    """In what the run in the folder is another one than this; None if it is the same."""
-    if there.facts.get("dataset_digest") != dataset_digest:
-        return "the items differ"
-    if there.facts.get("identity") == identity or (there.facts.get("format") == 2 and _same_config(there, config)):
-        return None
-    return "the model, prompt, judge or seed differ"
-
-
-def _same_config(there: RunFolder, config: Mapping[str, Any]) -> bool:
-    """Whether all that the folder's config says of the judging, this one says, too."""
-    return all(_agree(scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
 
 
 def _agree(before: Any, now: Any) -> bool:
@@ -123,47 +104,12 @@ def _agree(before: Any, now: Any) -> bool:
     return bool(before == now)
 
 
-def _other_plan(folder: Path, locked: Any, plan: str | None) -> str:
-    if locked is None:
-        return (
-            f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue without "
-            "it, or start anew."
-        )
-    now = "there is none" if plan is None else f"its hash is {plan[:12]}"
-    return (
-        f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as it was, or "
-        "start anew."
-    )
-
-
-def _other_redaction(folder: Path, redact: bool) -> str:
-    was = "without it, so its files may quote judged texts" if redact else "with it, so its files hold hashes of texts"
-    return (
-        f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
-        f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
-    )
-
-
 class Manifest:
     """`run.json` in a run's folder: what the run is, and whether it ended."""
 
     def __init__(self, folder: Path, data: dict[str, Any]) -> None:
         self.folder, self.data = folder, data
-
-    @property
-    def identity(self) -> str:
-        """Hash of all that determines the scores."""
-        return str(self.data["identity"])
-
-    @property
-    def name(self) -> str:
-        """The run's short name."""
-        return str(self.data["name"])
-
-    @property
-    def dataset_digest(self) -> str:
-        """Hash of the items, as they were loaded."""
-        return str(self.data["dataset_digest"])
+        self.name, self.identity, self.dataset_digest = data["name"], data["identity"], data["dataset_digest"]
 
     @classmethod
     def open(
@@ -179,7 +125,6 @@ class Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run.
 
         Args:
-            folder, name: Of the run.
             config_hash, dataset_digest: What determines its judgments, given the items; and the items.
             config: The whole config, by which a run whose identity was made otherwise is known again.
             plan: Hash of the plan that is locked with it, if there is one.
@@ -191,15 +136,37 @@ class Manifest:
         path = folder / MANIFEST
         if path.is_file():
             there = RunFolder(folder)
-            if (difference := _difference(there, identity, dataset_digest, config)) is not None:
+            differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
+            if not differs and there.facts.get("identity") != identity:
+                # A run of format 2 is the same where this config says all that the folder's says of the judging.
+                pairs = ((scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
+                if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
+                    differs = "model, prompt, judge or seed"
+            if differs:
                 raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): "
-                    f"{difference}. Repeat that run's command with run.resume, or leave run.resume out to start anew."
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): the "
+                    f"{differs} differ. Repeat that run's command with run.resume, or leave run.resume out to start "
+                    "anew."
                 )
-            if (locked := there.facts.get("plan")) != plan:
-                raise ConfigError(_other_plan(folder, locked, plan))
+            locked = there.facts.get("plan")
+            if locked is None and plan is not None:
+                raise ConfigError(
+                    f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue "
+                    "without it, or start anew."
+                )
+            if locked != plan:
+                now = "there is none" if plan is None else f"its hash is {plan[:12]}"
+                raise ConfigError(
+                    f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as "
+                    "it was, or start anew."
+                )
             if bool(there.facts.get("redact")) != redact:
-                raise ConfigError(_other_redaction(folder, redact))
+                was = "without it, so its files may quote judged texts"
+                was = was if redact else "with it, so its files hold hashes of texts"
+                raise ConfigError(
+                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
+                    f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
+                )
         elif (folder / JOURNAL).exists():
             raise ConfigError(
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
@@ -212,8 +179,9 @@ class Manifest:
             "dataset_digest": dataset_digest,
             "started": time.time(),
             "status": "running",
-        } | ({} if plan is None else {"plan": plan})
-        data |= {"redact": True} if redact else {}
+            **({} if plan is None else {"plan": plan}),
+            **({"redact": True} if redact else {}),
+        }
         manifest = cls(folder, data)
         manifest._write()
         hydrafiles.accept(folder)
@@ -228,9 +196,7 @@ class Manifest:
     def __enter__(self) -> Manifest:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """A run that ended with a message was stopped; one that was killed says to be running still."""
         if isinstance(error, UndogmaticError) and self.data["status"] == "running":
             with suppress(StorageError):  # it may be why the run ended
@@ -240,16 +206,21 @@ class Manifest:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.runs.outcome import Repeatability
 
-        calls = sum(j.cost.calls for j in judgments)
-        cached = sum(j.cost.cached for j in judgments)
+        calls, cached = (sum(getattr(j.cost, name) for j in judgments) for name in ("calls", "cached"))
         share = cached / (calls + cached) if calls + cached else 0.0
-        for earlier in self._earlier():
+        for path in self._earlier():
             with suppress(DataError):  # what is wrong with another run is no fault of this one
-                before, now = _beside(RunFolder(earlier), frame)
+                earlier = RunFolder(path)
+                kept = earlier.table(SCORES)
+                keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+                if kept.duplicated(keys).any():
+                    raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
+                now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)  # of the first repeat
+                before = kept.set_index(keys)["score"].reindex(now.index)
                 gap = (now - before).abs()
                 same_missing = bool((now.isna() == before.isna()).all())
                 largest = float(gap.max()) if gap.notna().any() else 0.0
-                return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
+                return Repeatability(path, same_missing and largest == 0.0, largest, share, deterministic)
         return Repeatability(None, None, None, share, deterministic)
 
     def _earlier(self) -> list[Path]:
@@ -266,13 +237,3 @@ class Manifest:
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
-
-
-def _beside(earlier: RunFolder, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
-    kept = earlier.table(SCORES)
-    keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
-    if kept.duplicated(keys).any():
-        raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
-    now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
-    return kept.set_index(keys)["score"].reindex(now.index), now

@@ -63,36 +63,26 @@ class Asked:
         cls, readout: str, model: str, prompt: str, uses_prompt: bool, text: str, parts: Mapping[str, str], judge: str
     ) -> Asked:
         """A way of asking; of `parts` (name -> text of the prompt variant) those are missing that `text` lacks."""
-        missing = [name for name, part in parts.items() if uses_prompt and _letters(part) not in _letters(text)]
+
+        def letters(words: str) -> str:
+            """Letters and digits alone: what stays of a text however it is escaped or folded."""
+            return re.sub(r"\\[nrt\"]|\W", "", words)
+
+        missing = [name for name, part in parts.items() if uses_prompt and letters(part) not in letters(text)]
         return cls(readout, model, prompt, uses_prompt, text, judge, tuple(missing))
 
 
-def _letters(text: str) -> str:
-    """Letters and digits alone: what stays of a text however it is escaped or folded."""
-    return re.sub(r"\\[nrt\"]|\W", "", text)
-
-
 class RunSettings(NamedTuple):
-    """What was asked of a run besides its choices.
-
-    Attributes:
-        limit: How many items at most; None for all.
-        repeats: How often each was judged.
-        named: Whether the user gave the run its name.
-        split: The split of the dataset, where it has several.
-        automatic: Whether `readout=auto` chose the readout.
-        planned: Whether the run has a plan that was locked before it.
-        redacted: Whether its folder is to hold no judged text (`tracking.redact`).
-    """
+    """What was asked of a run besides its choices."""
 
     seed: int | None
-    limit: int | None
+    limit: int | None  # items at most
     repeats: int | None
-    named: bool
-    split: str | None
-    automatic: bool
-    planned: bool
-    redacted: bool
+    named: bool  # by the user
+    split: str | None  # of the dataset, where it has several
+    automatic: bool  # the readout was chosen by `readout=auto`
+    planned: bool  # a plan was locked before it
+    redacted: bool  # its folder is to hold no judged text (`tracking.redact`)
 
 
 @dataclass(frozen=True)
@@ -100,22 +90,18 @@ class FinishedRun:
     """Everything a run yielded.
 
     Attributes:
-        name: Short name, e.g. "local-anchored_pt-score-pairs".
-        folder: Its output folder; judgments.jsonl is there already.
+        name, folder: Its short name, e.g. "local-anchored_pt-score-pairs", and where judgments.jsonl is already.
         config: The composed config as plain data, without secrets (none enter it).
         choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
-        identity: Hash of all that determines the scores.
+        identity, dataset_digest: Hashes of all that determines the scores, and of the items.
         items, judgments: What was judged, as loaded or made by steps, and the results in this order, repeat by repeat.
         frame: `analyses.base.tabulate` of both.
-        results: One per analysis.
-        metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
+        results, metrics: One per analysis; and flat numbers of the whole run, as in metrics.json and MLflow.
         asked: The ways in which its judges ask a model.
         fitted: How many of the items something in a judge was fitted on.
-        dataset_digest: SHA-256 over the items.
-        versions: Package -> version, with "python" and "git" (commit, or "unknown").
+        versions: See `runs.versions`.
         texts: Files with the words of its dataset and analyses.
-        model_licences: What its models say of their licences, each once; None for one that says nothing.
-        data_licence: What the dataset says of its licence.
+        model_licences, data_licence: What its models (each once) and the dataset say of it; None for nothing.
         elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
         programs: Of an optimisation: what it began with, and what it came to, as their files hold them.
     """
@@ -254,15 +240,10 @@ def metrics(
         results: Of its analyses.
     """
     failed = int(frame["error"].notna().sum())
-    found = {
-        "judged": float(len(frame) - failed),
-        "failed": float(failed),
-        "calls": float(sum(cost.calls for cost in costs)),
-        "calls_cached": float(sum(cost.cached for cost in costs)),
-        "input_tokens": float(sum(cost.input_tokens for cost in costs)),
-        "output_tokens": float(sum(cost.output_tokens for cost in costs)),
-        "judging_seconds": seconds,
-    }
+    found = {"judged": float(len(frame) - failed), "failed": float(failed)}
+    for name in ("calls", "cached", "input_tokens", "output_tokens"):
+        found["calls_cached" if name == "cached" else name] = float(sum(getattr(cost, name) for cost in costs))
+    found["judging_seconds"] = seconds
     if made:
         found["judgments_per_second"] = made / seconds
     usd = pd.Series([cost.usd for cost in costs], dtype=float)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import Failure, Judgment, Made
@@ -111,14 +110,9 @@ class Progress:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            note = TextColumn("{task.fields[note]}")
+            columns = BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn()
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
         return self
@@ -131,13 +125,11 @@ class Progress:
 
     def step(self, record: Judgment | Made) -> None:
         """One more record is in its journal; judgments are counted."""
-        if isinstance(record, Judgment):
-            self._judged(record)
-
-    def _judged(self, judgment: Judgment) -> None:
+        if not isinstance(record, Judgment):
+            return
         self.done += 1
-        self.failed += isinstance(judgment.outcome, Failure)
-        self.answered_by_cache += judgment.cost.calls == 0 and judgment.cost.cached > 0
+        self.failed += isinstance(record.outcome, Failure)
+        self.answered_by_cache += record.cost.calls == 0 and record.cost.cached > 0
         note = f"{self.failed} failed" if self.failed else ""
         now = time.perf_counter()
         if self._bar is not None:
@@ -147,9 +139,7 @@ class Progress:
             rate = self.done / (now - self._clock)
             print(f"  {self.done} judged, {rate:.1f}/s {note}".rstrip(), file=sys.stderr, flush=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()

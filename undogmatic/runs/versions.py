@@ -8,17 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-_PACKAGES = (
-    "undogmatic",
-    "dspy",
-    "hydra-core",
-    "mlflow",
-    "numpy",
-    "pandas",
-    "scipy",
-    "scikit-learn",
-    "xllamacpp",
-)
+_PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
 
 
 @functools.cache
@@ -40,13 +30,12 @@ def _commit() -> str:
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return "no checkout"
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
     try:
-        commit = _git(root, "rev-parse", "HEAD")
-        return commit + ("+changes" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-
-
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10)
-    return done.stdout.strip()
