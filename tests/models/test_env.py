@@ -38,7 +38,7 @@ def test_it_says_of_itself_what_the_model_behind_it_says(tmp_path: Path, monkeyp
     said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)
-    monkeypatch.setattr("undogmatic.models.hosted.find_context", lambda *given: 1234)
+    monkeypatch.setattr("undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}])
     monkeypatch.setattr(ChatModel, "count_tokens", lambda self, text: 77)
     folder_of(tmp_path, LLM_PROVIDER="openai", LLM_API_KEY=KEY)
     model = shipped("env")

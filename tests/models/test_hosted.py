@@ -13,14 +13,7 @@ from dspy.lm15 import Request, Response, request_from_openai_chat
 
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
-from undogmatic.errors import (
-    AnswerTimeout,
-    ConfigError,
-    ModelError,
-    RefusedAnswer,
-    TransportError,
-    UnparseableAnswer,
-)
+from undogmatic.errors import AnswerTimeout, ConfigError, ModelError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import Budget, Gateway, recording
 from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.chat import LanguageModel, ask
@@ -33,14 +26,14 @@ SCHEMA = {
 FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
 
 
-def request(text: str = "hello", **settings: Any) -> Request:
-    messages = [
-        {"role": "system", "content": "Judge."},
-        {"role": "user", "content": "first"},
-        {"role": "assistant", "content": "answer"},
-        {"role": "user", "content": text},
-    ]
-    return request_from_openai_chat({"model": "m", "messages": messages, **settings})
+TURNS = [
+    {"role": role, "content": content}
+    for role, content in (("system", "Judge."), ("user", "first"), ("assistant", "answer"), ("user", "hello"))
+]
+
+
+def request(**settings: Any) -> Request:
+    return request_from_openai_chat({"model": "m", "messages": TURNS, **settings})
 
 
 def complete(model: Any, wanted: Request | None = None, gateway: Gateway | None = None) -> Response:
@@ -57,25 +50,12 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 
 
 def test_messages_settings_and_schema_reach_the_wire(stub: StubServer) -> None:
-    complete(chat(stub), request(temperature=0.0, top_p=0.9, max_tokens=77, response_format=FORM, seed=3, stop=["X"]))
+    settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
+    complete(chat(stub), request(**settings))
     sent = stub.requests[0]
     assert sent.path == "/v1/chat/completions"
     assert "Authorization" not in sent.headers
-    assert sent.body == {
-        "model": "stub",
-        "messages": [
-            {"role": "system", "content": "Judge."},
-            {"role": "user", "content": "first"},
-            {"role": "assistant", "content": "answer"},
-            {"role": "user", "content": "hello"},
-        ],
-        "temperature": 0.0,
-        "top_p": 0.9,
-        "max_tokens": 77,
-        "seed": 3,
-        "stop": ["X"],
-        "response_format": FORM,
-    }
+    assert sent.body == {"model": "stub", "messages": TURNS} | settings
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
@@ -216,9 +196,8 @@ def test_every_shipped_choice_builds_and_names_its_server(
 
 
 def test_a_missing_key_says_where_it_belongs_and_how_to_do_without() -> None:
-    with pytest.raises(
-        ConfigError, match=r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
-    ):
+    said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
+    with pytest.raises(ConfigError, match=said):
         shipped("gpt")
 
 
@@ -258,7 +237,9 @@ def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, mo
 
 
 @pytest.mark.parametrize(
-    "base", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2", "host/v1", "ftp://host"]
+    "base",
+    "https://user:hunter2@host/v1 https://host/v1?key=hunter2 host/v1 ftp://host http://[::1 http://h:80x/v1 "
+    "https://h:99999/v1 h:8000".split(),
 )
 def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     with pytest.raises(ConfigError, match=r"`model\.api_base`") as error:
@@ -304,14 +285,6 @@ def error_body(message: str, code: Any = None) -> str:
     return json.dumps({"error": {"message": message, "code": code}})
 
 
-@pytest.mark.parametrize("kind", ["429", "429-ms", "429-date", "html", "reset"])
-def test_faults_that_pass_are_retried(stub: StubServer, kind: str) -> None:
-    stub.faults = {"hello": Fault(kind)}
-    with recording() as calls:
-        assert complete(chat(stub)).text is not None
-    assert len(stub.requests) == 2 and calls[0].attempts == 2
-
-
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
 def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer, status: int) -> None:
     stub.faults = {"hello": Fault("status", times=None, status=status, body=error_body("busy"))}
@@ -354,11 +327,8 @@ def test_what_only_the_user_can_mend_ends_the_run_at_once(
         (Fault("refusal"), RefusedAnswer, "I cannot judge this text"),
         (Fault("content-filter"), RefusedAnswer, "content filter"),
         (Fault("status", status=400, body=error_body("bad", "content_filter")), RefusedAnswer, "filter stopped"),
-        (
-            Fault("status", status=400, body=error_body("long", "context_length_exceeded")),
-            UnparseableAnswer,
-            "too long",
-        ),
+        (Fault("status", status=413, body=error_body("long")), UnparseableAnswer, "too long"),
+        (Fault("status", status=400, body=error_body("long", "context_too_large")), UnparseableAnswer, "too long"),
         (Fault("body", times=None, body=error_body("upstream died", 502)), TransportError, "502: upstream died"),
         (Fault("slow-body", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
@@ -368,9 +338,10 @@ def test_one_bad_answer_is_one_typed_failure(
     stub: StubServer, fault: Fault, expected: type[ModelError], message: str
 ) -> None:
     stub.faults = {"hello": fault}
-    with recording() as calls, pytest.raises(expected, match=message):
+    with recording() as calls, pytest.raises(expected, match=message) as error:
         complete(chat(stub), gateway=Gateway(timeout=0.1, retries=1, backoff=0.001))
     assert len(calls) == 1
+    assert message != "not JSON" or error.value.raw == "<html>hotel wifi</html>"
 
 
 @pytest.mark.parametrize(
@@ -385,21 +356,13 @@ def test_claudes_bad_answers(
         complete(shipped("claude", api_base=stub.url), request(response_format=FORM))
 
 
-def test_a_bad_body_keeps_what_was_said(stub: StubServer) -> None:
-    stub.faults = {"hello": Fault("body", body="<html>hotel wifi</html>")}
-    with pytest.raises(UnparseableAnswer) as error:
-        complete(chat(stub))
-    assert error.value.raw == "<html>hotel wifi</html>"
-
-
 def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     model = shipped("openai_compatible", name="m", api_base=f"http://127.0.0.1:{port}/v1")
-    with pytest.raises(
-        TransportError, match=rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
-    ):
+    said = rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
+    with pytest.raises(TransportError, match=said):
         complete(model)
 
 

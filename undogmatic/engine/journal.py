@@ -116,14 +116,13 @@ class Journals:
     """
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
-        self.folder, self.redact = folder, redact
-        self.judgments = Journal(folder / JOURNAL if folder is not None else None, Judgment)
-        self.steps = tuple(steps)
-        self.made = {
-            step.name: Journal(folder / "steps" / f"{step.name}.jsonl" if folder is not None else None, Made)
-            for step in steps
-        }
-        self.ledger = Ledger(folder / LEDGER if folder is not None else None, self.costs())
+        def file(name: str) -> Path | None:
+            return None if folder is None else folder / name
+
+        self.folder, self.redact, self.steps = folder, redact, tuple(steps)
+        self.judgments = Journal(file(JOURNAL), Judgment)
+        self.made = {step.name: Journal(file(f"steps/{step.name}.jsonl"), Made) for step in steps}
+        self.ledger = Ledger(file(LEDGER), self.costs())
 
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""

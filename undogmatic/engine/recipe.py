@@ -149,21 +149,16 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             sources = judge.readouts()
             asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
             shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
-        state = {
-            "program": program,
-            "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}),
-            "seed": chosen.seed,
-        }
-        if states:
-            state["steps"] = states
+        ruled = rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+        state = {"program": program, "model": asked, "rubric": ruled, "seed": chosen.seed}
+        state |= {"prompt": shown.hash(rubric)} | ({"steps": states} if states else {})
         provenance = Provenance(
             model=asked,
             readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
             prompt=shown.id,
             prompt_hash=shown.hash(rubric),
             program_hash=program,
-            config_hash=digest(state | {"prompt": shown.hash(rubric)}),
+            config_hash=digest(state),
         )
         found.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
     return found

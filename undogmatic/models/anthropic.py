@@ -9,6 +9,7 @@ from undogmatic.models.calls import shown
 from undogmatic.models.hosted import (
     MOST_TOKENS,
     HostedModel,
+    Price,
     Stop,
     Tokens,
     content_text,
@@ -17,7 +18,6 @@ from undogmatic.models.hosted import (
     messages,
     settled,
 )
-from undogmatic.models.prices import Price
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

@@ -169,7 +169,7 @@ class Budget:
 
 
 Count = Annotated[int, Field(strict=True, ge=0)]
-Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 class Reply(NamedTuple):
@@ -178,7 +178,7 @@ class Reply(NamedTuple):
     data: Any
     input_tokens: Count = 0
     output_tokens: Count = 0
-    usd: Price | None = None
+    usd: Usd | None = None
 
 
 _KEPT = TypeAdapter(Reply)

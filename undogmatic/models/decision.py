@@ -8,9 +8,8 @@ from typing import Any
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models.calls import shown
-from undogmatic.models.hosted import HostedModel, Tokens
+from undogmatic.models.hosted import HostedModel, Price, Tokens
 from undogmatic.models.http import checked_base, is_local, setting
-from undogmatic.models.prices import Price
 
 
 class DecisionModel(HostedModel):

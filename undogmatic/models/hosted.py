@@ -1,17 +1,24 @@
-"""Models behind a URL: what they share, and the OpenAI-compatible chat that most of them speak."""
+"""Models behind a URL: what they share, their prices, and the OpenAI-compatible chat that most of them speak.
+
+A price is the configured one, or that of the price list that comes with litellm, read as a file.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, Reply, reading, shown
 from undogmatic.models.http import JsonClient, checked_base, find_key
-from undogmatic.models.prices import Price, find_context, find_price
-from undogmatic.records.records import digest
+from undogmatic.records.records import Record, digest
 from undogmatic.safety.secrets import learn, shown_address
 
 if TYPE_CHECKING:
@@ -23,6 +30,64 @@ MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
 """More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
 ROUNDED = 0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
 LONGEST_ANSWER = 100_000  # characters. Whoever is asked for a score and its reason does not need a tenth of it.
+
+
+class Price(Record):
+    """USD per million tokens. Both numbers, or neither: then the price list is asked."""
+
+    input: float | None = Field(default=None, ge=0)
+    output: float | None = Field(default=None, ge=0)
+
+    @property
+    def known(self) -> bool:
+        """Whether a call can be priced."""
+        return self.input is not None and self.output is not None
+
+    def usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Price of one call in USD, or None where unknown. Discounts for cached input are not applied."""
+        if self.input is None or self.output is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
+    """The configured price, else the listed one, else an unknown price.
+
+    Args:
+        configured: `model.price`, or None.
+        provider: The list's name for the provider, e.g. "openai"; None for a server that is on no list.
+        name: The model's name at the provider.
+    Raises:
+        ConfigError: Only one of the two prices is given.
+    """
+    if configured is not None and configured.known:
+        return configured
+    if configured is not None and (configured.input, configured.output) != (None, None):
+        missing = "input" if configured.input is None else "output"
+        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
+    for entry in listed(provider, name):
+        cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+        if cost_in is not None and cost_out is not None:
+            return Price(input=cost_in * 1e6, output=cost_out * 1e6)
+    return Price()
+
+
+def listed(provider: str | None, name: str) -> list[dict[str, Any]]:
+    """What litellm's list says of a model, the provider's own entry first."""
+    if provider is None:
+        return []
+    entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := _price_list().get(key), dict)]
+    return [entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)]
+
+
+@functools.cache
+def _price_list() -> dict[str, Any]:
+    """litellm's list; the package itself is not imported (5 s, and it asks the network)."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return {}
+    file = Path(spec.origin).with_name("model_prices_and_context_window_backup.json")
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}  # type: ignore[no-any-return]
 
 
 class Tokens(NamedTuple):
@@ -185,7 +250,8 @@ class HostedModel(Model):
         shown = shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
-        self.context = find_context(provider, name)
+        contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))
+        self.context = next((tokens for tokens in contexts if isinstance(tokens, int) and tokens > 0), None)
         key = find_key(key_env, f"model.name={name}")
         learn(base + self.path, "model.api_base")
         self._client = JsonClient(base + self.path, self.headers, key_env, key, self.key_header, f"{name} at {shown}")

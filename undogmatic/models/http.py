@@ -48,8 +48,6 @@ _ADVICE = {
     404: "Check model.name and model.api_base: the server knows no such model or address.",
     **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
 }
-
-
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 
 

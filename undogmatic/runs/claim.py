@@ -72,14 +72,14 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Claim a folder for as long as the context lasts, or for longer if this process has claimed it already."""
-    if folder.resolve() in _held:
-        yield
-        return
-    claim(folder)
+    mine = folder.resolve() not in _held
+    if mine:
+        claim(folder)
     try:
         yield
     finally:
-        let_go(folder)
+        if mine:
+            let_go(folder)
 
 
 def own() -> Path | None:
@@ -92,23 +92,20 @@ def let_go(folder: Path) -> bool:
 
     A job of a sweep leaves its folder in any case, as the sweep's report says why it has no result.
     """
-    found = _held.pop(folder.resolve(), None)
-    if found is None:
+    claimed = _held.pop(folder.resolve(), None)
+    if claimed is None:
         return folder.is_dir()
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
-    judged = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
-    stays = (
-        not found.made
-        or job
-        or any(path.stat().st_size for path in judged)
-        or any(path.name.isdigit() for path in folder.iterdir())  # a job was begun
-    )
-    if not stays:
+    journals = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
+    stays = not claimed.made or job or any(path.stat().st_size for path in journals)
+    if not stays and not any(path.name.isdigit() for path in folder.iterdir()):  # no job was begun
         shutil.rmtree(folder, ignore_errors=True)
-        _remove(found.made[:-1])
-    found.lock.release()
-    return stays
+        _remove(claimed.made[:-1])
+        claimed.lock.release()
+        return False
+    claimed.lock.release()
+    return True
 
 
 def keep(folder: Path) -> None:

@@ -116,9 +116,8 @@ class RunFolder:
     def metrics(self) -> Mapping[str, float]:
         """Its `metrics.json`; {} without a result."""
         found = self.json(METRICS)
-        for name, value in found.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise self._damaged(METRICS, f"`{name}` is no number")
+        if wrong := [name for name, value in found.items() if type(value) not in (int, float)]:
+            raise self._damaged(METRICS, f"`{wrong[0]}` is no number")
         return found
 
     def json(self, name: str) -> dict[str, Any]:
@@ -228,14 +227,12 @@ class RunFolder:
         only one, of that. Raises DataError where it has no such score, or several and none of this judge."""
         import pandas as pd
 
-        found = [voice for voice in self.voices() if voice[1] == criterion]
-        if not found:
+        voices = [voice for voice in self.voices() if voice[1] == criterion]
+        if not voices:
             there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
             raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
-        if (judge, criterion) in found:
-            found = [(judge, criterion)]
-        self._one_voice(found)
-        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == found[0]]
+        voice = (judge, criterion) if (judge, criterion) in voices else self._one_voice(voices)
+        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == voice]
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str) -> pd.DataFrame:
@@ -255,9 +252,8 @@ class RunFolder:
             raise self._damaged(name, f"no column {lacking[0]}")
         if found["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")
-        for column in found.columns.intersection(numbers):
-            if np.isinf(found[column]).any():
-                raise self._damaged(name, f"`{column}` is infinite")
+        if infinite := [column for column in found.columns.intersection(numbers) if np.isinf(found[column]).any()]:
+            raise self._damaged(name, f"`{infinite[0]}` is infinite")
         for column in found.columns.intersection(_TEXTS):
             found[column] = found[column].map(as_written, na_action="ignore")
         return found
@@ -321,13 +317,15 @@ class RunFolder:
             raise self._damaged(name, f"{found.loc[found['item_id'].duplicated(), 'item_id'].iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 
-    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> None:
-        voices = list(dict.fromkeys(" on ".join(map(str, voice)) for voice in said))
+    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+        voices = list(dict.fromkeys(said))
         if len(voices) > 1:
+            listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
             raise DataError(
-                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a "
-                "single judge and criterion, or judge with one of these."
+                f"{self.named}, a run with several scores per item ({listed}). Name one of a single judge and "
+                "criterion, or judge with one of these."
             )
+        return voices[0] if voices else None
 
     def _damaged(self, name: str, why: object) -> DataError:
         return DataError(

@@ -1,28 +1,38 @@
 """Notes in a run's folder what the run is, so that it can be continued and compared; finds the folder of `run.resume`.
 
+`.hydra/*.yaml` say how it was composed, without secrets. Hydra would write them itself before anything is known of the
+folder, so it is told to leave them out (`hydra.output_subdir: null`). Where a folder holds a run already, they are held
+back until it is known that this command goes on with that run.
+
 Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
 """
 
 from __future__ import annotations
 
+import functools
 import glob
 import hashlib
+import importlib.metadata
 import json
 import os
+import platform
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf._utils import get_omega_conf_dumper
 
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
-from undogmatic.runs import hydrafiles
 from undogmatic.runs.claim import claim
-from undogmatic.runs.folder import JOURNAL, MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import COMPOSED, HYDRA, JOURNAL, MANIFEST, OVERRIDES, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
+from undogmatic.safety.guard import without_secrets
 from undogmatic.safety.secrets import scrub_data
 
 if TYPE_CHECKING:
@@ -37,6 +47,9 @@ JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli em
 """The parts of a config that determine the judgments, given the items."""
 NOT_JUDGING = ("margin", "rivals", "field_words")
 """Keys in them that decide what verdicts say of the judgments, not the judgments."""
+
+_PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
+_held_back: dict[Path, dict[Path, str]] = {}
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
@@ -102,6 +115,62 @@ def _agree(before: Any, now: Any) -> bool:
     if isinstance(before, list) and isinstance(now, list | tuple):
         return len(before) == len(now) and all(map(_agree, before, now))
     return bool(before == now)
+
+
+def as_yaml(config: Any) -> str:
+    """A config or a list of overrides as Hydra writes it, without secrets."""
+    plain = without_secrets(OmegaConf.to_container(config, resolve=False, enum_to_str=True))
+    return str(
+        yaml.dump(plain, default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
+    )
+
+
+def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
+    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides, or hold them back. Raises
+    StorageError."""
+    sections = {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}
+    _held_back[folder.resolve()] = {folder / name: as_yaml(section) for name, section in sections.items()}
+    if not (folder / MANIFEST).is_file():
+        accept(folder)
+
+
+def held_back(folder: Path) -> bool:
+    """Whether the folder holds a run of which it is not known yet that this command goes on with it."""
+    return folder.resolve() in _held_back
+
+
+def accept(folder: Path) -> None:
+    """This command goes on with the run in the folder: its config takes the place of the earlier one."""
+    for path, text in _held_back.pop(folder.resolve(), {}).items():
+        files.write(path, text)
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
+    dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
+    found = {"python": platform.python_version(), "git": _commit()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _commit() -> str:
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "no checkout"
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
 
 
 class Manifest:
@@ -184,7 +253,7 @@ class Manifest:
         }
         manifest = cls(folder, data)
         manifest._write()
-        hydrafiles.accept(folder)
+        accept(folder)
         (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
         return manifest
 

@@ -99,7 +99,7 @@ class FinishedRun:
         results, metrics: One per analysis; and flat numbers of the whole run, as in metrics.json and MLflow.
         asked: The ways in which its judges ask a model.
         fitted: How many of the items something in a judge was fitted on.
-        versions: See `runs.versions`.
+        versions: See `runs.manifest.versions`.
         texts: Files with the words of its dataset and analyses.
         model_licences, data_licence: What its models (each once) and the dataset say of it; None for nothing.
         elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
@@ -170,8 +170,6 @@ class SweepResult:
     """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep` read it.
 
     Attributes:
-        name: Short name of the sweep.
-        folder: Its output folder; the jobs' folders lie in it.
         jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
             "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
             worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where
@@ -184,8 +182,7 @@ class SweepResult:
         findings: Sentences; the first `verdicts` are verdicts, one per criterion.
         failed: Jobs without a result: (job, message).
         tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
-        rubric: That of the first job with a result, or None.
-        texts: Files with the words of the sweep and of the jobs' analyses.
+        rubric, texts: Of the first job with a result, or None; and files with the words of the sweep and its analyses.
     """
 
     name: str

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import Failure, Judgment, Made
@@ -29,18 +29,10 @@ def doing(what: str | Callable[[], str]) -> Iterator[None]:
     """
     _steps.append(what)
     try:
-        if len(_steps) > 1:
+        with _shown() if len(_steps) == 1 else nullcontext():
             yield
-        else:
-            with _shown():
-                yield
     finally:
         _steps.pop()
-
-
-def _innermost() -> str:
-    step = _steps[-1]
-    return step if isinstance(step, str) else step()
 
 
 @contextmanager
@@ -48,6 +40,11 @@ def _shown() -> Iterator[None]:
     """A thread shows the innermost step, because what is waited for computes."""
     began, over = time.perf_counter(), threading.Event()
     live: Bar | None = None
+
+    def innermost() -> str:
+        step = _steps[-1]
+        return step if isinstance(step, str) else step()
+
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import Progress as Bar
@@ -55,12 +52,12 @@ def _shown() -> Iterator[None]:
 
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         live = Bar(*columns, console=Console(stderr=True), transient=True)
-        live.add_task(_innermost(), total=None)
+        live.add_task(innermost(), total=None)
         live.start()
 
     def show() -> None:
         while not over.wait(LINE_EVERY if live is None else 0.2):
-            step = _innermost()
+            step = innermost()
             if live is not None:
                 live.update(live.task_ids[0], description=step)
             else:
@@ -120,8 +117,7 @@ class Progress:
     @property
     def reached(self) -> str:
         """How far it came, in words."""
-        done = self.kept + self.done
-        return f"{done} judgments done" if self.total is None else f"{done} of {self.total} done"
+        return f"{self.kept + self.done} {'judgments' if self.total is None else f'of {self.total}'} done"
 
     def step(self, record: Judgment | Made) -> None:
         """One more record is in its journal; judgments are counted."""

@@ -48,9 +48,9 @@ def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
         raise refused(path, error) from None
 
 
-def write_table(path: Path, frame: pd.DataFrame, mode: int = OWN) -> None:
+def write_table(path: Path, frame: pd.DataFrame) -> None:
     """Write a table as CSV, its texts harmless to a spreadsheet. Raises StorageError."""
-    write(path, csv(frame), mode)
+    write(path, csv(frame))
 
 
 def csv(frame: pd.DataFrame) -> str:

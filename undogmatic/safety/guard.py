@@ -3,7 +3,7 @@
 In: the environment and `.env`, the words of the command line, config files. What would be kept where it is seen by all
 who see the run's folder (a key as `model.api_key`, in the user part of an address, in its query) is refused before
 anything is written; all else is known from then on and hidden. Out: the terminal and the logs. (The files that Hydra
-writes itself: `hydrafiles`.)
+writes itself: `runs.manifest`.)
 
 Imported by every command, so it stays light.
 """
