@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -94,5 +93,5 @@ class Run:
         deadline = time.monotonic() + 60
         while len(self.stub.requests) < after and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait()

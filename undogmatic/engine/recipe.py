@@ -37,24 +37,16 @@ PROMPTED = ("structured", "logprobs")  # readouts that read a prompt, by prefere
 
 
 class Parts(NamedTuple):
-    """What a recipe composes, built and bound to one another.
-
-    Attributes:
-        model: The one to connect and to close; it stands for all that steps and judges ask.
-        steps: What makes items from items, in their order; often nothing.
-        judges: What judges the items that the last step made; at least one.
-        asks: False where the judgments were made elsewhere, and there is nobody to ask.
-        uses_own: Whether a step or a judge asks the model that `model=` names.
-    """
+    """What a recipe composes, built and bound to one another."""
 
     rubric: Rubric
     prompt: Prompt
-    model: Model
+    model: Model  # the one to connect and to close; it stands for all that steps and judges ask
     readout: Readout
-    judges: tuple[JudgeStep, ...]
-    steps: tuple[Step, ...] = ()
-    asks: bool = True
-    uses_own: bool = True
+    judges: tuple[JudgeStep, ...]  # of the items that the last step made; at least one
+    steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
+    asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
+    uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
 
     def asking(self) -> AbstractContextManager[None]:
         """The context in which steps and judges work: the model that is asked where they have none of their own."""

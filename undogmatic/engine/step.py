@@ -110,14 +110,8 @@ def as_failure(error: Exception) -> Failure:
 
 
 class JudgeStep:
-    """A judge of a run, under the name by which its judgments are known.
-
-    Args:
-        judge: It.
-        provenance: Where its judgments come from.
-        name: The judge's own, unless two judges of the run share it.
-        elsewise: The same judge asking in the language of this code, or None where it has no words in it.
-    """
+    """A judge of a run, under the name by which its judgments are known: its own, unless two judges share it.
+    `elsewise` gives the same judge asking in the language of a code, or None where it has no words in it."""
 
     def __init__(
         self,

@@ -29,29 +29,17 @@ _SHORT, _LONG = 20, 60  # characters of a piece, about
 
 
 class Model:
-    """Base of all models. `connect` is called once before the first call, `close` after the last.
+    """Base of all models. `connect` is called once before the first call, `close` after the last."""
 
-    Attributes:
-        name: Identity for provenance and cache keys.
-        readouts: Names of the readouts it can serve, the default first.
-        max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
-        base: Whether it is a base model, which continues a text instead of answering a chat.
-        sha256: Hash of its file, where it is one: what was fitted on its states belongs to that file.
-        rubric: The only rubric that it can judge by, or None for any.
-        fitted_on: Marks (`records.text_mark`) of the texts that the model itself was fitted on.
-        context: Tokens that question and answer may have together; None where it is not known.
-        licence: Under which licence it is, by language; None: its provider's terms, whatever they are.
-    """
-
-    name: str
-    readouts: tuple[str, ...]
-    max_concurrency: int | None = None
-    base: bool = False
-    sha256: str | None = None
-    rubric: str | None = None
-    fitted_on: frozenset[str] = frozenset()
-    context: int | None = None
-    licence: Licence | None = None
+    name: str  # identity for provenance and cache keys
+    readouts: tuple[str, ...]  # names of the readouts it can serve, the default first
+    max_concurrency: int | None = None  # calls it can usefully have in flight, or None for no limit of its own
+    base: bool = False  # whether it is a base model, which continues a text instead of answering a chat
+    sha256: str | None = None  # of its file, where it is one: what was fitted on its states belongs to that file
+    rubric: str | None = None  # the only rubric that it can judge by, or None for any
+    fitted_on: frozenset[str] = frozenset()  # marks (`records.text_mark`) of the texts that it was itself fitted on
+    context: int | None = None  # tokens that question and answer may have together; None where it is not known
+    licence: Licence | None = None  # by language; None: its provider's terms, whatever they are
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:
@@ -111,21 +99,13 @@ class SeveralModels(Model):
 
 
 class View(Record):
-    """One way to turn a text into a vector.
-
-    Attributes:
-        blocks: Transformer blocks whose states are read, counted from 1; their pooled states are concatenated.
-        before: Words put before the text.
-        after: Words put after the text, e.g. a question about it.
-        pool: Mean over the text's own tokens, mean over the tokens of `after`, or the very last token.
-        echo: Whether the text is given twice; pooling is then over its second copy.
-    """
+    """One way to turn a text into a vector: the states of the `blocks` (counted from 1) are pooled and concatenated."""
 
     blocks: tuple[int, ...] = Field(min_length=1)
-    before: str = ""
-    after: str = ""
-    pool: Literal["text", "after", "last"] = "text"
-    echo: bool = False
+    before: str = ""  # words put before the text
+    after: str = ""  # words put after it, e.g. a question about it
+    pool: Literal["text", "after", "last"] = "text"  # mean over its tokens, mean over those of `after`, or the last one
+    echo: bool = False  # whether the text is given twice; pooling is then over its second copy
 
     def segments(self, text: str) -> tuple[str, str, str]:
         """What stands before the pooled copy of the text, that copy, and what stands after it."""
@@ -161,19 +141,18 @@ def cut(text: str) -> list[str]:
     """
     found: list[str] = []
     for line in _LINES.split(text):
-        open_piece = ""
+        rest = ""
         for clause in _ENDS.split(line):
-            open_piece += clause
-            while len(open_piece) > _LONG:
-                space = open_piece.find(" ", _LONG - _SHORT)
+            rest += clause
+            while len(rest) > _LONG:
+                space = rest.find(" ", _LONG - _SHORT)
                 end = space if 0 < space <= _LONG else _LONG
-                found.append(open_piece[:end])
-                open_piece = open_piece[end:]
-            if len(open_piece) >= _SHORT:
-                found.append(open_piece)
-                open_piece = ""
-        if open_piece:
-            found.append(open_piece)
+                found.append(rest[:end])
+                rest = rest[end:]
+            if len(rest) >= _SHORT:
+                found.append(rest)
+                rest = ""
+        found += [rest] if rest else []
     return found
 
 

@@ -122,11 +122,8 @@ class Budget:
 
     A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
     the answer, so `max_usd` can be overshot by the calls in flight at that moment. An answer that does not say what it
-    took counts as the dearest one so far.
-
-    Attributes:
-        note: Is told of every call before it is sent, and of every price, so that a run which is killed goes on with
-            what it had left.
+    took counts as the dearest one so far. `note` is told of every call before it is sent, and of every price, so that a
+    run which is killed goes on with what it had left.
     """
 
     def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
@@ -190,10 +187,7 @@ class ReplyCache:
     A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
     operating system's by then). Several processes may use one folder. A row that cannot be read is no row: it is said
     once, and replaced as soon as the call was made. A cache that fails in the middle of a run is said once and not used
-    any more; the journal holds what was paid for. The folder is made.
-
-    Raises:
-        ConfigError: The folder cannot be used.
+    any more; the journal holds what was paid for. The folder is made; ConfigError where it cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -276,8 +270,7 @@ class Gateway:
     cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
 
     Args:
-        cache: Where finished calls are kept, or None for no cache: then every call is wanted by itself.
-        budget: Limits on calls and money.
+        cache, budget: Where finished calls are kept (with None every call is made), and limits on calls and money.
         timeout, retries: Seconds for one attempt, and further attempts after a retryable fault.
         backoff, max_backoff: Seconds before the first retry, which double each time, and the most; less up to a
             quarter at random. A longer `Retry-After` wins.
@@ -322,8 +315,7 @@ class Gateway:
                 comes it from the server or from the cache, and is not kept.
         Raises:
             BudgetExceeded: Before sending, if a limit is reached.
-            TransportError, AnswerTimeout: When the last retry failed.
-            UnparseableAnswer: What came back is no answer.
+            TransportError, AnswerTimeout, UnparseableAnswer: The last retry failed, or what came back is no answer.
         """
 
         async def once() -> Reply:

@@ -45,13 +45,8 @@ class DecisionModel(HostedModel):
         self.resolved: set[str] = set()
 
     async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
-        """Ask typed questions about `state` (text, object or array).
-
-        Returns:
-            One answer per question, in the order of the questions.
-        Raises:
-            UnparseableAnswer: An answer is missing or of another type than its question.
-        """
+        """Ask typed questions about `state` (text, object or array): one answer per question, in their order. Raises
+        UnparseableAnswer where one is missing or of another type than its question."""
 
         def read(body: dict[str, Any]) -> dict[str, Any]:
             data = _unwrapped(body)

@@ -136,13 +136,8 @@ class EmbeddedModel(Model):
         return "logprobs" if self.base else "structured"
 
     async def pooled(self, text: str, view: View) -> np.ndarray:
-        """The text through a view (see `models.base.pool`), cached. Shape (n_blocks * width,), float32.
-
-        A text longer than the context is read in windows; their means are weighted by their tokens.
-
-        Raises:
-            ModelError: The text gave no states.
-        """
+        """The text through a view (see `View.pooled`), cached. Shape (n_blocks * width,), float32. A text longer than
+        the context is read in windows; their means are weighted by their tokens. Raises ModelError without states."""
 
         outside = max(view.blocks)
 
@@ -168,13 +163,8 @@ class EmbeddedModel(Model):
         return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]
 
     async def pieces(self, text: str, view: View) -> Pieces:
-        """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached.
-
-        The states are in half precision, and without the words that a view puts around a text.
-
-        Raises:
-            ModelError: The text gave no states.
-        """
+        """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached: in
+        half precision, and without the words that a view puts around a text. Raises ModelError without states."""
 
         def work(llama: Llama) -> Reply:
             parts = [part for piece in cut(text) if (part := llama.tokenize(piece, begin=False))]
@@ -224,11 +214,9 @@ class EmbeddedModel(Model):
         return (await self._call(request, lambda llama: Reply(*llama.continued([text], most)), _text))[0]
 
     async def complete(self, request: Request) -> Response:
-        """A base model continues a text and gives its next token's odds; an instruction model answers a chat.
-
-        All messages in a row are the text to continue; what several requests begin with is read once. Where no odds are
-        asked for, it is the likeliest continuation up to the end of its line.
-        """
+        """A base model continues a text and gives its next token's odds; an instruction model answers a chat. All
+        messages in a row are the text to continue; what several requests begin with is read once. Where no odds are
+        asked for, it is the likeliest continuation up to the end of its line."""
         if self._chat is not None:
             self._chat.gateway = self.gateway
             return await self._chat.complete(request)

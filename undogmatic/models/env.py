@@ -18,10 +18,8 @@ PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
 
 
 class EnvModel(Model):
-    """Becomes the model that four variables describe, in the environment or `.env`.
-
-    LLM_PROVIDER picks one of the shipped configs. What LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from
-    it.
+    """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER picks one of the
+    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it.
 
     Args:
         options: Further keys of that config, e.g. {"json_mode": "off"}.

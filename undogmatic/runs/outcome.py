@@ -40,23 +40,15 @@ class Repeatability:
 
 @dataclass(frozen=True)
 class Asked:
-    """One way in which a judge asks a model.
-
-    Attributes:
-        judge: Its name, where the run has several; "" else.
-        readout, model, prompt: Their names.
-        uses_prompt: Whether the prompt variant reaches the model this way.
-        text: What the model is shown besides the judged text, demonstrations included.
-        without: Which parts of the prompt variant are not in `text`: "instructions", "demonstrations".
-    """
+    """One way in which a judge asks a model, by the names of its parts."""
 
     readout: str
     model: str
     prompt: str
-    uses_prompt: bool
-    text: str
-    judge: str = ""
-    without: tuple[str, ...] = ()
+    uses_prompt: bool  # whether the prompt variant reaches the model this way
+    text: str  # what the model is shown besides the judged text, demonstrations included
+    judge: str = ""  # where the run has several
+    without: tuple[str, ...] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
 
     @classmethod
     def of(
@@ -87,52 +79,35 @@ class RunSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """Everything a run yielded.
+    """Everything a run yielded."""
 
-    Attributes:
-        name, folder: Its short name, e.g. "local-anchored_pt-score-pairs", and where judgments.jsonl is already.
-        config: The composed config as plain data, without secrets (none enter it).
-        choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
-        identity, dataset_digest: Hashes of all that determines the scores, and of the items.
-        items, judgments: What was judged, as loaded or made by steps, and the results in this order, repeat by repeat.
-        frame: `analyses.base.tabulate` of both.
-        results, metrics: One per analysis; and flat numbers of the whole run, as in metrics.json and MLflow.
-        asked: The ways in which its judges ask a model.
-        fitted: How many of the items something in a judge was fitted on.
-        versions: See `runs.manifest.versions`.
-        texts: Files with the words of its dataset and analyses.
-        model_licences, data_licence: What its models (each once) and the dataset say of it; None for nothing.
-        elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
-        programs: Of an optimisation: what it began with, and what it came to, as their files hold them.
-    """
-
-    name: str
-    folder: Path
+    name: str  # e.g. "local-anchored_pt-score-pairs"
+    folder: Path  # judgments.jsonl is there already
     language: str
-    config: Mapping[str, Any]
-    choices: Mapping[str, str]
-    identity: str
+    config: Mapping[str, Any]  # as composed, without secrets (none enter it)
+    choices: Mapping[str, str]  # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
+    identity: str  # hash of all that determines the scores
     rubric: Rubric
-    items: Sequence[Item]
-    judgments: Sequence[Judgment]
-    frame: pd.DataFrame
-    results: Sequence[AnalysisResult]
-    metrics: Mapping[str, float]
+    items: Sequence[Item]  # what was judged, as loaded or made by steps
+    judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
+    frame: pd.DataFrame  # `analyses.base.tabulate` of both
+    results: Sequence[AnalysisResult]  # one per analysis
+    metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
     prompt_id: str
     prompt_hash: str
     asked: Sequence[Asked]
-    fitted: int
+    fitted: int  # how many of the items something in a judge was fitted on
     model_name: str
-    dataset_digest: str
-    versions: Mapping[str, str]
+    dataset_digest: str  # SHA-256 over the items
+    versions: Mapping[str, str]  # see `runs.manifest.versions`
     started: float
     seconds: float
     repeatability: Repeatability
-    texts: Sequence[Path] = ()
-    model_licences: Sequence[Licence | None] = (None,)
+    texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
+    model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
-    elsewhere: bool = False
-    programs: Sequence[Mapping[str, Any]] = ()
+    elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
@@ -179,10 +154,6 @@ class SweepResult:
         comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
             `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `stats.compare`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
-        findings: Sentences; the first `verdicts` are verdicts, one per criterion.
-        failed: Jobs without a result: (job, message).
-        tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
-        rubric, texts: Of the first job with a result, or None; and files with the words of the sweep and its analyses.
     """
 
     name: str
@@ -193,12 +164,12 @@ class SweepResult:
     headline: str | None
     comparisons: pd.DataFrame
     agreement: pd.DataFrame
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()  # the first `verdicts` of them are verdicts, one per criterion
     figures: Sequence[FigureData] = ()
-    failed: Sequence[tuple[str, str]] = ()
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    rubric: Rubric | None = None
-    texts: Sequence[Path] = ()
+    failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # e.g. the worth of the jobs' uncertainty
+    rubric: Rubric | None = None  # of the first job with a result
+    texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
 
     @property
@@ -227,15 +198,9 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
 def metrics(
     frame: pd.DataFrame, costs: Sequence[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
 ) -> dict[str, float]:
-    """The flat numbers of a run.
-
-    Args:
-        frame: Its long table.
-        costs: Of its judgments, and of what its steps made.
-        made, seconds: The judgments made now and the time they took; a continued run is as fast as these, and one with
-            nothing left has no rate.
-        results: Of its analyses.
-    """
+    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its steps made, and the
+    results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
+    as fast as these, and one with nothing left has no rate."""
     failed = int(frame["error"].notna().sum())
     found = {"judged": float(len(frame) - failed), "failed": float(failed)}
     for name in ("calls", "cached", "input_tokens", "output_tokens"):

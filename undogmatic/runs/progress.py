@@ -22,11 +22,8 @@ _steps: list[str | Callable[[], str]] = []  # what is being done, the innermost 
 @contextmanager
 def doing(what: str | Callable[[], str]) -> Iterator[None]:
     """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line every LINE_EVERY
-    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown.
-
-    Args:
-        what: For the user, e.g. "analysis=calibration"; a function where it says how far it has come.
-    """
+    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown. `what` is for
+    the user, e.g. "analysis=calibration"; a function where it says how far it has come."""
     _steps.append(what)
     try:
         with _shown() if len(_steps) == 1 else nullcontext():
@@ -75,14 +72,9 @@ def _shown() -> Iterator[None]:
 
 
 class Progress:
-    """Context manager; call `step` with every judgment. `seconds` is the time inside.
-
-    Args:
-        name: Of the run.
-        total: Judgments that it shall have; None where steps decide of how many items.
-        parts: What makes items and judges them.
-        kept: Judgments that an earlier attempt left in the journal; `done` counts those made now.
-    """
+    """Context manager; call `step` with every judgment of the run. `seconds` is the time inside, `total` the judgments
+    that it shall have (None where steps decide of how many items), `kept` those that an earlier attempt left in the
+    journal, `done` those made now."""
 
     def __init__(self, name: str, total: int | None, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept

@@ -39,10 +39,8 @@ def know_environment() -> None:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Know the secrets in overrides, and refuse those that would be kept in the open. Raises ConfigError.
-
-    The message does not repeat them.
-    """
+    """Know the secrets in overrides, and refuse those that would be kept in the open. Raises ConfigError, whose message
+    does not repeat them."""
     know_environment()
     for place, value in know_words(words):
         _refuse(place, value)

@@ -55,11 +55,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202
 
 
 class Unreadable(ValueError):
-    """A text that is not what it should be.
-
-    Attributes:
-        line: The line where that shows, from 1; None if it is the whole.
-    """
+    """A text that is not what it should be, and the line where that shows, from 1; None if it is the whole."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -86,14 +82,8 @@ def decoded(raw: bytes) -> str:
 
 
 def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON; nor is half of a character, or an endless number.
-
-    Args:
-        deepest: How deeply it may be nested.
-        infinite: Whether infinity may stand in it after all, in a file that we wrote.
-    Raises:
-        Unreadable: Saying what is wrong, and in which line.
-    """
+    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
+    half of a character, an endless number, or deeper nesting than the `deepest`. Raises Unreadable with the line."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text)
@@ -253,10 +243,7 @@ def read_yaml(path: Path) -> Any:
 
 def yaml_value(text: str) -> Any:
     """The value of a YAML text: null, numbers, texts, lists and mappings, without Python objects or repeated keys.
-
-    Raises:
-        Unreadable: Saying what is wrong, and in which line.
-    """
+    Raises Unreadable with the line."""
     try:
         _measure(text)
         return yaml.load(text, Loader=_loader())
@@ -338,13 +325,9 @@ def _loader() -> Any:
 
 
 def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
-    """The variables of a `.env` file, {} without the file.
-
-    A line that is not NAME=VALUE is another program's matter, unless it may be that of the variable that is `wanted`.
-
-    Raises:
-        DataError: With file and line, where the file cannot be read, or has a damaged line and not the wanted variable.
-    """
+    """The variables of a `.env` file, {} without the file. A line that is not NAME=VALUE is another program's matter,
+    unless it may be that of the variable that is `wanted`. Raises DataError with file and line, where the file cannot
+    be read, or has a damaged line and not the wanted variable."""
     if not path.is_file():
         return {}
     from dotenv.parser import parse_stream

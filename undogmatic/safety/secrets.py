@@ -231,10 +231,8 @@ def secret_name(place: str) -> bool:
 
 
 def has_secret(text: str, also_users: bool = False) -> bool:
-    """Whether an address in the text has a password, or a query with something under a secret's name.
-
-    With `also_users` a user without a password counts, and any query, as where an address takes neither.
-    """
+    """Whether an address in the text has a password, or a query with something under a secret's name. With `also_users`
+    a user without a password counts, and any query, as where an address takes neither."""
     for found in _ADDRESS.finditer(text):
         user = found["user"]
         if (user is not None and (also_users or ":" in user)) or (also_users and found["query"]):
@@ -245,10 +243,8 @@ def has_secret(text: str, also_users: bool = False) -> bool:
 
 
 def shown_address(address: str, marked: bool = True) -> str:
-    """The address with user part, secret query and key-like parts of the path hidden.
-
-    If `marked`, what is not whole ends with a short hash of it, so that two stay two.
-    """
+    """The address with user part, secret query and key-like parts of the path hidden. If `marked`, what is not whole
+    ends with a short hash of it, so that two stay two."""
     found = _ADDRESS.match(address)
     if found is None:
         return address
