@@ -268,26 +268,18 @@ class Gateway:
 
     A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
     cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
-
-    Args:
-        cache, budget: Where finished calls are kept (with None every call is made), and limits on calls and money.
-        timeout, retries: Seconds for one attempt, and further attempts after a retryable fault.
-        backoff, max_backoff: Seconds before the first retry, which double each time, and the most; less up to a
-            quarter at random. A longer `Retry-After` wins.
-        max_wait: A server that asks to wait longer than so many seconds is given up at once.
-        answered: Names of models that have answered in an earlier part of the run.
     """
 
     def __init__(
         self,
-        cache: ReplyCache | None = None,
+        cache: ReplyCache | None = None,  # with None every call is made
         budget: Budget | None = None,
-        timeout: float = 60.0,
-        retries: int = 4,
-        backoff: float = 0.5,
+        timeout: float = 60.0,  # seconds for one attempt
+        retries: int = 4,  # further attempts after a retryable fault
+        backoff: float = 0.5,  # seconds before the first retry, less up to a quarter; they double. `Retry-After` wins
         max_backoff: float = 30.0,
-        max_wait: float = 300.0,
-        answered: Collection[str] = (),
+        max_wait: float = 300.0,  # a server that asks to wait longer than so many seconds is given up at once
+        answered: Collection[str] = (),  # names of models that have answered in an earlier part of the run
     ) -> None:
         self.answered = answered
         self.cache, self.budget = cache, budget or Budget()

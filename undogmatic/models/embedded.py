@@ -7,7 +7,7 @@ import base64
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -18,7 +18,7 @@ from pydantic import Field
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import Model, Pieces, View, cut
-from undogmatic.models.calls import Reply
+from undogmatic.models.calls import Reply, reading
 from undogmatic.models.gguf_file import (
     GEMMA_LICENCE,
     GEMMA_SHA256,
@@ -256,21 +256,26 @@ class InProcessChat(ChatModel):
 
     async def send(self, payload: dict[str, Any]) -> Reply:
         ended = threading.Event()
-        answer = _Streamed(ended)
+        pieces: list[dict[str, Any]] = []
+
+        def add(piece: dict[str, Any]) -> bool:
+            """Take one piece, a token; whether the server shall stop, as nobody waits for the answer any more."""
+            pieces.append(piece)
+            return ended.is_set()
 
         def ask() -> None:
-            """Written token by token, the answer stops at the next one where nobody waits for it any more."""
             with _lock:
                 if not ended.is_set():
                     self._server = self._server or self._started()
                     streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
-                    self._server.handle_chat_completions(streamed, answer.add)
+                    self._server.handle_chat_completions(streamed, add)
 
         try:
             await asyncio.to_thread(ask)
         finally:
             ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
-        data = answer.whole()
+        with reading(pieces):
+            data = _whole(pieces)
         if "error" in data:  # llama.cpp reports failures as ordinary answers
             error = data["error"]
             raise ModelError(f"llama.cpp: {error.get('message', error) if isinstance(error, dict) else error}")
@@ -293,33 +298,24 @@ class InProcessChat(ChatModel):
             raise ConfigError(f"llama.cpp cannot serve {self._path}: {error}") from None
 
 
-class _Streamed:
-    """Puts the pieces of a streamed answer together to what the server gives in one piece, until `ended` is set."""
-
-    def __init__(self, ended: threading.Event) -> None:
-        self._ended = ended
-        self._body: dict[str, Any] = {}
-        self._texts: dict[str, list[str]] = {}
-        self._tokens: list[Any] = []
-        self._reason: str | None = None
-
-    def add(self, piece: dict[str, Any]) -> bool:
-        """Take one piece; whether the server shall stop. What is raised here would not reach the caller."""
-        self._body |= {key: value for key, value in piece.items() if key != "choices"}
+def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The pieces of a streamed answer, put together to what the server gives in one piece."""
+    body: dict[str, Any] = {}
+    message = {"role": "assistant", "content": ""}
+    tokens: list[Any] = []
+    reason: Any = None
+    for piece in pieces:
+        body |= {key: value for key, value in piece.items() if key != "choices"}
         for choice in piece.get("choices") or ():
             for field, text in choice["delta"].items():
                 if field != "role" and isinstance(text, str):
-                    self._texts.setdefault(field, []).append(text)
-            self._tokens += (choice.get("logprobs") or {}).get("content") or ()
-            self._reason = choice.get("finish_reason") or self._reason
-        return self._ended.is_set()
-
-    def whole(self) -> dict[str, Any]:
-        """The body of the answer, or of the error that the server reported."""
-        if "error" in self._body:
-            return self._body
-        message = {"role": "assistant", "content": ""} | {key: "".join(said) for key, said in self._texts.items()}
-        choice: dict[str, Any] = {"finish_reason": self._reason, "index": 0, "message": message}
-        if self._tokens:
-            choice["logprobs"] = {"content": self._tokens}
-        return self._body | {"choices": [choice], "object": "chat.completion"}
+                    message[field] = message.get(field, "") + text
+            tokens += (choice.get("logprobs") or {}).get("content") or ()
+            reason = choice.get("finish_reason") or reason
+    if "error" in body:
+        return body
+    whole = {"finish_reason": reason, "index": 0, "message": message}
+    return body | {
+        "choices": [whole | ({"logprobs": {"content": tokens}} if tokens else {})],
+        "object": "chat.completion",
+    }

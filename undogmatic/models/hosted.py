@@ -202,34 +202,23 @@ def token_logprobs(sent: Any) -> tuple[Any, ...] | None:
 
 
 class HostedModel(Model):
-    """A model that answers JSON with JSON over HTTP.
-
-    Attributes:
-        path: Where to post, below `api_base`.
-        usage: The server's words for tokens of the request and of the answer.
-        reports_price: Whether the server says what each call cost.
-    Args:
-        name, api_base: The model's name at the server, and the API's address without the endpoint's own path.
-        key_env: Environment variable that holds the key, or None for a server that needs none.
-        price: USD per million tokens; looked up by `provider`, as the price list calls it, and `name` without it.
-        options: What else changes the answers; a hash of it becomes part of the identity.
-    """
+    """A model that answers JSON with JSON over HTTP."""
 
     key_header = "Authorization"
     headers: ClassVar[dict[str, str]] = {}
-    path: str
-    usage = ("input_tokens", "output_tokens")
-    reports_price = False
+    path: str  # where to post, below `api_base`
+    usage = ("input_tokens", "output_tokens")  # the server's words for tokens of the request and of the answer
+    reports_price = False  # whether the server says what each call cost
     timed = True
 
     def __init__(
         self,
         name: str,
-        api_base: str,
-        key_env: str | None,
-        price: Price | None,
-        provider: str | None,
-        options: dict[str, Any] | None = None,
+        api_base: str,  # the API's address, without the endpoint's own path
+        key_env: str | None,  # the environment variable that holds the key, or None for a server that needs none
+        price: Price | None,  # USD per million tokens; looked up by `provider` and `name` where it is not given
+        provider: str | None,  # as the price list calls it
+        options: dict[str, Any] | None = None,  # what else changes the answers; a hash of it is part of the identity
     ) -> None:
         if not name.strip():
             raise ConfigError(

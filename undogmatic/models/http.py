@@ -52,23 +52,16 @@ _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 
 
 class JsonClient:
-    """Posts JSON to one URL, with one keep-alive session per event loop.
-
-    Args:
-        url, headers: Where to post, and what is sent with every request.
-        variable, key: The variable that holds the key, and the key; None for a server that needs none.
-        key_header: The header that carries the key; "Authorization" takes it as a bearer token.
-        about: How messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1".
-    """
+    """Posts JSON to one URL, with one keep-alive session per event loop."""
 
     def __init__(
         self,
         url: str,
-        headers: Mapping[str, str],
-        variable: str | None,
-        key: SecretStr | None,
-        key_header: str,
-        about: str,
+        headers: Mapping[str, str],  # sent with every request
+        variable: str | None,  # that holds the key
+        key: SecretStr | None,  # None for a server that needs none
+        key_header: str,  # the header that carries the key; "Authorization" takes it as a bearer token
+        about: str,  # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
     ) -> None:
         self.url, self.about, self._variable, self._key, self._key_header = url, about, variable, key, key_header
         kind = "application/json"

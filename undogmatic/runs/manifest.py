@@ -181,23 +181,15 @@ class Manifest:
     def open(
         cls,
         folder: Path,
-        config_hash: str,
-        dataset_digest: str,
+        config_hash: str,  # what determines its judgments, given the items
+        dataset_digest: str,  # the items
         name: str,
-        config: Mapping[str, Any],
-        plan: str | None = None,
-        redact: bool = False,
+        config: Mapping[str, Any],  # the whole one, by which a run whose identity was made otherwise is known again
+        plan: str | None = None,  # hash of the plan that is locked with it
+        redact: bool = False,  # whether the folder is kept free of judged texts (`tracking.redact`), throughout
     ) -> Manifest:
-        """Start a run in `folder`, or continue the one there if it is the same run.
-
-        Args:
-            config_hash, dataset_digest: What determines its judgments, given the items; and the items.
-            config: The whole config, by which a run whose identity was made otherwise is known again.
-            plan: Hash of the plan that is locked with it, if there is one.
-            redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
-        Raises:
-            ConfigError: The folder holds another run, or journal and manifest do not belong together.
-        """
+        """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
+        holds another run, or journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
@@ -274,7 +266,15 @@ class Manifest:
 
         calls, cached = (sum(getattr(j.cost, name) for j in judgments) for name in ("calls", "cached"))
         share = cached / (calls + cached) if calls + cached else 0.0
-        for path in self._earlier():
+        root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
+        finished = []
+        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
+            with suppress(DataError):  # another program's run.json
+                facts = RunFolder(path).facts
+                same = facts.get("identity") == self.identity and facts.get("status") == "finished"
+                if same and path.resolve() != self.folder.resolve():
+                    finished.append((facts.get("ended") or 0, path))
+        for _, path in sorted(finished, reverse=True):
             with suppress(DataError):  # what is wrong with another run is no fault of this one
                 earlier = RunFolder(path)
                 kept = earlier.table(SCORES)
@@ -288,18 +288,6 @@ class Manifest:
                 largest = float(gap.max()) if gap.notna().any() else 0.0
                 return Repeatability(path, same_missing and largest == 0.0, largest, share, deterministic)
         return Repeatability(None, None, None, share, deterministic)
-
-    def _earlier(self) -> list[Path]:
-        """Finished runs of the same identity beside this one, the newest first."""
-        root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
-        found = []
-        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
-            with suppress(DataError):  # another program's run.json
-                facts = RunFolder(path).facts
-                same = facts.get("identity") == self.identity and facts.get("status") == "finished"
-                if same and path.resolve() != self.folder.resolve():
-                    found.append((facts.get("ended") or 0, path))
-        return [path for _, path in sorted(found, reverse=True)]
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")

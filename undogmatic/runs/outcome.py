@@ -25,16 +25,12 @@ _SCORES = (
 
 @dataclass(frozen=True)
 class Repeatability:
-    """How this run compares with the latest earlier run of the same identity.
+    """How this run compares with the latest earlier run of the same identity."""
 
-    `earlier` is that run's folder or None; `max_difference` in score units; `cached` is the share of calls that
-    the cache answered, without which "identical" would mean little.
-    """
-
-    earlier: Path | None
+    earlier: Path | None  # that run's folder
     identical: bool | None
-    max_difference: float | None
-    cached: float
+    max_difference: float | None  # in score units
+    cached: float  # the share of calls that the cache answered, without which "identical" would mean little
     deterministic: bool
 
 

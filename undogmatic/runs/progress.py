@@ -83,10 +83,9 @@ class Progress:
         prompt = f", prompt {parts.prompt.id}" if parts.prompted else ""
         asked = f"{asked}, readout {parts.readout_name}{prompt}" if parts.uses_own or parts.prompted else names
         steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
-        number = "" if total is None else f"{total} "
-        self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {asked}"
-        if not parts.asks:
-            self.about = f"judgments made elsewhere, by {names}"
+        number, before = "" if total is None else f"{total} ", f" ({kept} made before)" if kept else ""
+        about = f"{number}judgments{steps}{before} by {asked}"
+        self.about = about if parts.asks else f"judgments made elsewhere, by {names}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None
@@ -131,8 +130,6 @@ class Progress:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()
-        cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
-        failed = f", {self.failed} failed" if self.failed else ""
-        print(
-            f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True
-        )
+        said = f"  {self.done - self.failed} judged in {self.seconds:.1f} s"
+        said += f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
+        print(said + (f", {self.failed} failed" if self.failed else ""), file=sys.stderr, flush=True)
