@@ -70,7 +70,7 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
     numbers = metrics(folder)
     assert (numbers["judged"], numbers["failed"], numbers["usd"]) == (6, 3, 0.0)
     assert numbers["traits.calm.none.mean"] == 99
-    assert "score.none.mean" in metrics
+    assert "score.none.mean" in numbers
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert "no calm in it" in report
 

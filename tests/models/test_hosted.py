@@ -76,14 +76,14 @@ def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub:
 
 
 class PromptAdapter(dspy.Adapter):
-    """Renders messages with a function of (demos, inputs) and hands the raw text back as the field `answer`."""
+    """Sends these turns, else the text, and hands the raw answer back as the field `answer`."""
 
-    def __init__(self, render: Any) -> None:
+    def __init__(self, turns: list[dict[str, Any]] | None = None) -> None:
         super().__init__()
-        self._render = render
+        self._turns = turns
 
     def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        return self._render(demos, inputs)
+        return self._turns or [{"role": "user", "content": inputs["text"]}]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         return {"answer": completion}
@@ -93,8 +93,7 @@ def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> 
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
-    prediction = run_once(model, lambda: ask(predict, adapter, text="um texto"))
+    prediction = run_once(model, lambda: ask(predict, PromptAdapter(), text="um texto"))
     body = stub.requests[0].body
     assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 5, 1)
     first = prediction.logprobs["content"][0]
@@ -109,8 +108,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
-    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "system", "content": "S"}, *turns])
+    adapter = PromptAdapter(TURNS)
 
     async def through_dspy() -> Any:
         with dspy.context(adapter=adapter):  # with history on
@@ -129,10 +127,8 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
 def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
     model = chat(stub)
     model.connect(Gateway())
-    lm = LanguageModel(model, temperature=0.0, max_tokens=50)
     predict = dspy.Predict("text -> answer")
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
-    with dspy.context(lm=lm, adapter=adapter):
+    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
         answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
     assert answers == [score_of("a"), score_of("b")]
 
@@ -171,11 +167,7 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("choice", "changes"),
     [
-        ("gpt", {}),
-        ("claude", {}),
-        ("gemini", {}),
-        ("openrouter", {}),
-        ("ollama", {}),
+        *((choice, {}) for choice in ("gpt", "claude", "gemini", "openrouter", "ollama")),
         ("azure", {"name": "deployment", "api_base": "https://x.openai.azure.com"}),
         ("vllm", {"name": "org/model"}),
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),

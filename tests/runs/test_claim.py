@@ -144,9 +144,8 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
     )
     words = [*WORDS[:-1], "tracking.traces=0"]
     fresh = CHECKOUT | {"UNDOGMATIC_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", program, "run", *words], cwd=tmp_path, env=fresh, capture_output=True, check=False
-    )
+    command = [sys.executable, "-c", program, "run", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=fresh, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     folders = [path.parent for path in tmp_path.glob("outputs/*/*/run.json")]
     assert len(folders) == 4
@@ -156,16 +155,15 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
     assert len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
 
 
+OLD = "CREATE TABLE experiments (a); CREATE TABLE alembic_version (n); INSERT INTO alembic_version VALUES ('old')"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"not a database " * 100, "which cannot be used"),
         ("CREATE TABLE cats (name)", r"a database of another program \(it holds cats\)"),
-        (
-            "CREATE TABLE experiments (a); CREATE TABLE alembic_version (version_num); "
-            "INSERT INTO alembic_version VALUES ('old')",
-            r"a store of another version of MLflow \(schema old, here \w+\)",
-        ),
+        (OLD.replace("(n)", "(version_num)"), r"a store of another version of MLflow \(schema old, here \w+\)"),
     ],
 )
 def test_a_store_that_cannot_be_used_is_found_before_anything_is_judged(content: bytes | str, said: str) -> None:
