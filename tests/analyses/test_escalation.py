@@ -19,8 +19,7 @@ from undogmatic.analyses.measures import Measure, measured
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.judges.promise import Promise, doubt_of
-from undogmatic.judges.selective import Rules, SelectiveJudge
+from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
 

@@ -18,9 +18,10 @@ from omegaconf import OmegaConf
 import undogmatic
 from tests.sweep.builders import PAIRS, RUBRIC, doubting, keys, metrics, result_of, said, scored, write_job
 from undogmatic.errors import ConfigError
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
-from undogmatic.sweep import SweepCallback, read_manifest
+from undogmatic.sweep import SweepCallback
 from undogmatic.sweep.jobs import read_jobs
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
@@ -329,7 +330,7 @@ class TestCallback:
         callback.on_multirun_end(config)
         assert SWEEP_FOLDER not in os.environ
         assert SWEEP_RUN not in os.environ
-        manifest = read_manifest(tmp_path)
+        manifest = RunFolder(tmp_path).sweep
         assert manifest is not None
         assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
         assert (tmp_path / "report.html").is_file()

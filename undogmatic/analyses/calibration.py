@@ -34,7 +34,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.stats import beyond_score, calibration, means
 from undogmatic.stats.beyond_score import Beyond
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.proportion import Promise, interval_quality, interval_scores, kept
+from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
 
 ITEMS = [
     "item_id",
@@ -258,7 +258,7 @@ _COVERAGE = {"within": "nominal", "below": "narrow", "above": "wide", "open": "o
 _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open": "open"}
 
 
-def _promise(found: Promise) -> dict[str, Any]:
+def _promise(found: Kept) -> dict[str, Any]:
     share, within = found.share, found.outcome == "within"
     values: dict[str, Any] = {
         "share": share.value,

@@ -203,5 +203,5 @@ def _values(rows: pd.DataFrame, method: Method) -> NDArray[np.float64]:
 def _row(method: str, group: str, found: conformal.Coverage, reach: float | None) -> dict[str, Any]:
     inside = found.inside
     cells = (method, group, found.n_fit, inside.n, inside.value, inside.low, inside.high)
-    rest = (found.band_low, found.band_high, found.mean_width, reach)
+    rest = (*(found.band or (None, None)), found.mean_width, reach)
     return dict(zip(COLUMNS, cells + rest, strict=True)) | {"promise": found.promise}

@@ -100,7 +100,7 @@ class EscalationAnalysis:
             evidence.wrong = step.n - step.n_right
             evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
         if result.threshold is not None:
-            evidence.low = [step for step in result.steps if step.passed][-1].low
+            evidence.low = [step for step in result.steps if step.passed][-1].least
             evidence.decided = int((doubt <= result.threshold).sum())
             metrics |= {THRESHOLD: result.threshold, "escalation.least_agreement": evidence.low}
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
@@ -110,7 +110,7 @@ class EscalationAnalysis:
             AnalysisResult(
                 self.name,
                 metrics,
-                {"steps": pd.DataFrame(result.steps)} if result.steps else {},
+                {"steps": pd.DataFrame(result.steps).rename(columns={"least": "low"})} if result.steps else {},
                 findings,
                 _figure(result),
                 ruling.finding,
@@ -137,7 +137,7 @@ def _figure(found: Escalation) -> list[FigureData]:
         return []
     x = [step.n / found.n_units for step in found.steps]
     shown = {"x": x, "y": [step.n_right / step.n for step in found.steps]}
-    limit = {"x": x, "y": [step.low for step in found.steps]}
+    limit = {"x": x, "y": [step.least for step in found.steps]}
     lines = {"agreement": shown, "lower_limit": limit, "promised": {"x": [x[0], x[-1]], "y": [found.rate, found.rate]}}
     data = {"lines": lines, "x_label": "decided", "y_label": "agreement", "n": found.n_units}
     return [FigureData("escalation", "curve", data)]

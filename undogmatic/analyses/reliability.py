@@ -223,17 +223,17 @@ class ReliabilityAnalysis:
             "spearman": agreement.correlation("spearman", a, b).estimate,
             "kendall": agreement.correlation("kendall", a, b).estimate,
             "kappa": kappa.estimate,
-            "bias": ends.bias,
+            "bias": ends.bias.value,
             "bias_low": None if bias is None else bias.estimate.low,
             "bias_high": None if bias is None else bias.estimate.high,
             "bias_outcome": _outcome(bias, margin),
-            "lower": ends.lower,
-            "upper": ends.upper,
+            "lower": ends.lower.value,
+            "upper": ends.upper.value,
             "change": None if moved is None else float(moved.mean()),
             "change_low": None if change is None else change.estimate.low,
             "change_high": None if change is None else change.estimate.high,
             "change_outcome": _outcome(change, margin),
-            "max_difference": agreement.max_abs_difference(a, b),
+            "max_difference": float(np.max(np.abs(a - b))),
         }
 
     def _claim(

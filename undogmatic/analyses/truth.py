@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -54,12 +55,11 @@ def read_truth(
         raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
     check_order(analysis, judged.rubric)
     rows = judged.frame[judged.frame["repeat"] == 0]
-    source: Source = "reference" if reference is not None else "condition" if condition_labels else "label"
-    name = ""
+    source: Source = "label"
+    name, truth = "", rows["label"]
     if reference is not None:
-        alone = Judged(judged.frame, judged.rubric, judged.name, digest=judged.digest)
-        other = read_runs(alone, {"analysis.reference": reference})[0]
-        name, truth = other.name, rows["item_id"].map(other.scores)
+        (other,) = read_runs(replace(judged, others={}), {"analysis.reference": reference})
+        source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
     elif condition_labels:
         for condition, label in condition_labels.items():
             if not judged.rubric.contains(label):
@@ -67,9 +67,7 @@ def read_truth(
                     f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
                     f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
                 )
-        truth = rows["condition"].map(dict(condition_labels))
-    else:
-        truth = rows["label"]
+        source, truth = "condition", rows["condition"].map(dict(condition_labels))
     known = rows.assign(truth=truth.astype(np.float64))
     known = known[known["truth"].notna()]
     if known.empty:
@@ -147,11 +145,8 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
         share: Expected share of the first part.
         seed: Another number is another split.
     """
-    return np.array([_place(f"{seed}:{name}") < share for name in names], dtype=np.bool_)
-
-
-def _place(name: str) -> float:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+    hashes = (hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8] for name in names)
+    return np.array([int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes], dtype=np.bool_)
 
 
 SHARE = 0.1
@@ -160,10 +155,8 @@ there is none are not made with it (docs/verdicts.md)."""
 
 
 class Margin(NamedTuple):
-    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody ("default").
-
-    `usable` is False for 0 (nothing is equal then) and for a margin as wide as the scale (nothing differs then).
-    """
+    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody ("default"). `span` is the
+    width of the scale."""
 
     value: float
     source: Literal["analysis", "rubric", "default"]
@@ -195,6 +188,4 @@ def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
     span = rubric.maximum - rubric.minimum
     if own is not None:
         return Margin(own, "analysis", span)
-    if rubric.margin is not None:
-        return Margin(rubric.margin, "rubric", span)
-    return Margin(SHARE * span, "default", span)
+    return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)

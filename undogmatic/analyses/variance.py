@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, Ruling, verdict
 from undogmatic.analyses.runs import differing, read_runs
@@ -229,10 +228,10 @@ def _table(study: Study) -> pd.DataFrame:
             {
                 "source": _name(c.source),
                 "share": c.share,
-                "sd": math.sqrt(c.variance),
-                "variance": c.variance,
-                "low": c.low,
-                "high": c.high,
+                "sd": math.sqrt(c.variance.value),
+                "variance": c.variance.value,
+                "low": c.variance.low,
+                "high": c.variance.high,
                 "degrees": c.degrees,
             }
             for c in study.components()
@@ -246,22 +245,22 @@ def _averaged(study: Study) -> pd.DataFrame:
     for facet in study.facets:
         for n in AVERAGED:
             r = study.reliability({facet: n})
-            rows.append({"facet": facet, "n": n, "phi": r.phi, "phi_interval": (r.phi_low, r.phi_high)})
-            rows[-1] |= {"relative": r.relative, "relative_interval": (r.relative_low, r.relative_high)}
+            rows.append({"facet": facet, "n": n, **r.phi.values("phi", "phi_")})
+            rows[-1] |= r.relative.values("relative", "relative_")
     return pd.DataFrame(rows)
 
 
 def _findings(study: Study, target: float) -> list[Finding]:
     components = study.components()
-    others = sorted(components[1:], key=lambda c: -c.variance)
+    others = sorted(components[1:], key=lambda c: -c.variance.value)
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": components[0].share}
     values |= {"first": _name(others[0].source), "first_share": others[0].share}
     values |= {"second": _name(others[1].source), "second_share": others[1].share}
     findings = [Finding("variance.sources", values)]
     one, all_ = study.reliability({}), study.reliability()
-    values = {"phi": one.phi, "phi_interval": (one.phi_low, one.phi_high), "relative": one.relative}
-    values |= {"relative_interval": (one.relative_low, one.relative_high), "level": study.level}
-    values |= {"scores": math.prod(study.levels), "phi_all": all_.phi, "relative_all": all_.relative}
+    values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_")
+    values |= {"level": study.level}
+    values |= {"scores": math.prod(study.levels), "phi_all": all_.phi.value, "relative_all": all_.relative.value}
     findings.append(Finding("variance.reliability", values))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
@@ -298,9 +297,8 @@ def _metrics(found: Divided, before: Sequence[str], after: Sequence[str], target
         return metric_name("variance", *before, *parts, *after)
 
     one = study.reliability({})
-    metrics = plots.interval(named("phi"), one.phi, one.phi_low, one.phi_high)
-    metrics |= plots.interval(named("relative"), one.relative, one.relative_low, one.relative_high)
-    metrics[named("phi_of_all")] = study.reliability().phi
+    metrics = one.phi.metrics(named("phi")) | one.relative.metrics(named("relative"))
+    metrics[named("phi_of_all")] = study.reliability().phi.value
     for row in found.table.itertuples():
         metrics[named("share", str(row.source).replace(" × ", "-"))] = float(row.share)
     for facet in study.facets:

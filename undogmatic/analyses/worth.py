@@ -130,12 +130,13 @@ def errors_found(
     table = []
     for name, doubt in found.items():
         u = doubt.to_numpy(dtype=np.float64)
+        both = np.column_stack([u, error])
         order = correlation(u, error, units(rows), settings, rng)
         spearman = (None, None, None) if order is None else (order.value, *order.interval)
         row: dict[str, Any] = {"measure": name, "used": name == used, "n_values": int(doubt.round(9).nunique())}
-        row |= {"review_gain": review.review_gain(u, error), "gain_of_score": alone.value}
+        row |= {"review_gain": review.GAIN.of(both), "gain_of_score": alone.value}
         row |= _cells(further.get(name))
-        row |= {"aurc": review.aurc(u, error), "excess_aurc": review.excess_aurc(u, error)}
+        row |= {"aurc": review.AURC.of(both), "excess_aurc": review.EXCESS_AURC.of(both)}
         table.append(row | dict(zip(("spearman", "spearman_low", "spearman_high"), spearman, strict=True)))
     metrics = alone.metrics("calibration.gain_of_score")
     whole = Part(metrics, tables={"measures": pd.DataFrame(table)})
@@ -175,9 +176,9 @@ def _risk(
     metrics = areas.aurc.metrics("calibration.aurc")
     metrics |= areas.excess.metrics("calibration.excess_aurc")
     values = {**areas.aurc.values("aurc"), "best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
-    x = curve.coverage.tolist()
+    x, band = curve.share.tolist(), curve.band
     lines = {
-        "guided": {"x": x, "y": curve.risk.tolist(), "low": curve.low.tolist(), "high": curve.high.tolist()},
+        "guided": {"x": x, "y": curve.guided.tolist(), "low": band.low.tolist(), "high": band.high.tolist()},
         "random": {"x": [x[0], 1.0], "y": [areas.random, areas.random]},
         "perfect": {"x": x, "y": curve.oracle.tolist()},
     }
@@ -194,29 +195,30 @@ def _review(
 ) -> tuple[Part, Estimate]:
     gain = review.review_gain_interval(doubt, error, rng, settings.level, groups=groups)
     curve = review.review_curve(doubt, error, rng, settings.level, min(1000, settings.resamples), groups=groups)
-    x = (curve.budget / error.size).tolist()
-    guided = {"y": curve.guided.tolist(), "low": curve.guided_low.tolist(), "high": curve.guided_high.tolist()}
-    random = {"y": curve.random.tolist(), "low": curve.random_low.tolist(), "high": curve.random_high.tolist()}
+    band = review.random_review(error, curve.n, settings.level)
+    x = curve.share.tolist()
+    guided = {"y": curve.guided.tolist(), "low": curve.band.low.tolist(), "high": curve.band.high.tolist()}
+    random = {"y": x, "low": band.low.tolist(), "high": band.high.tolist()}
     lines = {"guided": {"x": x} | guided, "random": {"x": x} | random}
     lines["perfect"] = {"x": x, "y": curve.oracle.tolist()}
-    at = np.searchsorted(curve.budget, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
+    at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
     table = pd.DataFrame(
         {
-            "budget_share": curve.budget[at] / error.size,
-            "n": curve.budget[at],
+            "budget_share": curve.share[at],
+            "n": curve.n[at],
             "guided_share": curve.guided[at],
-            "random_share": curve.random[at],
-            "random_share_low": curve.random_low[at],
-            "random_share_high": curve.random_high[at],
+            "random_share": curve.share[at],
+            "random_share_low": band.low[at],
+            "random_share_high": band.high[at],
             "perfect_share": curve.oracle[at],
         }
     )
-    k = int(np.searchsorted(curve.budget, round(BUDGET * error.size)))
+    k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
     values = {
-        "budget": float(curve.budget[k]) / error.size,
+        "budget": float(curve.share[k]),
         "guided": float(curve.guided[k]),
-        "random": float(curve.random[k]),
-        "interval": (float(curve.random_low[k]), float(curve.random_high[k])),
+        "random": float(curve.share[k]),
+        "interval": (float(band.low[k]), float(band.high[k])),
         **gain.values("gain", "gain_"),
     }
     data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": error.size}

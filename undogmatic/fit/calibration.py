@@ -74,19 +74,14 @@ def fit(
         )
     raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
     gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
-    low, high = scale
-    fitters = {
-        "linear": lambda x, y: calibrators.fit_linear(x, y, scale),
-        "isotonic": lambda x, y: calibrators.fit_isotonic(x, y, scale),
-        "platt": lambda x, y: calibrators.fit_platt(x, (y - low) / (high - low), scale),
-    }
-    fitter = fitters[method]
     folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i, _ in rows])
     held_out = np.empty_like(raw)
     for fold in range(5):
         inside = folds == fold
         if inside.any():
-            held_out[inside] = calibrators.apply(fitter(raw[~inside], gold[~inside]), raw[inside])
+            held_out[inside] = calibrators.apply(
+                calibrators.fit(method, raw[~inside], gold[~inside], scale), raw[inside]
+            )
     before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
     where = rows[0][1].provenance
     data = {
@@ -99,7 +94,7 @@ def fit(
         "texts": sorted(text_mark(i.text) for i, _ in rows),
         "n": len(rows),
         "mean_absolute_error": {"raw": before, "cross_validated": after},
-        "parameters": fitter(raw, gold),
+        "parameters": calibrators.fit(method, raw, gold, scale),
     }
     return data, (
         f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "

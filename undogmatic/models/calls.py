@@ -52,7 +52,8 @@ BUSY_SECONDS = 3.0
 
 
 @contextlib.contextmanager
-def _within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Inside, the variable has this value, which is handed on."""
     token = variable.set(value)
     try:
         yield value
@@ -64,18 +65,18 @@ def _within(variable: ContextVar[Any], value: T) -> Iterator[T]:
 
 def recording() -> AbstractContextManager[list[Call]]:
     """Collect every `Call` made inside the block (and in tasks started from it)."""
-    return _within(_calls, [])
+    return within(_calls, [])
 
 
 def rollout(number: int) -> AbstractContextManager[int]:
     """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
-    return _within(_rollout, number)
+    return within(_rollout, number)
 
 
 def attempt(number: int) -> AbstractContextManager[int]:
     """Calls inside are asked for the `number`-th time again (0 = the first): the cache keeps attempts apart, so that
     asking again is a real call, also where the same wrong answer makes the same request once more."""
-    return _within(_attempt, number)
+    return within(_attempt, number)
 
 
 def current_rollout() -> int:

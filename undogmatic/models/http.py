@@ -9,6 +9,8 @@ import os
 import urllib.request
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -19,7 +21,7 @@ from pydantic import SecretStr
 from pydantic_core import to_json
 
 from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
-from undogmatic.models.calls import RAW_LIMIT, Retryable
+from undogmatic.models.calls import RAW_LIMIT, Retryable, within
 from undogmatic.safety import secrets
 from undogmatic.safety.outside import Unreadable, json_value, read_env
 from undogmatic.safety.secrets import has_secret, keep, keep_environment, learn, shown_address
@@ -48,6 +50,7 @@ _ADVICE = {
     404: "Check model.name and model.api_base: the server knows no such model or address.",
     **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
 }
+_keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 
 
@@ -301,6 +304,11 @@ def setting(variable: str) -> str | None:
     return value or None
 
 
+def without_keys() -> AbstractContextManager[bool]:
+    """Models are built without their keys inside, where nothing will be sent."""
+    return within(_keyed, False)
+
+
 def find_key(variable: str | None, model: str) -> SecretStr | None:
     """The key named by `model.key_env`, which nothing that the program writes holds from now on.
 
@@ -310,7 +318,7 @@ def find_key(variable: str | None, model: str) -> SecretStr | None:
     Raises:
         ConfigError: The variable is unset, or its value cannot be a key.
     """
-    if variable is None:
+    if variable is None or not _keyed.get():
         return None
     value = setting(variable)
     if value is None:

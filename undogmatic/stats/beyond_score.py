@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, review
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate, unknown
-from undogmatic.stats.review import Array
-
-Groups = Sequence[object] | ArrayLike
 
 MOST_COLUMNS = 30
 PER_COLUMN = 4
@@ -55,13 +53,7 @@ class Beyond(NamedTuple):
 
 
 def beyond_score(
-    doubt: ArrayLike,
-    error: ArrayLike,
-    score: ArrayLike,
-    middle: float,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    doubt: ArrayLike, error: ArrayLike, score: ArrayLike, middle: float, level: float = 0.95, *, groups: Groups = None
 ) -> Beyond:
     """Association of a doubt with the size of the error at equal score.
 
@@ -76,11 +68,8 @@ def beyond_score(
         error: 0 or more, shape (n,).
         score: Shape (n,), in score units.
         middle: Middle of the scale.
-        level: Level of the interval.
-        groups: What belongs together, shape (n,).
     Raises:
-        ValueError: If doubt or error is constant, lengths differ, a value is NaN, or there are fewer than
-            FEWEST units.
+        ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
     References:
         Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection among high-dimensional
         controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
@@ -105,7 +94,7 @@ def beyond_score(
     return _association(controls, ranks, e, codes, level, share)
 
 
-def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups | None = None) -> Array:
+def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None) -> Array:
     """Size of the error that the best function of the score alone foretells, each group left out of the fit for it.
 
     The functions are those of `beyond_score`, chosen anew in each of FOLDS training parts. The parts do not depend on
@@ -115,11 +104,10 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         error: 0 or more, shape (n,).
         score: Shape (n,), in score units.
         middle: Middle of the scale.
-        groups: What belongs together, shape (n,).
     Returns:
         Shape (n,), in units of the error.
     Raises:
-        ValueError: If lengths differ, a value is NaN, or there are fewer units than FOLDS.
+        ValueError: If there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
     codes = checks.groups(groups, e.size)
@@ -223,13 +211,13 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     return q
 
 
-def _foretold(q: Array, y: Array, codes: NDArray[np.intp]) -> float:
+def _foretold(q: Array, y: Array, codes: Index) -> float:
     """1 - squared error of y, its group left out, over the variance of y; at most 1."""
     weights = _left_out(q, y, codes)
     return 1 - float(np.sum((y - np.einsum("ij,ij->i", q, weights[codes])) ** 2) / np.sum((y - y.mean()) ** 2))
 
 
-def _left_out(q: Array, y: Array, codes: NDArray[np.intp]) -> Array:
+def _left_out(q: Array, y: Array, codes: Index) -> Array:
     """Least-squares weights of the columns of q (orthonormal) without each group, shape (n_groups, k)."""
     k, n_groups = q.shape[1], int(codes.max()) + 1
     order = np.argsort(codes, kind="stable")
@@ -248,7 +236,7 @@ def _left_out(q: Array, y: Array, codes: NDArray[np.intp]) -> Array:
     return weights
 
 
-def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], level: float, share: float) -> Beyond:
+def _association(q: Array, ranks: Array, e: Array, codes: Index, level: float, share: float) -> Beyond:
     rest, error = ranks - q @ (q.T @ ranks), e - q @ (q.T @ e)
     n_units, size, spread = int(codes.max()) + 1, float(np.linalg.norm(rest)), float(np.linalg.norm(error))
     if spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:

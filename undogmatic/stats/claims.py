@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Groups
 from undogmatic.stats.estimate import Estimate, Outcome
 
 WILCOXON_EFFICIENCY = 3 / math.pi
@@ -38,9 +39,8 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
         effect: True mean difference in score units; in standard deviations while `sd_differences` is 1.
         n_pairs: Number of pairs, at least 2.
         sd_differences: Standard deviation of the differences, in score units.
-        alpha: Significance level.
     Raises:
-        ValueError: If `n_pairs` is below 2, `sd_differences` is not positive or `alpha` is outside (0, 1).
+        ValueError: If `n_pairs` is below 2 or `sd_differences` is not positive.
     References:
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
@@ -73,7 +73,6 @@ def minimum_detectable_effect(
         n_pairs: Number of pairs, at least 2.
         sd_differences: Standard deviation of the differences, in score units; None leaves `effect` None.
         power: Probability of finding it.
-        alpha: Significance level.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
@@ -100,13 +99,7 @@ def minimum_detectable_effect(
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
-    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way.
-
-    Args:
-        alpha: Significance level.
-    Raises:
-        ValueError: If `alpha` is outside (0, 1).
-    """
+    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way."""
     checks.share(alpha, "alpha")
     n_pairs = 1
     while not _can_be_significant(n_pairs, alpha):
@@ -175,7 +168,7 @@ def claim(
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> Claim:
     """Hold the mean of `values` against a margin.
@@ -187,13 +180,8 @@ def claim(
         values: Shape (n,), in score units.
         margin: 0 or more, in score units; with 0 nothing is "within".
         sign: +1 if a high value is expected, else -1.
-        alpha: Level of the two-sided interval's complement, and of each of the two one-sided tests.
-        power: For `n_needed`.
-        groups: What belongs together, shape (n,); units are groups.
-        bounds: Lowest and highest value that could have occurred: the ends of the scale, or minus and plus its width
-            for differences. Give them: only they say anything where nearly all values are equal (`means.interval`).
     Raises:
-        ValueError: If `values` holds NaN or fewer than two units, or `margin` is negative.
+        ValueError: If `margin` is negative.
     References:
         Schuirmann (1987), Two one-sided tests. doi:10.1007/BF01068419
     """

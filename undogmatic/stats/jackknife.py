@@ -1,13 +1,13 @@
 """Intervals by leaving out items or groups of items: of coefficients from -1 to 1, and of what is nearly a mean."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
@@ -27,7 +27,6 @@ class LeftOut:
         statistic: Maps such rows to a number; NaN where it is undefined.
         rng: The source of randomness, for the groups by which many units are left out: more than
             `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
-        groups: What belongs together, shape (n,); None takes each row for itself.
     Attributes:
         estimate: Of all rows.
         codes: Unit of each row, shape (n,), of `n_units`.
@@ -37,11 +36,7 @@ class LeftOut:
     """
 
     def __init__(
-        self,
-        rows: ArrayLike,
-        statistic: resampling.Statistic,
-        rng: np.random.Generator,
-        groups: Sequence[object] | ArrayLike | None,
+        self, rows: ArrayLike, statistic: resampling.Statistic, rng: np.random.Generator, groups: Groups
     ) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
@@ -56,7 +51,7 @@ class LeftOut:
             self.left = (rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[self.codes]
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """The statistic without each of `left` in turn."""
         return resampling.distribution(self._of_draws, resampling.Units(self.left).left_out())
 
@@ -67,7 +62,7 @@ def interval(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     spread: float = 1.0,
     missing: float = 3.0,
 ) -> Estimate:
@@ -80,13 +75,11 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        rows, rng, groups: As of `LeftOut`.
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        level: Confidence level of both ends together.
         spread: Known variance of z times the units less `missing`.
         missing: See `spread`.
     Raises:
-        ValueError: If the statistic of all rows is not finite, or `level` is outside (0, 1).
+        ValueError: If the statistic of all rows is not finite.
     References:
         Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
         Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -137,7 +130,6 @@ def difference(
 
     Args:
         one, other: Estimates from -1 to 1, made with the same groups and random numbers.
-        level: Confidence level of both ends together.
         spreads: `interval`'s `spread` of each.
     References:
         Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
@@ -174,7 +166,7 @@ def nearly_mean(
     rng: np.random.Generator,
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
     """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
@@ -184,13 +176,8 @@ def nearly_mean(
     here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
     limits are the bounds.
 
-    Args:
-        rows, statistic, rng, groups: As of `LeftOut`.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest value that the statistic can have; infinite where there is none.
     Raises:
-        ValueError: If the statistic of all rows is not finite, there are fewer than two units, or `level` is outside
-            (0, 1).
+        ValueError: As `interval`.
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """
@@ -215,23 +202,18 @@ def difference_of_means(
 
     Args:
         one, other: Made with the same groups and random numbers.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest difference there can be; infinite where there is none.
     """
     mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
     return mean.replace(n_groups=one.n_units)
 
 
-def of_left_out(
-    estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp], level: float, bounds: means.Bounds
-) -> Estimate:
+def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
         estimate: Of all rows.
         left_out: Without each unit, shape (n_units,).
         left: The unit of each row, shape (n,), from 0.
-        level: Confidence level of both ends together.
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():
@@ -243,14 +225,14 @@ def of_left_out(
     return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
-def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:
+def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
     """Per row, shape (n,), what the mean of its unit would have to be; arguments as of `of_left_out`."""
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])
 
 
-def _mostly_equal(data: NDArray[np.float64]) -> bool:
+def _mostly_equal(data: Array) -> bool:
     """Whether some column, its missing values left out, has one value in at least half of its rows."""
     for column in data.T:
         known = column[~np.isnan(column)]

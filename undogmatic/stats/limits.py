@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, ranking
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
-Array = NDArray[np.float64]
 Outcome = Literal["above", "below", "open", "missing"]
 
 MOST_UNITS = 10**6
@@ -43,7 +43,6 @@ def hold(limits: Estimate, bound: float, power: float = 0.8) -> Held:
     Args:
         limits: The quantity.
         bound: In its units.
-        power: For `n_needed`.
     """
     if limits.low > bound:
         return Held("above" if limits.worst_low > bound else "missing", None)
@@ -66,8 +65,6 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
 
     Args:
         flags: 1 or 0 per item, NaN where it was not judged; shape (n,), one at least judged.
-        groups: What belongs together, shape (n,).
-        level: Confidence level.
     References:
         Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404. Korn and Graubard (1998), Confidence intervals for
         proportions with small expected number of positive counts, Survey Methodology 24(2), for samples in groups.
@@ -93,7 +90,7 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
     )
 
 
-def _exact(flags: Array, codes: NDArray[np.intp], level: float) -> tuple[float, float]:
+def _exact(flags: Array, codes: Index, level: float) -> tuple[float, float]:
     n, tail = int(np.unique(codes).size), (1 - level) / 2
     hits = float(flags.mean()) * n
     low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
@@ -115,7 +112,6 @@ def area(
         positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
         groups_positive, groups_negative: What belongs together, shape (n,) each.
         scale: The ends of the scale.
-        level: Confidence level.
     """
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
     a, b = list(groups_positive), list(groups_negative)
@@ -166,9 +162,6 @@ def order(
     Args:
         scores: NaN where not judged, shape (n,).
         labels: Shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` groups.
-        groups: What belongs together, shape (n,).
-        level: Confidence level.
     Returns:
         None where scores or labels are (nearly) all equal.
     References:
@@ -204,7 +197,7 @@ def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: in
 
 
 def _correlation(
-    s: Array, y: Array, codes: NDArray[np.intp], rng: np.random.Generator, level: float
+    s: Array, y: Array, codes: Index, rng: np.random.Generator, level: float
 ) -> tuple[float, float, float, int] | None:
     n = int(np.unique(codes).size)
     if n < 4:
@@ -228,8 +221,6 @@ def alpha(
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
         scale: Its ends; a failed rating is thought at the one farthest from the others, or at their mean.
-        groups: What belongs together, shape (n_items,).
-        level: Confidence level.
     Returns:
         None where all ratings are (nearly) equal, or fewer than two groups have two ratings.
     """
@@ -313,7 +304,6 @@ def most_order(n_units: int, level: float = 0.95) -> float:
 
     Args:
         n_units: Independent items, 1 or more.
-        level: Confidence level.
     """
     rest = ((1 - level) / 2) ** (1 / n_units)
     return math.sqrt(1 - rest**3)

@@ -6,7 +6,6 @@ positive means A is higher.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
-Array = NDArray[np.float64]
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 
 
@@ -113,8 +112,6 @@ def wilcoxon(
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         zero_method: What to do with differences of exactly zero.
         alternative: `greater` tests whether A is higher.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, or a word is none of the options.
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
     """
@@ -147,7 +144,7 @@ def rank_biserial(differences: ArrayLike) -> float:
     Returns:
         Effect size in [-1, 1]; 1 means every non-zero difference is positive.
     Raises:
-        ValueError: If a difference is NaN, or all are zero.
+        ValueError: If all differences are zero.
     References:
         Kerby (2014), The simple difference formula. doi:10.2466/11.IT.3.1
     """
@@ -164,7 +161,7 @@ def share_in_direction(
     direction: Literal["positive", "negative"] = "positive",
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
 ) -> ShareInDirection:
     """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
 
@@ -173,10 +170,6 @@ def share_in_direction(
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
         direction: The expected sign.
-        level: Confidence level of the interval.
-        groups: What belongs together, shape (n_pairs,).
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, `level` is outside (0, 1), or `direction` is neither.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
@@ -192,8 +185,6 @@ def summary(values: ArrayLike) -> Summary:
 
     Args:
         values: Shape (n,), in any unit; the results are in the same unit.
-    Raises:
-        ValueError: If `values` is empty or holds NaN.
     """
     v = checks.vector(values, "values")
     q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
@@ -201,13 +192,13 @@ def summary(values: ArrayLike) -> Summary:
     return Summary(v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max()))
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> Array:
     """Holm's step-down adjusted p-values, in the order given; they control the family-wise error.
 
     Args:
         p_values: Shape (n_tests,), each in [0, 1].
     Raises:
-        ValueError: If a p-value is NaN or outside [0, 1].
+        ValueError: If a p-value is outside [0, 1].
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
@@ -240,14 +231,13 @@ class FailureTest(NamedTuple):
     p_value: float | None
 
 
-def failure_test(a: ArrayLike, b: ArrayLike, groups: Sequence[object] | None = None) -> FailureTest:
+def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTest:
     """Exact test whether the judge fails more often on one side: McNemar's, over independent units.
 
     A unit counts for the side on which it has more failures; with pairs as units that is McNemar's exact test.
 
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
-        groups: What belongs together, shape (n_pairs,); None: each pair is a unit.
     References:
         McNemar (1947), doi:10.1007/BF02295996. Datta and Satten (2008), doi:10.1111/j.1541-0420.2007.00923.x, for signs
         of groups.
@@ -267,7 +257,7 @@ def robust_difference(
     covariates: tuple[ArrayLike, ArrayLike],
     rng: np.random.Generator,
     *,
-    groups: Sequence[object] | None = None,
+    groups: Groups = None,
     level: float = 0.95,
 ) -> Estimate | None:
     """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
@@ -279,9 +269,6 @@ def robust_difference(
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
         covariates: What is known of the texts of each side, judged or not, each of shape (n_pairs, k).
-        rng: For the folds.
-        groups: What belongs together, shape (n_pairs,); None: each pair is a unit.
-        level: Confidence level.
     Returns:
         None where there is too little to fit with: fewer than FEWEST_FAILED failures, FEWEST_JUDGED judged texts of a
         side, or FEWEST_UNITS units.
@@ -305,7 +292,7 @@ def robust_difference(
     return means.interval(d, level, groups=codes)
 
 
-def _pseudo_values(scores: Array, known: Array, fold: NDArray[np.intp]) -> Array:
+def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
     """Per pair: the expected score, and for judged ones the rest of theirs over their chance of being judged."""
     judged = ~np.isnan(scores)
     if judged.all():

@@ -4,7 +4,6 @@ them: coverage, width and interval score against labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,16 +11,14 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.review import Array, Groups
 
 FEW = 10
 """Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
 
 
-def proportion(
-    flags: ArrayLike, level: float = 0.95, *, groups: Sequence[object] | ArrayLike | None = None
-) -> Estimate:
+def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate:
     """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at 0 and at 1.
 
     With groups of more than one member, Wilson's interval of the effective number of items, which gives the binomial
@@ -31,10 +28,8 @@ def proportion(
 
     Args:
         flags: One truth value per item, shape (n,).
-        level: Confidence level.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: If there are no flags, one is neither true nor false, or `level` is outside (0, 1).
+        ValueError: If a flag is neither true nor false.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953
         Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
@@ -77,7 +72,7 @@ Outcome = Literal["within", "below", "above", "open"]
 POWER = 0.8
 
 
-class Promise(NamedTuple):
+class Kept(NamedTuple):
     """A share against the promised one.
 
     `inner` is the interval of level 1 - 2 (1 - level), by which two one-sided tests decide whether the share lies
@@ -100,8 +95,8 @@ def kept(
     level: float = 0.95,
     *,
     at_least: bool = False,
-    groups: Sequence[object] | ArrayLike | None = None,
-) -> Promise:
+    groups: Groups = None,
+) -> Kept:
     """Hold a share against what was promised of it.
 
     "within": both one-sided tests of level 1 - `level` put the share within the margin. "below" and "above": the whole
@@ -111,11 +106,9 @@ def kept(
         flags: One truth value per item, shape (n,).
         promised: The share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
-        level: Level of the interval.
         at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: As `proportion`, or if `promised` or `margin` is out of range.
+        ValueError: As `proportion`, or if `promised` is out of range.
     References:
         Schuirmann (1987), doi:10.1007/BF01068419
     """
@@ -132,7 +125,7 @@ def kept(
     elif share.low > promised and not at_least:
         outcome = "above"
     needed = _needed(share, promised, margin, level, at_least) if outcome == "open" else None
-    return Promise(outcome, share, (tests.low, tests.high), promised, margin, needed)
+    return Kept(outcome, share, (tests.low, tests.high), promised, margin, needed)
 
 
 def _needed(share: Estimate, promised: float, margin: float, level: float, at_least: bool) -> int:
@@ -160,7 +153,7 @@ def interval_quality(
     nominal: float = 0.9,
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
     span: float = np.inf,
 ) -> IntervalQuality:
     """Mean width and interval score of intervals against labels, each with the interval of a mean.
@@ -173,12 +166,10 @@ def interval_quality(
         high: Upper ends, shape (n,).
         truth: Human labels, shape (n,).
         nominal: What share of labels the intervals claim to hold.
-        level: Confidence level of the results' own intervals.
-        groups: Group label per item, shape (n,); groups are the units.
         span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
             may be wider; then it is the widest of them.
     Raises:
-        ValueError: If an interval is inverted, lengths differ, a value is NaN, or there are fewer than two units.
+        ValueError: If an interval is inverted.
     References:
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
     """

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array
 
 LEAST_PROBABILITY = 1e-3
 """A level that a judge thinks impossible costs as much as one of this probability: the logarithm of 0 has no mean."""
@@ -97,7 +98,7 @@ class Exchange(NamedTuple):
     """
 
     difference: float
-    added: NDArray[np.float64]
+    added: Array
 
 
 def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
@@ -115,7 +116,7 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
     a, b, y = (checks.vector(each, name) for each, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
 
-    def ordered(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ordered(first: Array, second: Array) -> Array:
         apart = first[:, None] - second[None, :]
         return np.asarray(above * ((apart > 0) + 0.5 * (apart == 0)))
 

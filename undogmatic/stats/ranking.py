@@ -1,16 +1,14 @@
 """Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
 
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Groups = Sequence[object] | ArrayLike
 
 
 class AttackSummary(NamedTuple):
@@ -37,12 +35,7 @@ class AttackSummary(NamedTuple):
 
 
 def auc(
-    positive: ArrayLike,
-    negative: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups_a: Groups | None = None,
-    groups_b: Groups | None = None,
+    positive: ArrayLike, negative: ArrayLike, level: float = 0.95, *, groups_a: Groups = None, groups_b: Groups = None
 ) -> Estimate:
     """Area under the ROC curve: how often a positive text scores above a negative one, ties counting half.
 
@@ -57,11 +50,10 @@ def auc(
     Args:
         positive: Scores expected to be higher, shape (n_positive,).
         negative: Scores expected to be lower, shape (n_negative,).
-        level: Confidence level.
         groups_a: What each positive text belongs to, shape (n_positive,); with `groups_b`, or neither.
         groups_b: The same of the negative texts; the same label on both sides is the same group.
     Raises:
-        ValueError: If a group is empty or holds NaN, or only one of `groups_a` and `groups_b` is given.
+        ValueError: If only one of `groups_a` and `groups_b` is given.
     References:
         DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data. doi:10.2307/2533958
@@ -107,9 +99,6 @@ def attack_summary(
         treatment_scores: Texts with it, undressed, shape (n_treatment,); need not be matched to the attacks.
         threshold_rule: Which threshold counts as success.
         scale: The ends of the scale, for `midpoint`.
-        level: Confidence level of every interval.
-    Raises:
-        ValueError: If a group is empty or holds NaN.
     References:
         Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
@@ -139,12 +128,7 @@ def attack_summary(
 
 
 def spearman_interval(
-    x: ArrayLike,
-    y: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    x: ArrayLike, y: ArrayLike, rng: np.random.Generator, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
     """Spearman rank correlation with a jackknife interval over items, or over groups of items (`jackknife.interval`).
 
@@ -153,11 +137,8 @@ def spearman_interval(
     Args:
         x: Scores, shape (n,), n >= 3.
         y: Human labels or other scores of the same items, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); whole groups are left out.
     Raises:
-        ValueError: If `x` or `y` is constant, holds NaN, or the lengths differ.
+        ValueError: If `x` or `y` is constant.
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
@@ -171,37 +152,28 @@ def spearman_interval(
 
 
 def mean_absolute_error(
-    truth: ArrayLike,
-    predicted: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
-    span: float = np.inf,
+    truth: ArrayLike, predicted: ArrayLike, level: float = 0.95, *, groups: Groups = None, span: float = np.inf
 ) -> Estimate:
     """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items or groups of them.
 
     Args:
         truth: Human labels, shape (n,), n >= 2, in score units.
         predicted: Scores of the same items, shape (n,), in the same units.
-        level: Confidence level.
-        groups: Group label per item, shape (n,); groups are the units.
         span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
             where (nearly) all errors are the same.
-    Raises:
-        ValueError: If the lengths differ, there are fewer than two units, or NaN.
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
     return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
 
 
-def _area(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+def _area(positive: Array, negative: Array) -> float:
     # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
     with np.errstate(divide="ignore", invalid="ignore"):
         u = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
     return float(u / (positive.size * negative.size))
 
 
-def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+def _delong_error(positive: Array, negative: Array) -> float:
     """Standard error of the area; 0 where the variance is 0 or cannot be estimated."""
     if min(positive.size, negative.size) < 2:
         return 0.0
@@ -215,9 +187,7 @@ def _delong_error(positive: NDArray[np.float64], negative: NDArray[np.float64]) 
     return variance**0.5
 
 
-def _obuchowski(
-    positive: NDArray[np.float64], negative: NDArray[np.float64], codes: NDArray[np.intp]
-) -> tuple[float, float]:
+def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, float]:
     """Standard error of the area over groups, and its degrees of freedom; 0 where there is no variance to estimate.
 
     A text's placement is its share of the other side's texts that it is beyond. Degrees of freedom are Satterthwaite's,
@@ -263,9 +233,7 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _mean_shift(
-    attack: NDArray[np.float64], treatment: NDArray[np.float64], level: float
-) -> tuple[float, float | None, float | None]:
+def _mean_shift(attack: Array, treatment: Array, level: float) -> tuple[float, float | None, float | None]:
     shift = float(attack.mean() - treatment.mean())
     if min(attack.size, treatment.size) < 2 or checks.is_constant(attack) or checks.is_constant(treatment):
         return shift, None, None
@@ -273,7 +241,7 @@ def _mean_shift(
     return shift, float(interval.low), float(interval.high)
 
 
-def _rank_correlation(columns: NDArray[np.float64]) -> resampling.OfDraws:
+def _rank_correlation(columns: Array) -> resampling.OfDraws:
     """Spearman's correlation of the two columns; NaN where one is constant.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
@@ -282,7 +250,7 @@ def _rank_correlation(columns: NDArray[np.float64]) -> resampling.OfDraws:
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
     sizes = [int(own.max()) + 1 for own in codes]
 
-    def of_draws(drawn: resampling.Index) -> NDArray[np.float64]:
+    def of_draws(drawn: resampling.Index) -> Array:
         ranks, squares = [], []
         for own, n_codes in zip(codes, sizes, strict=True):
             tally = resampling.Tally(own, n_codes, drawn)

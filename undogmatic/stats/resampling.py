@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from undogmatic.stats.checks import Array, Index
+
 OfDraws = Callable[[Index], Array]
 """Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
 
@@ -32,6 +32,11 @@ class Prepared(NamedTuple):
     """
 
     on: Callable[[Array], OfDraws]
+
+    def of(self, rows: ArrayLike) -> float:
+        """The statistic of all rows."""
+        data = np.asarray(rows, dtype=np.float64)
+        return float(self.on(data)(np.arange(len(data))[None, :])[0])
 
 
 Statistic = Callable[[Array], float] | Prepared

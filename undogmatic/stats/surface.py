@@ -17,12 +17,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from undogmatic.stats.checks import Array, Index
 
 _PENALTIES = np.logspace(-6, 2, 9)
 """Ridge penalties tried, in units of a kernel's mean eigenvalue: from nearly interpolating to nearly constant."""
@@ -57,10 +55,7 @@ def predict(
         kernels: Similarities of the rows, each of shape (n, n), positive semidefinite.
         target: Shape (n,).
         groups: Whole groups are left out, shape (n,); with fewer than FEWEST_GROUPS the answer is the mean (or 0).
-        rng: Deals the groups.
         intercept: Whether the target has a mean; False for differences whose sign is arbitrary.
-    Raises:
-        ValueError: If `target` holds NaN or sizes differ.
     References:
         Cook and Weisberg (1982), Residuals and Influence in Regression, section 3.2, for groups left out in one fit.
         Breiman (1996), Stacked regressions. doi:10.1007/BF00117832
@@ -210,7 +205,7 @@ def _steps(x: Array) -> Array:
     return np.asarray(np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * _REACH)))
 
 
-def contrast(kernel: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
+def contrast(kernel: Array, first: Index, second: Index) -> Array:
     """The kernel of pairs: similarity of (first minus second) with (first minus second), shape (n_pairs, n_pairs)."""
     crossed = kernel[np.ix_(first, second)]
     return np.asarray(kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)])

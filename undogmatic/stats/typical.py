@@ -6,16 +6,13 @@ interval of a mean (`means`) of how each difference stands to the others about t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 # Row i of the table holds (x[i] + x[j]) / 2 for j >= i, ascending. So many averages may be made at once, per number.
 _MADE_PER_NUMBER = 8
@@ -63,7 +60,7 @@ def _selected(x: Array, rank: int) -> float:
         high = np.maximum(low, high)
 
 
-def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
+def _ends(x: Array, pivot: float, strict: bool) -> Index:
     """Per row i the first column j >= i whose average is not below (or, unless strict, not at) `pivot`.
 
     Averages are compared as they are rounded, so that no pair is taken for the pivot that does not equal it.
@@ -82,12 +79,11 @@ def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
         last = np.where(searching & ~before, middle, last)
 
 
-Groups = Sequence[object] | ArrayLike
 Bounds = tuple[float, float]
 
 
 def median(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
@@ -95,11 +91,6 @@ def median(
 
     Args:
         values: Shape (n,), in any unit.
-        level: Confidence level of both ends together, at least.
-        groups: What belongs together, shape (n,); None takes each value for itself.
-        bounds: Lowest and highest value that could have occurred.
-    Raises:
-        ValueError: If `values` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
     """
@@ -123,8 +114,6 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN.
     References:
         Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
         Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
@@ -134,7 +123,7 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
 
 def hodges_lehmann_interval(
-    differences: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
 
@@ -143,11 +132,6 @@ def hodges_lehmann_interval(
 
     Args:
         differences: Shape (n_pairs,), in score units.
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n_pairs,); None takes each difference for itself.
-        bounds: Lowest and highest difference that could have occurred.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """
@@ -175,7 +159,7 @@ def hodges_lehmann_interval(
     return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
 
 
-def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:
+def _checked(values: ArrayLike, level: float, groups: Groups) -> tuple[Array, Index]:
     checks.share(level, "level")
     v = checks.vector(values, "values", minimum=1)
     return v, checks.groups(groups, v.size)

@@ -26,7 +26,6 @@ from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 
-ITEMS = "items_{name}.csv"
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 Voice = tuple[str, str]
 """A judge and a criterion."""
@@ -78,20 +77,14 @@ class Job:
     def standings(self) -> dict[str, str]:
         """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
         noted."""
-        front = f"{self.part}."
-        noted: Mapping[str, str] = self.facts.get("standing") or {}
-        own = {name.removeprefix(front): each for name, each in noted.items() if self.part and name.startswith(front)}
-        return own or {name: each for name, each in noted.items() if "." not in name}
+        front, noted = f"{self.part}.", self.facts.get("standing") or {}
+        own = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
+        return own or {name: standing for name, standing in noted.items() if "." not in name}
 
     @property
     def standing(self) -> str | None:
         """The worst of its standings: a judge is supported if all its verdicts say so. None if none was noted."""
-        return next((each for each in STANDINGS if each in self.standings.values()), None)
-
-    @property
-    def readout(self) -> str:
-        """The readout it used, resolved."""
-        return str(self.facts.get("choices", {}).get("readout", "?"))
+        return next((standing for standing in STANDINGS if standing in self.standings.values()), None)
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -103,13 +96,12 @@ def read_jobs(folder: Path) -> list[Job]:
     """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
     jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
-    if len({job.rubric.name for job in jobs if job.status == "finished"}) < 2:
-        return jobs
-    return [replace(job, criterion=_of_rubric(job)) if job.status == "finished" else job for job in jobs]
-
-
-def _of_rubric(job: Job) -> str:
-    return job.rubric.name if job.criterion == OVERALL else f"{job.rubric.name}.{job.criterion}"
+    several = len({job.rubric.name for job in jobs if job.status == "finished"}) > 1
+    for n, job in enumerate(jobs):
+        if several and job.status == "finished":
+            name = job.rubric.name
+            jobs[n] = replace(job, criterion=name if job.criterion == OVERALL else f"{name}.{job.criterion}")
+    return jobs
 
 
 def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -132,41 +124,44 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
             return [replace(job, status="stopped")] if status == "stopped" else [job]
         if status != "finished":
             return [replace(job, status="stopped", message="it did not come to its end (killed?)")]
-        job = replace(job, config={**job.config, "rubric": folder.section("rubric")})
+        job = replace(job, config={**job.config, "rubric": folder.section("rubric")}, status="finished")
         assert job.rubric, "what cannot be built is said here"
-        return _parts(folder, replace(job, status="finished"))
+        table, voices = folder.table(SCORES), list(folder.voices())
+        if "judge" in table:  # also one that came to no item, because a step had failed
+            voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
+            voices = [voice for voice in voices if voice[0] == AFTER]
+        names = part_names(voices)
+        return [_part(folder, job, voice, names) for voice in names]
     except UndogmaticError as damage:
         return [replace(job, status="failed", message=str(damage))]
 
 
-def _parts(folder: RunFolder, job: Job) -> list[Job]:
-    """The jobs as which a finished one is read."""
-    table, voices = folder.table(SCORES), list(folder.voices())
-    if "judge" in table:  # also one that came to no item, because a step had failed
-        voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
-    if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
-        voices = [voice for voice in voices if voice[0] == AFTER]
-    names = part_names(voices)
-    return [_part(folder, job, voice, names) for voice in names]
-
-
 def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
+    """One of the jobs as which a finished one is read."""
     judge, criterion = voice
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
-    fronts = [f"{name}." for name in names.values() if name]
+    scores, labels = folder.scores(*voice), folder.labels(*voice)
+    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
+    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
+    scores["seconds"] = seconds.mask(seconds.index.isin(cached))
+    scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
+    if scores["group"].isna().any():
+        raise _damaged(folder, SCORES, "an item without `group`")
     headline = str(job.facts.get("headline"))
-    own = [headline.removeprefix(front) for front in fronts if headline.startswith(front)]
+    front = next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), "")
+    # The headline as an analysis calls it where it reads one judge and criterion.
+    facts = {**job.facts, "headline": headline.removeprefix(front)} if front else job.facts
     return replace(
         job,
         judge=judge,
         criterion=criterion,
         part=names[voice],
-        # The headline as an analysis calls it where it reads one judge and criterion.
-        facts={**job.facts, **({"headline": own[0]} if own else {})},
+        facts=facts,
         metrics=_metrics(folder, voice, names, costs),
-        scores=_scores(folder, voice, payer, costs),
+        scores=scores,
         items=_items(folder, names[voice]),
         costs=costs,
     )
@@ -187,21 +182,8 @@ def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs:
     return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
 
 
-def _scores(folder: RunFolder, voice: Voice, payer: Voice, costs: pd.DataFrame) -> pd.DataFrame:
-    scores, labels = folder.scores(*voice), folder.labels(*voice)
-    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
-    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
-    scores["seconds"] = seconds.mask(seconds.index.isin(cached))
-    if labels is not None:
-        scores = scores.join(labels["label"])
-    scores = scores.reindex(columns=list(SCORED))
-    if scores["group"].isna().any():
-        raise _damaged(folder, SCORES, "an item without `group`")
-    return scores
-
-
 def _items(folder: RunFolder, part: str) -> pd.DataFrame:
-    name = ITEMS.format(name=f"{part}.calibration" if part else "calibration")
+    name = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
     if not folder.has(name):
         return pd.DataFrame()
     items = folder.table(name).set_index("item_id")

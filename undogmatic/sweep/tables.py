@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ WORTH = {
 NUMBERS = ("spearman", "pearson", "mae")
 """Metrics of `analysis=labelled`, of jobs that are ranked by how they follow labels."""
 QUANTITIES = ("calls", "tokens", "seconds", "usd")
+_MERIT = ("", "_interval", "_group")
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
 """Groups of keys that say nothing to a judge: jobs that differ in them alone count once."""
 
@@ -55,40 +56,29 @@ def leaderboard(
         row |= {"standing": job.standing} if standing else {}
         for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
             row[column] = job.metrics.get(f"{headline}{end}", np.nan)
-        for metric in related[:MOST_INTERVALS]:
-            row[metric], row[f"{metric}_interval"] = _with_interval(job, metric)
+        row |= _with_intervals(job, related[:MOST_INTERVALS])
         counts = {count: job.metrics.get(count) for count in COUNTS if count in present}
         row |= {count: None if value is None else int(value) for count, value in counts.items()}
         # From the journal, not the run's own clock: a continued run judges nothing again.
         row["seconds"] = float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
-        row |= {"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}
-        rows.append(row)
-    table = pd.DataFrame(rows)
-    if table.empty:
+        rows.append(row | ({"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}))
+    if not rows:
         return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
-    places = {criterion: n for n, criterion in enumerate(dict.fromkeys(job.criterion for job in by_name.values()))}
-    order = pd.DataFrame({"unfinished": table["status"] != "finished", "headline": -table["headline"]})
-    order["criterion"] = [places[job.criterion] for job in by_name.values()]
-    order["number"] = table["number"]
-    order = order.sort_values(["unfinished", "criterion", "headline", "number"], kind="stable")
-    table = table.loc[order.index].reset_index(drop=True)
-    return table if len(places) > 1 else table.drop(columns="criterion", errors="ignore")
+    table = pd.DataFrame(rows)
+    places = pd.factorize(pd.Series([job.criterion for job in by_name.values()]))[0]
+    order = np.lexsort((table["number"], -table["headline"], places, table["status"] != "finished"))
+    table = table.iloc[order].reset_index(drop=True)
+    return table if places.any() else table.drop(columns="criterion", errors="ignore")
 
 
-def _with_interval(job: Job, metric: str) -> tuple[float, tuple[float, float] | None]:
-    """A metric of a job's own report, and its interval where that has both ends."""
-    low, high = job.metrics.get(f"{metric}_low"), job.metrics.get(f"{metric}_high")
-    return job.metrics.get(metric, np.nan), None if low is None or high is None else (low, high)
-
-
-def _metrics(jobs: Mapping[str, Job], section: str, names: Collection[str]) -> pd.DataFrame:
-    """A row per job with these metrics of an analysis and their intervals."""
-    table = pd.DataFrame({"name": list(jobs)})
+def _with_intervals(job: Job, names: Iterable[str], section: str = "") -> dict[str, Any]:
+    """Metrics of a job's own report, each with its interval where that has both ends."""
+    cells: dict[str, Any] = {}
     for name in names:
-        pairs = [_with_interval(job, f"{section}.{name}") for job in jobs.values()]
-        table[name] = [value for value, _ in pairs]
-        table[f"{name}_interval"] = [interval for _, interval in pairs]
-    return table
+        value, low, high = (job.metrics.get(f"{section}{name}{end}") for end in ("", "_low", "_high"))
+        cells[name] = np.nan if value is None else value
+        cells[f"{name}_interval"] = None if low is None or high is None else (low, high)
+    return cells
 
 
 def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -104,10 +94,11 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
     jobs = {name: job for name, job in finished.items() if "calibration.judged" in job.metrics}
     tables = {}
     for title, names in WORTH.items():
-        table = _metrics(jobs, "calibration", names)
-        for name in (name for name in names if name in MERITS):
+        rows = [{"name": name} | _with_intervals(job, names, "calibration.") for name, job in jobs.items()]
+        table = pd.DataFrame(rows, columns=["name", *(f"{name}{end}" for name in names for end in _MERIT)])
+        for name in (name for name in names if name in MERITS and rows):
             letters = _letters(table.set_index("name")[name], tests[tests["measure"] == name], -BETTER[name])
-            table.insert(table.columns.get_loc(f"{name}_interval") + 1, f"{name}_group", table["name"].map(letters))  # type: ignore[operator]
+            table[f"{name}_group"] = table["name"].map(letters)
         tables[title] = table.dropna(axis="columns", how="all")
     return {title: table for title, table in tables.items() if len(table.columns) > 1}
 
@@ -130,10 +121,14 @@ def following(finished: Mapping[str, Job]) -> pd.DataFrame:
     jobs = {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED}
     if len(jobs) < 2:
         return pd.DataFrame()
-    table = _metrics(jobs, "labelled", NUMBERS)
-    for count in ("judged", "failed"):
-        table[f"n_{count}"] = [int(job.metrics.get(f"labelled.{count}", 0)) for job in jobs.values()]
-    return table.dropna(axis="columns", how="all")
+    counts = {"n_judged": "labelled.judged", "n_failed": "labelled.failed"}
+    rows = [
+        {"name": name}
+        | _with_intervals(job, NUMBERS, "labelled.")
+        | {column: int(job.metrics.get(count, 0)) for column, count in counts.items()}
+        for name, job in jobs.items()
+    ]
+    return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
 
 def described(finished: Mapping[str, Job]) -> pd.DataFrame:
@@ -144,17 +139,14 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
         have the same, is left out.
     """
     rows = []
-    for left, right, a, b, _ in judged_both(uncertain(finished), finished, "truth"):
-        for place, (measure, name) in enumerate(DESCRIBED.items()):
+    pairs = list(judged_both(uncertain(finished), finished, "truth"))
+    for measure, name in DESCRIBED.items():
+        for left, right, a, b, _ in pairs:
             difference = (a[name] - b[name]).round(NOISE)
-            if difference.isna().any() or not difference.any():
-                continue
-            low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
-            numbers = (float(difference.mean()), low, high, a["unit"].nunique())
-            rows.append((place, left, right, measure, *numbers))
-    columns = ["place", "left", "right", "measure", "difference", "low", "high", "n"]
-    table = pd.DataFrame(rows, columns=columns).sort_values("place", kind="stable")
-    return table.drop(columns="place").reset_index(drop=True)
+            if difference.notna().all() and difference.any():
+                low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
+                rows.append((left, right, measure, float(difference.mean()), low, high, a["unit"].nunique()))
+    return pd.DataFrame(rows, columns=["left", "right", "measure", "difference", "low", "high", "n"])
 
 
 def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
@@ -171,20 +163,17 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     Kappa is quadratically weighted over the rubric's levels, each score standing for the nearest. A coefficient that
     does not exist (a job that gives every item one score) is None.
     """
+    kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
     rows = []
     for left, right, a, b in pairs:
         levels = jobs[left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
-        coefficients = (
-            agreement.correlation("pearson", a, b),
-            agreement.correlation("spearman", a, b),
-            agreement.correlation("kendall", a, b),
-            agreement.weighted_kappa(*steps, levels),
-            agreement.krippendorff_alpha(np.stack([a, b])),
-        )
-        estimates = [coefficient.estimate for coefficient in coefficients]
-        rows.append((left, right, len(a), *estimates, limits.bias, limits.lower, limits.upper, limits.drift))
+        coefficients = [agreement.correlation(kind, a, b).estimate for kind in kinds]
+        coefficients.append(agreement.weighted_kappa(*steps, levels).estimate)
+        coefficients.append(agreement.krippendorff_alpha(np.stack([a, b])).estimate)
+        ends = limits.bias.value, limits.lower.value, limits.upper.value
+        rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
@@ -198,12 +187,9 @@ def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
     several = [jobs[name] for name in dict.fromkeys(first.values())]
     if len(several) < 2 or not all(same_items(several[0], other) for other in several[1:]):
         return None
-    ids = several[0].scores.index
-    ratings = np.stack([job.scores["score"].reindex(ids).to_numpy(dtype=np.float64) for job in several])
-    items = int(np.sum(np.sum(~np.isnan(ratings), axis=0) >= 2))
-    if not items:
-        return None
-    alpha = coefficients.alpha(ratings, groups=units_of(several[0]).tolist())
+    ratings = pd.DataFrame([job.scores["score"] for job in several], dtype=np.float64)[several[0].scores.index]
+    items = int((ratings.count() >= 2).sum())
+    alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(several[0]).tolist()) if items else None
     return None if alpha is None else (alpha, len(several), items)
 
 
@@ -220,12 +206,11 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     rows = []
     for name, job in finished.items():
         spent = per_item(job.costs)
+        known = job.scores.dropna(subset="seconds")
         spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
-        seconds = job.scores["seconds"]
-        spent["seconds"] = float(seconds.mean())  # of the first repeat, as its interval
+        spent["seconds"] = float(job.scores["seconds"].mean())  # of the first repeat, as its interval
         row: dict[str, Any] = {"name": name} | {f"{quantity}_per_item": spent[quantity] for quantity in QUANTITIES}
-        known = seconds.notna()
-        row["seconds_per_item_interval"] = mean_interval(seconds[known], job.scores.loc[known, "group"])
+        row["seconds_per_item_interval"] = mean_interval(known["seconds"], known["group"])
         rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
     if len(rows) < 2:
         return pd.DataFrame()
@@ -243,19 +228,18 @@ def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
     """Where the variance of the scores comes from: what varies between the jobs that judged the same items, crossed
     with the items; without a table where there are none or several criteria, and with a sentence where the jobs do not
     cross what varies in full."""
-    jobs = list(finished.values())
-    nothing = Divided(None, pd.DataFrame(), [])
+    jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
+    several = any(job.part for job in jobs)
     facets = [key for key in choices if key.partition(".")[0] not in UNHEARD]
-    if len(jobs) < 2 or len({job.criterion for job in jobs}) > 1:
+    facets += ["judge"] if several and "judge" not in facets else []
+    alike = {(job.criterion, frozenset(job.scores.index)) for job in jobs}
+    if len(jobs) < 2 or len(alike) > 1:
         return nothing
-    if any(set(job.scores.index) != set(jobs[0].scores.index) for job in jobs):
-        return nothing
-    if any(job.part for job in jobs):
-        facets = [*facets, "judge"] if "judge" not in facets else facets
     frames = []
     for job in jobs:
-        frame = job.scores[["score", "group"]].rename_axis("item_id").reset_index()
-        settings = {key: job.overrides.get(key, "default") for key in facets}
-        frames.append(frame.assign(**(settings | ({"judge": job.judge} if job.part else {}))))
+        settings = {key: job.overrides.get(key, "default") for key in facets} | (
+            {"judge": job.judge} if several else {}
+        )
+        frames.append(job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings))
     table = pd.concat(frames, ignore_index=True).drop_duplicates(["item_id", *facets])
     return of_scores(table, facets) if any(table[key].nunique() > 1 for key in facets) else nothing

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -73,13 +74,12 @@ class SearchState(BaseModel):
     def front(self) -> list[Trial]:
         """The complete trials that no other one beats in one objective without losing in another."""
         done = self.ranked()
-        return [one for one in done if not any(_dominates(other, one) for other in done)]
+        merits = [[trial.values[0], *(-cost for cost in trial.values[1:])] for trial in done]
 
+        def beaten(one: list[float]) -> bool:
+            return any(other != one and all(map(operator.ge, other, one)) for other in merits)
 
-def _dominates(one: Trial, other: Trial) -> bool:
-    a = [one.values[0], *(-value for value in one.values[1:])]
-    b = [other.values[0], *(-value for value in other.values[1:])]
-    return a != b and all(x >= y for x, y in zip(a, b, strict=True))
+        return [trial for trial, own in zip(done, merits, strict=True) if not beaten(own)]
 
 
 def read_search(folder: Path) -> SearchState | None:
@@ -103,42 +103,28 @@ def write_search(folder: Path, search: SearchState) -> None:
 def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
     """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
     run = RunFolder(folder / name)
-    if reached(folder / name).quality is None:
+    if not reached(folder / name)[0]:
         return None
     return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
 
 
-class Reached(NamedTuple):
-    """What a job came to: its headline and costs, or why there is none."""
-
-    quality: float | None
-    costs: Mapping[str, float]
-    why: str | None
-
-
-def reached(folder: Path) -> Reached:
-    """What the job in this folder came to."""
+def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:
+    """What the job in this folder came to by these objectives: its headline and its costs; or none, and why."""
     run = RunFolder(folder)
     if run.has(ERROR_FILE):
-        return Reached(None, {}, read_text(folder / ERROR_FILE).strip().splitlines()[0])
+        return [], read_text(folder / ERROR_FILE).strip().splitlines()[0]
     if run.facts.get("status") != "finished":
-        return Reached(None, {}, "it did not come to its end")
-    headline = run.facts.get("headline")
-    value = run.metrics.get(str(headline))
-    if headline is None or value is None or not math.isfinite(value):
-        return Reached(None, {}, "its analysis gave no headline metric to search by")
+        return [], "it did not come to its end"
+    quality = run.metrics.get(str(run.facts.get("headline")), math.nan)
+    if not math.isfinite(quality):
+        return [], "its analysis gave no headline metric to search by"
     costs = per_item(spent(run.judgments))
-    costs["tokens"] = costs["input_tokens"] + costs["output_tokens"]
-    return Reached(value, costs, None)
-
-
-def objectives_of(found: Reached, objectives: Sequence[str]) -> tuple[list[float], str | None]:
-    """The objectives of a job, and why one is missing."""
-    if found.quality is None:
-        return [], found.why
-    values = [found.quality, *(found.costs[name] for name in objectives[1:])]
+    costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
+    values = [costs[name] for name in objectives]
     unknown = [name for name, value in zip(objectives, values, strict=True) if not math.isfinite(value)]
     if unknown:
-        said = f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price"
-        return [], f"{said}. engine.cache=false asks again; calls are always known"
+        return [], (
+            f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price. "
+            "engine.cache=false asks again; calls are always known"
+        )
     return values, None
