@@ -180,7 +180,7 @@ class Doubt:
         """The error of what is kept when the most doubtful texts are left out."""
         span = self.rubric.maximum - self.rubric.minimum
         areas = review.aurc_summary(doubt, error, self.rng, self.level, groups=groups, span=span)
-        curve = review.risk_coverage(doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        curve = review.curve("risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
         self.tell.number(areas.aurc, "aurc")
         self.tell.number(areas.excess, "excess_aurc")
         others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
@@ -193,7 +193,7 @@ class Doubt:
     def _review(self, doubt: Array, error: Array, groups: list[str] | None) -> Estimate:
         """How much of all error is caught when the most doubtful texts are reviewed first."""
         gain = review.review_gain_interval(doubt, error, self.rng, self.level, groups=groups)
-        curve = review.review_curve(doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        curve = review.curve("caught", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
         share, band = curve.share, review.random_review(error, curve.n, self.level)
         lines = {"guided": _line(share, curve.guided, curve.band), "random": _line(share, share, band)}
         lines["perfect"] = _line(share, curve.oracle)

@@ -7,12 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Rng = np.random.Generator
 Groups = Sequence[object] | ArrayLike | None
 """What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 _DIGITS = 12
+MOST_UNITS = 10**6
+"""More than these are as good as no number of units."""
 MOST_TIMES = 100
 """A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
 
@@ -80,6 +83,13 @@ def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> Inde
 def groups(given: Groups, length: int) -> Index:
     """`labels` of the argument `groups`; None makes each of `length` items a group of its own."""
     return np.arange(length) if given is None else labels(given, "groups", length)
+
+
+def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:
+    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
+    share(level, "level")
+    array = vector(values, name)
+    return array, groups(given, array.size)
 
 
 def share(value: float, name: str) -> float:

@@ -46,8 +46,7 @@ def log_score(values: Sequence[float], probabilities: Sequence[float], label: fl
     """The logarithm of the probability of the level nearest to the label, from 0 (LEAST_PROBABILITY) to 1 (certain).
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Of the levels, shape (n_levels,), summing to 1.
+        values, probabilities: Levels in score units, and their probabilities, summing to 1; shape (n_levels,) each.
         label: In score units; of two levels equally near the lower counts.
     References:
         Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
@@ -60,10 +59,7 @@ def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float)
     """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Shape (n_levels,), summing to 1.
-        label: In score units.
-        span: Width of the scale.
+        values, probabilities, label: As in `log_score`.
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
     """

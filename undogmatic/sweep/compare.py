@@ -208,7 +208,7 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
     for name in sorted(gains, key=lambda name: -gains[name])[:MOST_CURVES]:
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
-        curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
+        curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
         lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     n = len(finished[next(iter(lines))].items)
     tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
