@@ -231,8 +231,8 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
     for name in sorted(gains, key=lambda name: -gains[name])[:MOST_CURVES]:
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
-        curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
-        lines[name] = {"x": (curve.budget / len(items)).tolist(), "y": curve.guided.tolist()}
+        curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
+        lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     n = len(finished[next(iter(lines))].items)
     tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
 
@@ -406,7 +406,8 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         coefficients = [agreement.correlation(kind, a, b).estimate for kind in kinds]
         coefficients.append(agreement.weighted_kappa(*steps, levels).estimate)
         coefficients.append(agreement.krippendorff_alpha(np.stack([a, b])).estimate)
-        rows.append((left, right, len(a), *coefficients, limits.bias, limits.lower, limits.upper, limits.drift))
+        ends = limits.bias.value, limits.lower.value, limits.upper.value
+        rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 

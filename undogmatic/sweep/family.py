@@ -15,7 +15,8 @@ from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
-from undogmatic.stats.compare import NOISE, Apart, Array, Comparison, Differences, Family, twins
+from undogmatic.stats.checks import Array
+from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
 from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05

@@ -297,7 +297,7 @@ class CompositeAnalysis:
             bands = {"band_low": row["low"], "band_high": row["high"]}
             row |= {"band": self.band(row["composite"])}
             row |= {name: "" if math.isnan(end) else self.band(end) for name, end in bands.items()}
-            row |= {"place_low": found.low[n], "place_high": found.high[n], "first_share": found.first[n]}
+            row |= {"place_low": found.ends.low[n], "place_high": found.ends.high[n], "first_share": found.first[n]}
             rows.append(row | {f"of_{pillar}": pillars.loc[system, pillar] for pillar in self.weights})
         return pd.DataFrame(rows).sort_values("place", kind="stable").reset_index(drop=True)
 
