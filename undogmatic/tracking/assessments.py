@@ -126,10 +126,9 @@ def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, s
     note = RunFolder(folder).json(NOTE)
     if not note.get("uri") or not note.get("run_id"):
         raise DataError(f"{folder / NOTE} does not say where the run was logged. Log it again: run.resume={folder}")
-    address, run_id = (
-        uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]),
-        str(note["run_id"]),
-    )
+    address, run_id = str(note["uri"]), str(note["run_id"])
+    if uri is not None and scrub_data(uri) == address:
+        address = uri  # with its credentials
     file = database(address)
     if file is not None and not file.is_file():
         raise ConfigError(f"the store to which this run was logged is gone ({file}). Put the file back.")
