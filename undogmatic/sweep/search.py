@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.errors import OverrideParseException
@@ -31,7 +30,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.records.records import Item
 from undogmatic.safety.command import note_status, say, tell
-from undogmatic.sweep.trials import (
+from undogmatic.sweep.jobs import (
     COSTS,
     FINAL,
     PRUNING,
@@ -42,6 +41,7 @@ from undogmatic.sweep.trials import (
     winners_look,
     write_search,
 )
+from undogmatic.sweep.reaching import latest
 
 SAMPLERS = ("tpe", "random")
 TRIES = 100
@@ -366,20 +366,12 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
         ConfigError: A word that cannot be read, a range without a value, a key that decides what is measured, or
             nothing that varies.
     """
-    fixed: dict[str, str] = {}
-    keys: dict[str, BaseDistribution] = {}
     try:
-        parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(words))
+        fixed, sweeps = latest(words, loader)
     except OverrideParseException as error:
         raise ConfigError(f"`{error.override}` cannot be read as an override of a search.") from None
-    for override in parsed:
-        key = override.get_key_element()
-        for earlier in [name for name in (*fixed, *keys) if name.lstrip("+") == key.lstrip("+")]:
-            fixed.pop(earlier, None)
-            keys.pop(earlier, None)
-        if not override.is_sweep_override():
-            fixed[key] = str(override.input_line)
-            continue
+    keys: dict[str, BaseDistribution] = {}
+    for key, override in sweeps.items():
         bare = key.lstrip("+~")
         if not bare.startswith(WORDINGS) and any(f"{bare}.".startswith(f"{group}.") for group in MEASURING):
             raise ConfigError(
