@@ -59,8 +59,8 @@ class Worst(NamedTuple):
 class Doubt:
     """Holds the measures of a judge's doubt against its errors, and adds what it finds to `tell`.
 
-    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and `expected_error` (what the score
-    alone foretells of it). `measures` are those that all rows have, by row, and `used` is the one that speaks for the
+    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and `expected_error` (what the
+    score alone foretells of it). `measures` are those that all rows have, by row; `used` is the one that speaks for the
     judge. `level` is that of every interval, `resamples` are for the bands of curves.
     """
 
