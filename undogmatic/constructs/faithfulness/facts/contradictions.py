@@ -204,34 +204,27 @@ def _roles(
                     yield Contradiction("party", k, own.said, role.said)
 
 
-def _aligned(
-    both: Compared, n: int, read: Callable[[str, Language], Sequence[Role]]
-) -> Iterator[tuple[Role, int, Sequence[Role]]]:
-    """Each role in a sentence of the reference with the roles in each of the text's that is about the same."""
-    for own in read(both.reference[n], both.language):
-        for k in both.near(n, both.aligned):
-            yield own, k, read(both.text[k], both.language)
-
-
 def _winning(both: Compared, n: int) -> Iterator[Contradiction]:
-    for own, k, said in _aligned(both, n, facts.winners):
-        for other in said:
-            one, another = side_of(own.said), side_of(other.said)
-            faces = one is not None and another is not None and opposite(one, another)
-            same = bool(own.who & other.who) or (one is not None and one == another)
-            if (own.what == other.what and faces) or (own.what != other.what and same and not faces):
-                yield Contradiction("party", k, own.said, other.said)
+    for own in facts.winners(both.reference[n], both.language):
+        for k in both.near(n, both.aligned):
+            for other in facts.winners(both.text[k], both.language):
+                one, another = side_of(own.said), side_of(other.said)
+                faces = one is not None and another is not None and opposite(one, another)
+                same = bool(own.who & other.who) or (one is not None and one == another)
+                if (own.what == other.what and faces) or (own.what != other.what and same and not faces):
+                    yield Contradiction("party", k, own.said, other.said)
 
 
 def _doing(both: Compared, n: int) -> Iterator[Contradiction]:
     """Who did it and to whom it was done are exchanged."""
-    for own, k, said in _aligned(both, n, facts.deeds):
+    for own in facts.deeds(both.reference[n], both.language):
         verb, *whom = own.what.split()
-        same = [other for other in said if other.what.split()[0] == verb]
-        if not any(own.who & other.who for other in same):
-            for other in same:
-                if own.who & {*other.what.split()[1:]} and other.who & {*whom}:
-                    yield Contradiction("party", k, f"{own.said} {own.what}", f"{other.said} {other.what}")
+        for k in both.near(n, both.aligned):
+            same = [other for other in facts.deeds(both.text[k], both.language) if other.what.split()[0] == verb]
+            if not any(own.who & other.who for other in same):
+                for other in same:
+                    if own.who & {*other.what.split()[1:]} and other.who & {*whom}:
+                        yield Contradiction("party", k, f"{own.said} {own.what}", f"{other.said} {other.what}")
 
 
 RULES: tuple[Callable[[Compared, int], Iterator[Contradiction]], ...] = (

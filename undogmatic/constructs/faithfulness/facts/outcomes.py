@@ -41,13 +41,8 @@ class Outcome(NamedTuple):
     said: str
 
 
-class Ending(NamedTuple):
-    """What a pattern says of an outcome before the words around it are looked at."""
-
-    about: str
-    stands: bool
-    match: re.Match[str]
-    said: str
+Ending = tuple[str, bool, re.Match[str], str]
+"""What a pattern says of an outcome before the words around it are looked at: about, stands, the match, said."""
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -92,7 +87,7 @@ def _decided(text: str) -> Iterator[Ending]:
             noun = match[0].endswith(("al", "ance", "ing"))
             elsewhere = match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
             if about != "judgment" or not elsewhere:
-                yield Ending(about, stands, match, match[0])
+                yield about, stands, match, match[0]
 
 
 def _asked(text: str) -> Iterator[Ending]:
@@ -103,7 +98,7 @@ def _asked(text: str) -> Iterator[Ending]:
         for part in around if " appeal" not in around[0][:20] else ():
             clause = re.split(r"[;:.]", part)[0]
             things = [name for name in ways["objects"] if re.search(rf"\b{name}s?\b", clause)]
-            yield from (Ending(name, stands, match, f"{match[0]} ({name})") for name in things)
+            yield from ((name, stands, match, f"{match[0]} ({name})") for name in things)
             if things:
                 break
 
@@ -114,7 +109,7 @@ def _qualities(text: str) -> Iterator[Ending]:
         for stands, source in ((True, good), (False, bad)):
             for match in compiled(source).finditer(text):
                 if pattern("said").search(" ".join(words(text[: match.start()])[-NEAR:])):
-                    yield Ending(good, stands, match, match[0])
+                    yield good, stands, match, match[0]
 
 
 def _level_of(text: str, match: re.Match[str]) -> str:
