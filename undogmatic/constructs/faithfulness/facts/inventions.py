@@ -252,29 +252,24 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
     if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith("."):
         return
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
-        parts = [(m[0], match.start() + m.start()) for m in re.finditer(NAME, match[0])]
-        named = [word for word, start in parts if not _ordinary(word, language) and not _begins(sentence, start)]
+        parts = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])]
+        named = []
+        for word, start in parts:
+            own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
+            first = start <= REACH and re.search(r"[^\W\d_]", before) is None
+            begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)  # where any word has a capital
+            if not begins and len(own) > 2 and own not in _nobody(language):
+                named.append(word)
         label = sentence[match.end() : match.end() + 1] == ":"
         defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
         if named:
             yield match[0], [] if label or defined else named
 
 
-def _ordinary(word: str, language: Language) -> bool:
-    own = plain(word).removesuffix("'s")
-    return own in _generic() or own in word_set("stop", language) or own in months() or len(own) < 3
-
-
 @functools.cache
-def _generic() -> frozenset[str]:
-    return frozenset(" ".join(lexicon("support")["generic"].values()).split())
-
-
-def _begins(sentence: str, start: int) -> bool:
-    """Whether any word would have a capital here."""
-    before = sentence[max(0, start - REACH) : start]
-    first = start <= REACH and re.search(r"[^\W\d_]", before) is None
-    return first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before) is not None
+def _nobody(language: Language) -> frozenset[str]:
+    """Words that may have a capital and name nobody."""
+    return word_set("stop", language).union(months(), *(x.split() for x in lexicon("support")["generic"].values()))
 
 
 def _event(sentence: str, known: Sources, language: Language) -> str:
