@@ -95,19 +95,12 @@ def told(own: Sides, rows: Sequence[Mapping[str, Any]], **counts: float) -> dict
 
 
 class Covered(NamedTuple):
-    """Per sentence of the reference its best match, and the share that has one.
+    """Per sentence of the reference its best match, and the share that has one. Arrays of shape (n_reference,)."""
 
-    Attributes:
-        score: Covered / total, in [0, 1].
-        best: Places of the best matches among the text's sentences (the first of equals), shape (n_reference,).
-        similarity: Their similarities, shape (n_reference,).
-        covered: Whether each reaches the threshold, shape (n_reference,).
-    """
-
-    score: float
-    best: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    covered: NDArray[np.bool_]
+    score: float  # covered / total, in [0, 1]
+    best: NDArray[np.int64]  # places of the best matches among the text's sentences, the first of equals
+    similarity: NDArray[np.float64]  # theirs
+    covered: NDArray[np.bool_]  # whether each reaches the threshold
 
 
 def coverage(similarities: NDArray[np.float64], threshold: float, inclusive: bool) -> Covered:

@@ -33,23 +33,14 @@ class Removed(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What was read of a file.
+    """What was read of a file."""
 
-    Attributes:
-        text: The paragraphs, an empty line between them; footnotes at the end, behind a line NOTES.
-        pages: How many; 1 for a text file without page breaks.
-        removed: Headers, footers and page numbers that are not in the text.
-        notes: The footnotes, each as one text.
-        warnings: What a reader of the text should know, in sentences.
-        sha256: Of the file, in hex.
-    """
-
-    text: str
-    pages: int
-    removed: tuple[Removed, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    sha256: str
+    text: str  # the paragraphs, an empty line between them; footnotes at the end, behind a line NOTES
+    pages: int  # how many; 1 for a text file without page breaks
+    removed: tuple[Removed, ...]  # headers, footers and page numbers that are not in the text
+    notes: tuple[str, ...]  # the footnotes, each as one text
+    warnings: tuple[str, ...]  # what a reader of the text should know, in sentences
+    sha256: str  # of the file, in hex
 
     @property
     def words(self) -> int:

@@ -32,18 +32,13 @@ ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
 
 
 class Line(NamedTuple):
-    """One line of a page.
+    """One line of a page; in a file without pages nothing is known but its text. Places are in 1/72 inch, from the
+    lower left corner of the page."""
 
-    Attributes:
-        text: As it was read, without the blanks around it.
-        x, y: Where it begins, from the page's lower left corner, in 1/72 inch; None in a file without pages.
-        size: Of its letters, in the same; None as well.
-    """
-
-    text: str
+    text: str  # as it was read, without the blanks around it
     x: float | None = None
     y: float | None = None
-    size: float | None = None
+    size: float | None = None  # of its letters, in 1/72 inch
 
 
 Page = Sequence[Line]
@@ -101,14 +96,9 @@ class Vocabulary:
             cut = ends
 
     def join(self, first: str, blank: str, hyphen: str, second: str, chained: bool) -> str:
-        """The word that a line end divides, or its two parts with what stood between them.
-
-        Args:
-            first, blank, hyphen: The last letters of the line, a blank if one follows, and its hyphen. Some programs
-                write every hyphen at a line's end as a soft one, so its kind says nothing.
-            second: The first letters of the next line.
-            chained: Whether a hyphen stands before `first` as well (time-and-a-half).
-        """
+        """The word that a line end divides, or its two parts with what stood between them: a blank perhaps, and the
+        hyphen. Some programs write every hyphen at a line's end as a soft one, so its kind says nothing. The word is
+        `chained` if a hyphen stands before its first part as well (time-and-a-half)."""
         one = f"{first}{second}".lower()
         hyphen = "-" if hyphen == "\u00ad" else hyphen
         if not (second[:1].islower() or (first.isupper() and second.isupper())):

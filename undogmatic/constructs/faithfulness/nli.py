@@ -21,22 +21,13 @@ from undogmatic.records.records import Item, Record, Verdict, digest
 
 
 class SentenceFinding(NamedTuple):
-    """What was found of one sentence of the reference.
+    """What was found of one sentence of the reference."""
 
-    Attributes:
-        contradicted: Whether any sentence of the summary surely contradicts it.
-        match: The place of the sentence that does, else of the one that comes nearest; None where there is none.
-        why: The rule and what it found, or the words of whoever judged.
-        kind: Of what kind the contradiction is (date, vote, outcome, ...), where that is known; with a kind but not
-            `contradicted` it is a doubt.
-        numbers: Similarity or probabilities, by name.
-    """
-
-    contradicted: bool
-    match: int | None = None
-    why: str = ""
-    kind: str = ""
-    numbers: Mapping[str, float] = {}
+    contradicted: bool  # whether any sentence of the summary surely contradicts it
+    match: int | None = None  # the place of the one that does, else of the nearest; None where there is none
+    why: str = ""  # the rule and what it found, or the words of whoever judged
+    kind: str = ""  # date, vote, outcome, ..., where it is known; with a kind but not `contradicted` it is a doubt
+    numbers: Mapping[str, float] = {}  # similarity or probabilities, by name
 
     @property
     def doubted(self) -> bool:

@@ -146,23 +146,15 @@ SHRINKING = 0.9
 
 
 class SummaryWording(Record):
-    """What a model is told, in one language; {words} stands for the length, {number} and {count} for the part.
-
-    Attributes:
-        whole, part, joined: The instruction for each task.
-        fence: That the text is material and no instruction; what stands there is said in `conf/language/`.
-        heading: Over the text.
-        form: How the summary stands in the form that the model fills.
-        continued: What follows the text where a base model is to go on with its summary.
-    """
+    """What a model is told, in one language: for each task the instruction, in which {words} stands for the length."""
 
     whole: str
     part: str
     joined: str
-    fence: str
-    heading: str
-    form: str
-    continued: str
+    fence: str  # that the text is material and no instruction; what stands there is said in `conf/language/`
+    heading: str  # over the text
+    form: str  # how the summary stands in the form that the model fills
+    continued: str  # what follows the text where a base model is to go on with its summary
 
 
 class SummaryLimits(NamedTuple):

@@ -40,34 +40,21 @@ WINDOW = 6
 
 
 class Contradiction(NamedTuple):
-    """One that was found.
+    """One that was found."""
 
-    Attributes:
-        kind: date, vote, number, outcome, negation, party.
-        place: The sentence of the text that contradicts.
-        expected, found: What the reference and what the text says, in their words.
-    """
-
-    kind: str
-    place: int
-    expected: str
-    found: str
+    kind: str  # date, vote, number, outcome, negation, party
+    place: int  # the sentence of the text that contradicts
+    expected: str  # what the reference says, in its words
+    found: str  # what the text says, in its words
 
 
 class Compared(NamedTuple):
-    """Two texts by their sentences.
-
-    Attributes:
-        reference, text: The sentences.
-        similarity: Cosines, shape (n_reference, n_text).
-        aligned: Similarity from which two sentences are about the same.
-        language: Of both.
-    """
+    """Two texts in one language, by their sentences."""
 
     reference: Sequence[str]
     text: Sequence[str]
-    similarity: NDArray[np.float64]
-    aligned: float
+    similarity: NDArray[np.float64]  # cosines, shape (n_reference, n_text)
+    aligned: float  # similarity from which two sentences are about the same
     language: Language
 
     def near(self, sentence: int, least: float) -> list[int]:
@@ -242,19 +229,12 @@ RULES: tuple[Callable[[Compared, int], Iterator[Contradiction]], ...] = (
 
 
 class Hedge(NamedTuple):
-    """A hedged statement.
+    """A hedged statement."""
 
-    Attributes:
-        place: The sentence of the text.
-        reference: The place of what the reference says of it.
-        said: The phrases.
-        outcome: Whether an outcome is what it is about.
-    """
-
-    place: int
-    reference: int
-    said: tuple[str, ...]
-    outcome: bool
+    place: int  # of the sentence of the text
+    reference: int  # the place of what the reference says of it
+    said: tuple[str, ...]  # the phrases
+    outcome: bool  # whether an outcome is what it is about
 
 
 def phrases(sentence: str, language: Language) -> tuple[str, ...]:

@@ -57,17 +57,11 @@ _NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
 
 
 class Invention(NamedTuple):
-    """Something that no source has.
+    """Something that no source has."""
 
-    Attributes:
-        kind: citation, name, number, date or event.
-        place: The sentence.
-        said: What, as it stands there.
-    """
-
-    kind: str
-    place: int
-    said: str
+    kind: str  # citation, name, number, date or event
+    place: int  # the sentence
+    said: str  # as it stands there
 
 
 class Citation(NamedTuple):
@@ -85,24 +79,14 @@ class Citation(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What the sources have.
-
-    Attributes:
-        vocabulary: Every word.
-        stems: Of the words that carry content.
-        citations: (label, key) of each citation.
-        numbers: Whatever a number may be of.
-        dates: Those in the text.
-        initials: Of phrases with capitals, so that an abbreviation is known by what it stands for.
-        language: Of the first source.
-    """
+    """What the sources have."""
 
     vocabulary: frozenset[str]
-    stems: frozenset[str]
-    citations: frozenset[tuple[str, str]]
-    numbers: frozenset[float]
+    stems: frozenset[str]  # of the words that carry content
+    citations: frozenset[tuple[str, str]]  # label and key of each
+    numbers: frozenset[float]  # of whatever
     dates: tuple[Value, ...]
-    initials: str
+    initials: str  # of phrases with capitals, so that an abbreviation is known by what it stands for
     language: Language
 
     def know(self, word: str) -> bool:

@@ -26,19 +26,12 @@ NEAR = 4
 
 
 class Outcome(NamedTuple):
-    """One thing that is said to have ended in one of two ways.
+    """One thing that is said to have ended in one of two ways."""
 
-    Attributes:
-        about: What: "judgment", "guilt", "motion", "reasonable", ...
-        stands: Which way; a negation is taken into account.
-        level: The instance that decided: trial, appeal, top, or "" where it is not named.
-        said: As it stands in the sentence.
-    """
-
-    about: str
-    stands: bool
-    level: str
-    said: str
+    about: str  # judgment, guilt, motion, reasonable, ...
+    stands: bool  # which way; a negation is taken into account
+    level: str  # the instance that decided: trial, appeal, top, or "" where it is not named
+    said: str  # as it stands in the sentence
 
 
 Ending = tuple[str, bool, re.Match[str], str]
@@ -193,17 +186,11 @@ BEHIND = 70
 
 
 class Role(NamedTuple):
-    """What somebody is or did, by a name or word that stands for them.
+    """What somebody is or did, by a name or word that stands for them."""
 
-    Attributes:
-        who: The words of the name (or the side's canonical word).
-        what: writes, dissents, concurs; "side 0/1 of relation n"; wins, loses; "does VERB to NAME".
-        said: As it stands in the sentence.
-    """
-
-    who: frozenset[str]
-    what: str
-    said: str
+    who: frozenset[str]  # the words of the name, or the side's canonical word
+    what: str  # writes, dissents, concurs; wins, loses; "RELATION:SIDE"; "VERB NAME" for what was done to whom
+    said: str  # as it stands in the sentence
 
 
 @functools.cache

@@ -25,22 +25,14 @@ UNANIMOUS, DIVIDED = (1, 0), (1, 1)
 
 
 class Value(NamedTuple):
-    """A value in a sentence.
-
-    Attributes:
-        kind: date (year, month, day; None where not said), vote (for, against; without numbers
-            (1, 0) unanimous, (1, 1) divided) or number (the number).
-        parts: The value.
-        units: Of a number, the stems of what is counted; of anything else empty.
-        said: As it stands in the sentence.
-        start: Where.
-    """
+    """A value in a sentence. Its parts are year, month, day (None where not said) of a date; votes for and against,
+    without numbers (1, 0) for unanimous and (1, 1) for divided; or one number."""
 
     kind: Literal["date", "vote", "number"]
     parts: tuple[float | None, ...]
-    units: frozenset[str]
-    said: str
-    start: int
+    units: frozenset[str]  # of a number, the stems of what is counted; of anything else empty
+    said: str  # as it stands in the sentence
+    start: int  # where it stands
 
 
 def agree(one: Value, other: Value) -> bool:
