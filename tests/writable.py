@@ -17,13 +17,15 @@ from undogmatic.safety.outside import json_value
 LONGEST_MESSAGE = 2000
 
 
-def named(error: UndogmaticError, path: Path | str | None) -> None:
-    """A message of bounded length that names the file, and an exit status of our own."""
-    said = str(error)
-    assert error.exit_status in (2, 3), (error.exit_status, said)
-    assert path is None or str(path) in said, said
-    assert said.strip() and len(said) < LONGEST_MESSAGE, said
-    said.encode("utf-8", "backslashreplace")
+def one_message(error: BaseException, places: Sequence[Path | str] = (), lines: int = 8) -> None:
+    """It is an error of ours with a status of its own, in a short paragraph that names one of the places."""
+    assert isinstance(error, UndogmaticError), f"{type(error).__name__}: {error}"
+    message = str(error)
+    assert error.exit_status in (2, 3), (error.exit_status, message)
+    assert message.strip() and len(message) < LONGEST_MESSAGE and len(message.splitlines()) <= lines, message[:3000]
+    assert "Traceback" not in message, message
+    assert not places or any(str(place) in message for place in places), message
+    message.encode("utf-8", "strict")
 
 
 def named_or_writable(path: Path, read: Callable[[], Sequence[Item]]) -> None:
@@ -31,7 +33,7 @@ def named_or_writable(path: Path, read: Callable[[], Sequence[Item]]) -> None:
     try:
         items = read()
     except UndogmaticError as error:
-        named(error, path)
+        one_message(error, [path])
     else:
         writable(items)
 

@@ -30,14 +30,14 @@ def of_doubts() -> Iterator[Question]:
             "aurc",
             name,
             draw,
-            review.aurc(*many),
+            review.AURC.of(many.T),
             {
                 "chosen": lambda s, rng: ends_of(
                     review.aurc_summary(*s.values.T, rng, LEVEL, groups=s.groups, span=100.0).aurc
                 )
             },
         )
-        yield Question("review gain", name, draw, review.review_gain(*many), {"chosen": _gain})
+        yield Question("review gain", name, draw, review.GAIN.of(many.T), {"chosen": _gain})
 
 
 def of_promises() -> Iterator[Question]:

@@ -86,18 +86,18 @@ def of_components() -> Iterator[Question]:
     def limits(study: variance.Study, quantity: str) -> Ends:
         one = study.reliability({})
         if quantity == "phi":
-            return one.phi_low, one.phi_high
+            return one.phi.interval
         if quantity == "relative":
-            return one.relative_low, one.relative_high
+            return one.relative.interval
         (found,) = (each for each in study.components() if " ".join(each.source) == quantity)
-        return found.low, found.high
+        return found.variance.interval
 
     for name, scores in STUDIES.items():
         many = variance.Study(
             scores(np.random.default_rng(0).normal(size=(MANY, 4))), ["prompt"], groups=np.arange(MANY) % 50
         )
         truths = {" ".join(each.source): each.estimated for each in many.components()}
-        truths |= {"phi": many.reliability({}).phi, "relative": many.reliability({}).relative}
+        truths |= {"phi": many.reliability({}).phi.value, "relative": many.reliability({}).relative.value}
         for quantity, truth in truths.items():
 
             def ends(s: Sample, rng: Rng, quantity: str = quantity) -> Ends:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import made_up, rubric, verdict
+from tests.analyses.builders import labelled_run, made_up, rubric, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.conformal import ConformalAnalysis
 from undogmatic.analyses.truth import drawn
@@ -27,16 +27,9 @@ def simulated(n: int, spread: dict[str, float], half_width: float | None = None,
         for k in range(n):
             label = float(draw.uniform(30, 70))
             score = float(np.clip(label + draw.normal(0, sd), 0, 100))
-            pair = f"{condition}-{k // 2}" if paired else None
-            items.append(
-                Item(
-                    id=f"{condition}{k}",
-                    text=made_up(9, f"{condition} {k}"),
-                    condition=condition,
-                    label=label,
-                    pair=pair,
-                )
-            )
+            place = {"condition": condition, "pair": f"{condition}-{k // 2}" if paired else None}
+            text = made_up(9, f"{condition} {k}")
+            items.append(Item(id=f"{condition}{k}", text=text, label=label, **place))
             interval = None if half_width is None else (score - half_width, score + half_width)
             judgments.append(verdict(items[-1].id, score, interval=interval))
     return Judged(tabulate(items, judgments, 1), rubric())
@@ -77,10 +70,8 @@ def test_a_small_group_is_refused_and_the_others_are_not(rng: np.random.Generato
 def test_labels_that_are_levels_give_intervals_that_end_on_levels(rng: np.random.Generator) -> None:
     draw = np.random.default_rng(1)
     labels = draw.choice([0, 25, 50, 75, 100], 400).astype(float)
-    items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=label) for k, label in enumerate(labels)]
     scores = np.clip(labels + draw.normal(0, 4, 400), 0, 100)
-    judgments = [verdict(i.id, float(s)) for i, s in zip(items, scores, strict=True)]
-    judged = Judged(tabulate(items, judgments, 1), rubric())
+    judged = labelled_run([(label, score, {}) for label, score in zip(labels, scores.tolist(), strict=True)])
     (result,) = ConformalAnalysis(by=None, ordinal=True)(judged, rng)
     # An error is hardly ever half a step, so the right level stands alone, and nothing is lost by it.
     assert result.metrics["conformal.coverage.split"] > 0.97

@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.analyses.builders import configured, made_up, rubric, verdict
+from tests.analyses.builders import configured, labelled_run, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.judges.promise import Promise, doubt_of
-from undogmatic.judges.selective import Rules, SelectiveJudge
+from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
 
@@ -29,14 +28,12 @@ Said = Callable[[AnalysisResult], dict[str, Finding]]
 
 def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> Judged:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or nothing but chance."""
-    draw = np.random.default_rng(seed)
-    items, judgments = [], []
-    for k in range(n):
+    draw, rows = np.random.default_rng(seed), []
+    for _ in range(n):
         label, error = float(draw.uniform(40, 60)), float(draw.uniform(-40, 40))
         confidence = 100 - 2 * abs(error) if knows else float(draw.uniform(0, 100))
-        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), condition="c", label=label, **item))
-        judgments.append(verdict(f"i{k}", label + error, confidence=confidence))
-    return Judged(tabulate(items, judgments, 1), rubric())
+        rows.append((label, label + error, {"confidence": confidence}))
+    return labelled_run(rows, condition="c", **item)
 
 
 def analysed(judged: Judged, **changes: Any) -> AnalysisResult:

@@ -63,6 +63,20 @@ def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: p
     assert "6 calls for 3 items" in printed and "USD" in printed
 
 
+def test_every_question_about_levels_is_shown() -> None:
+    with StubServer() as stub:
+        parts = Recipe(compose_config([*chosen(stub, "devils_advocate"), "readout=logprobs"])).build()
+        requests = described(parts, parts.judge, ITEM)
+        assert not stub.requests
+    assert len(requests) == 4 and len({sent.messages for sent in requests}) == 4
+
+
+def test_steps_are_shown_before_the_judges(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["describe", "experiment=faithfulness", "model=gpt", "summarizer=[claude]", "judges=[bucket]"])
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("===")]
+    assert ["claude" in title for title in titles] == [True, *(False for _ in titles[1:])] and len(titles) > 1
+
+
 def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     main(["describe", "judge=debate", "model=gpt", "--price"])

@@ -9,22 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 NESTED = 60
-ODD_TEXTS = [
-    "",
-    " ",
-    "\0",
-    "\ud800",
-    "a\udfffb",
-    "=1+1",
-    "\u202e",
-    "{",
-    "null",
-    "NaN",
-    "1e999",
-    "-",
-    "x" * 5000,
-    "\n\n",
-]
+ODD_TEXTS = [*" \0 =1+1 \u202e { null NaN 1e999 -".split(" "), "\ud800", "a\udfffb", " ", "x" * 5000, "\n\n"]
 ODD_NUMBERS = [
     True,
     -1,
@@ -36,32 +21,20 @@ ODD_NUMBERS = [
     -(10**4200),
     2**63,
     2**64,
-    float("nan"),
-    float("inf"),
-    -float("inf"),
+    *map(float, ("nan", "inf", "-inf")),
 ]
 
 
 def odd() -> st.SearchStrategy[Any]:
     """Any value that JSON can spell, and some that it only can in Python's dialect."""
-    leaves = st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.text(max_size=20),
-        st.sampled_from(ODD_TEXTS),
-        st.sampled_from(ODD_NUMBERS),
-    )
-    trees = st.recursive(
-        leaves,
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=3),
-            st.dictionaries(st.text(max_size=8) | st.sampled_from(ODD_TEXTS), inner, max_size=3),
-        ),
-        max_leaves=6,
-    )
-    return st.one_of(trees, st.integers(1, 3 * NESTED).map(nested))
+    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    leaves = plain | st.sampled_from(ODD_TEXTS) | st.sampled_from(ODD_NUMBERS)
+    keys = st.text(max_size=8) | st.sampled_from(ODD_TEXTS)
+
+    def holding(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        return st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
+
+    return st.recursive(leaves, holding, max_leaves=6) | st.integers(1, 3 * NESTED).map(nested)
 
 
 def nested(depth: int) -> Any:
@@ -73,35 +46,42 @@ def nested(depth: int) -> Any:
 
 
 @st.composite
-def spoiled(draw: st.DrawFn, good: Any, most: int = 3) -> Any:
-    """`good` with up to `most` of its nodes replaced by anything, left out, or put beside themselves."""
+def spoiled(
+    draw: st.DrawFn,
+    good: Any,
+    most: int = 3,
+    values: st.SearchStrategy[Any] | None = None,
+    keys: st.SearchStrategy[Any] | None = None,
+) -> Any:
+    """`good` with up to `most` of its nodes replaced by `values` (anything), left out, or put beside themselves."""
+    values, keys = odd() if values is None else values, st.text(max_size=8) if keys is None else keys
     found = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, most))):
-        places = list(_places(found))
-        if not places:
-            return draw(odd())
-        holder, key = draw(st.sampled_from(places))
+        nodes = list(places(found))
+        if not nodes:
+            return draw(values)
+        holder, key = draw(st.sampled_from(nodes))
         match draw(st.sampled_from(["replace", "replace", "replace", "remove", "double", "wrap"])):
             case "remove":
                 del holder[key]
             case "double" if isinstance(holder, list):
                 holder.insert(key, copy.deepcopy(holder[key]))
             case "double":
-                holder[draw(st.text(max_size=8))] = copy.deepcopy(holder[key])
+                holder[draw(keys)] = copy.deepcopy(holder[key])
             case "wrap":
-                holder[key] = draw(
-                    st.sampled_from([[holder[key]], {"text": holder[key]}, json_or_nothing(holder[key])])
-                )
+                wrapped = [holder[key]], {"text": holder[key]}, json_or_nothing(holder[key])
+                holder[key] = draw(st.sampled_from(wrapped))
             case _:
-                holder[key] = draw(odd())
+                holder[key] = copy.deepcopy(draw(values))  # or a list would come to hold itself
     return found
 
 
-def _places(value: Any) -> Any:
+def places(value: Any) -> Any:
+    """Every node inside: what holds it, and its key there."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in list(inside):
         yield value, key
-        yield from _places(part)
+        yield from places(part)
 
 
 def json_or_nothing(value: Any) -> str:

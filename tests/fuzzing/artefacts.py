@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from tests.fuzzing.jsonl import values
-from tests.writable import named
+from tests.fuzzing.jsonl import odd
+from tests.writable import one_message
 from undogmatic.errors import UndogmaticError
 from undogmatic.models.gguf_file import known_sha256, require_gguf
 from undogmatic.readouts.logprobs import load_calibration
@@ -59,11 +59,11 @@ def strategy() -> st.SearchStrategy[Case]:
     methods = st.sampled_from(["content_free", "isotonic", "platt", "linear"])
     parameters = st.dictionaries(
         st.sampled_from(["kind", "slope", "intercept", "x", "y", "weights", "low", "high", "scale", "a", "b", "n"]),
-        values | methods,
+        odd | methods,
         max_size=6,
     )
     fitted = st.builds(lambda m, p: calibration(method=m, parameters={"kind": m} | p), methods, parameters)
-    changed = st.dictionaries(keys, values, max_size=3).map(lambda changed: calibration(**changed))
+    changed = st.dictionaries(keys, odd, max_size=3).map(lambda changed: calibration(**changed))
     raw = st.tuples(st.sampled_from([".safetensors", ".json", ".gguf"]), st.binary(max_size=200))
     return st.one_of(
         damaged_probes().map(lambda content: (".safetensors", content)),
@@ -90,7 +90,7 @@ def enter(case: Case) -> None:
         else:
             require_gguf(path)
     except UndogmaticError as error:
-        named(error, path)
+        one_message(error, [path])
     finally:
         note.unlink(missing_ok=True)
 

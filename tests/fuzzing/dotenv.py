@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.fuzzing.config_yaml import one_message
-from undogmatic.models.keys import find_key, setting
+from tests.writable import one_message
+from undogmatic.models.http import find_key, setting
 
 NAME = "A_KEY_OF_NOBODY"
 

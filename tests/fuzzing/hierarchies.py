@@ -35,6 +35,7 @@ GOOD = {
 ROWS = [{"name": "A", "parent": None}, {"name": "B", "parent": "A"}, {"name": "C", "parent": "B"}]
 TRUTH = parse(GOOD)
 PANEL = ("CD3", "CD19")
+PIECES = ("All Events", "\n", "\n  ", "\n    ", "- ", "├── ", "│   ", " → ", "\t")
 
 
 def strategy() -> st.SearchStrategy[Any]:
@@ -43,26 +44,7 @@ def strategy() -> st.SearchStrategy[Any]:
     texts = values.map(json.dumps)
     fenced = texts.map(lambda text: f"So:\n```json\n{text}\n```")
     cut = st.tuples(texts | fenced, st.integers(0, 400)).map(lambda pair: pair[0][: pair[1]])
-    pieces = st.sampled_from(
-        [
-            "All Events",
-            "Singlets",
-            "Live",
-            "\n",
-            "\n  ",
-            "\n    ",
-            "- ",
-            "├── ",
-            "│   ",
-            "->",
-            " → ",
-            "\t",
-            "```",
-            '"',
-            "{",
-            "}",
-        ]
-    )
+    pieces = st.sampled_from([*'Singlets Live -> ``` " { }'.split(), *PIECES])
     lines = st.lists(pieces | st.sampled_from(ODD_TEXTS), max_size=20).map("".join)
     return values | texts | fenced | cut | lines | st.text(max_size=60)
 

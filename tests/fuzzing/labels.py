@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tests.fuzzing.csv import ENCODINGS
-from tests.fuzzing.jsonl import odd, values
-from tests.writable import named
+from tests.fuzzing.jsonl import odd
+from tests.writable import one_message
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.rubric import NumericScale, Rubric, Wording
 from undogmatic.review import labels, sheet
@@ -42,9 +42,7 @@ def strategy() -> st.SearchStrategy[Case]:
     cells = st.sampled_from(["", "7", "7,5", "1e400", "nan", "'5", "true", "-1", "0.5", "a\rb"]) | st.text(max_size=6)
     row = st.fixed_dictionaries({"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]})
     tables = st.builds(table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t"))
-    objects = st.fixed_dictionaries(
-        {"item_id": ids | odd, "label": values}, optional={name: values for name in COLUMNS[2:]}
-    )
+    objects = st.fixed_dictionaries({"item_id": ids | odd, "label": odd}, optional={name: odd for name in COLUMNS[2:]})
     lines = st.lists(objects, max_size=4).map(
         lambda rows: (".jsonl", "\n".join(map(json.dumps, rows)).encode("utf-8", "replace"))
     )
@@ -64,7 +62,7 @@ def enter(case: Case) -> None:
     try:
         ends = None if scale is None else labels.parse_scale(scale)
     except UndogmaticError as error:
-        named(error, "--scale")
+        one_message(error, ["--scale"])
         return
     try:
         source, rows = sheet.read(str(path), ("item_id", "label"))
@@ -72,7 +70,7 @@ def enter(case: Case) -> None:
             str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], scale=ends, labeller=labeller, revise=False
         )
     except UndogmaticError as error:
-        named(error, path)
+        one_message(error, [path], lines=20)
         return
     labels.append(folder, checked.new)
     found = labels.read(folder)
@@ -83,7 +81,7 @@ def enter(case: Case) -> None:
     try:
         labels.read(folder)
     except UndogmaticError as error:
-        named(error, folder / labels.FILE)
+        one_message(error, [folder / labels.FILE])
 
 
 def _csv(*rows: str) -> bytes:

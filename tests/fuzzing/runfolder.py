@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.fuzzing._values import places
 from undogmatic.config.door import compose_config
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import tell
 
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
@@ -116,10 +118,9 @@ def _against() -> None:
 
 def _sweep() -> None:
     from undogmatic.report import sweep as report
-    from undogmatic.sweep import read_manifest
     from undogmatic.sweep.compare import compare
 
-    read_manifest(Path("swept"))
+    _ = RunFolder(Path("swept")).sweep
     report.write(compare(Path("swept"), "a sweep", "en"), Path("swept"))
 
 
@@ -190,20 +191,12 @@ def _other_value(before: bytes, case: Case) -> bytes:
         found = json.loads(last)
     except ValueError:
         return before + case.content
-    places = list(_places(found))
-    marker = "\x00here"
-    if places:
-        holder, key = places[min(int(case.at * len(places)), len(places) - 1)]
+    nodes, marker = list(places(found)), "\x00here"
+    if nodes:
+        holder, key = nodes[min(int(case.at * len(nodes)), len(nodes) - 1)]
         holder[key] = marker
     text = json.dumps(found).replace(json.dumps(marker), case.content.decode("utf-8", "replace"))
     return b"\n".join([*lines, text.encode()]) + b"\n"
-
-
-def _places(value: Any) -> Any:
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield value, key
-            yield from _places(inner)
 
 
 def _bytes(text: str) -> bytes:

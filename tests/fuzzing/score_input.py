@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tests.fuzzing.labels import RUBRIC
-from tests.writable import named, writable
+from tests.writable import one_message, writable
 from undogmatic.api import _item
 from undogmatic.cli import main
 from undogmatic.cli.score import _read
@@ -24,28 +24,11 @@ Case = tuple[str, bytes | None, tuple[str, ...]]
 
 def strategy() -> st.SearchStrategy[Case]:
     """Bytes in any encoding; names and words of any kind."""
-    content = (
-        st.none() | st.binary(max_size=100) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace"))
-    )
-    words = st.sampled_from(
-        [
-            "text=-",
-            "text=@fuzzed.txt",
-            "text=@",
-            "text=@.",
-            "text=@/dev/null",
-            "text=@~nobody/x",
-            "text=@\0",
-            "text=",
-            "=",
-            "text",
-        ]
-    )
-    return st.tuples(
-        st.sampled_from(["", "-", "a"]) | st.text(max_size=8),
-        content,
-        st.lists(words | st.text(max_size=8), max_size=2).map(tuple),
-    )
+    encoded = st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace"))
+    words = st.sampled_from("text=- text=@fuzzed.txt text=@ text=@. text=@/dev/null text=@~nobody/x".split())
+    words |= st.sampled_from(["text=@\0", "text=", "=", "text"]) | st.text(max_size=8)
+    text = st.sampled_from(["", "-", "a"]) | st.text(max_size=8)
+    return st.tuples(text, st.none() | st.binary(max_size=100) | encoded, st.lists(words, max_size=2).map(tuple))
 
 
 @contextmanager
@@ -68,7 +51,7 @@ def enter(case: Case) -> None:
             _, texts = _read(given, None if inputs else text, RUBRIC)
             writable([_item(1, texts[0], RUBRIC)])
         except UndogmaticError as error:
-            named(error, None)
+            one_message(error)
         words = ["score", *(word for one in inputs for word in ("--input", one)), text]
         if any("\ud800" <= c <= "\udfff" for word in words for c in word):
             try:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections import defaultdict
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.conftest import FakeChat, good_answer
+from tests.conftest import FakeChat, good_answer, reference
 from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.judges.selective import Rules, SelectiveJudge
+from undogmatic.judges.selective import Rules, SelectiveJudge, beyond
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
@@ -140,19 +145,23 @@ def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rub
     assert expensive.asked == 0
 
 
+F1, HALLUCINATION = {"accuracy": 0.9, "automatic_f1": 0.5}, {"scientific": 0.8, "hallucination_rate": 0.2}
+
+
 @pytest.mark.parametrize(
     ("rules", "metadata", "fired"),
     [
         ({"high_score": None}, {}, ""),
         ({"high_score": {"overall_above": 0.5}}, {}, "high_score"),
-        ({"disagrees_with_f1": {}}, {"accuracy": 0.9, "automatic_f1": 0.5}, "disagrees_with_f1"),
-        ({"disagrees_with_f1": {"f1_gap_above": 0.5}}, {"accuracy": 0.9, "automatic_f1": 0.5}, ""),
-        (
-            {"high_scientific_hallucination": {}},
-            {"scientific": 0.8, "hallucination_rate": 0.2},
-            "high_scientific_hallucination",
-        ),
+        ({"high_score": {"overall_above": 0.62}}, {}, ""),
+        ({"disagrees_with_f1": {}}, F1, "disagrees_with_f1"),
+        ({"disagrees_with_f1": {"f1_gap_above": 0.5}}, F1, ""),
+        ({"disagrees_with_f1": {}}, {"accuracy": 0.9, "automatic_f1": 0.6}, ""),
+        ({"high_scientific_hallucination": {}}, HALLUCINATION, "high_scientific_hallucination"),
+        ({"high_scientific_hallucination": {}}, HALLUCINATION | {"scientific": 0.7}, ""),
+        ({"high_scientific_hallucination": {}}, HALLUCINATION | {"hallucination_rate": 0.1}, ""),
         ({"low_variance": {}}, {"bootstrap_variance": 0.01}, "low_variance"),
+        ({"low_variance": {}}, {"bootstrap_variance": 0.05}, ""),
         ({"low_variance": {"stable_overall_above": 0.65}}, {"bootstrap_variance": 0.01}, ""),
         ({"low_confidence": {"confidence_below": 41}}, {}, "low_confidence"),
         ({"wide_interval": {"width_above": 0.3}}, {}, "wide_interval"),
@@ -168,6 +177,22 @@ def test_each_rule_has_its_switch_and_its_thresholds(
     assert outcome.details["rules_fired"] == fired
 
 
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_a_higher_threshold_never_escalates_more(value: float, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert beyond("overall_above", high, value) <= beyond("overall_above", low, value)
+    assert beyond("variance_below", high, value) >= beyond("variance_below", low, value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "where"),
+    [({"highscore": {}}, "highscore"), ({"high_score": {"overall_above": 7}}, r"high_score\.overall_above")],
+)
+def test_an_unknown_rule_and_a_threshold_off_its_scale_are_named(rules: dict[str, object], where: str) -> None:
+    with pytest.raises(ValueError, match=where):
+        Rules.model_validate(rules)
+
+
 def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubric: Rubric) -> None:
     judge, _ = selective(rubric, Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
     outcome = bench.judge(judge, accuracy=0.9).outcome
@@ -180,6 +205,33 @@ def test_metadata_that_is_no_share_is_named(bench: Bench, rubric: Rubric, value:
     judge, _ = selective(rubric, Verdict(score=10.0), low_variance={})
     with pytest.raises(DataError, match=r"item 'a'.*bootstrap_variance"):
         bench.judge(judge, bootstrap_variance=value)
+
+
+def test_every_shared_trigger_decision_is_reproduced(rubric: Rubric) -> None:
+    lines = reference("flow/judge_and_auto.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["judge_error"] is None]
+    repeats: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        repeats[row["test_case_id"], row["model"], row["condition"]].append(row["judge_0_10"]["overall"] / 10)
+    names = ("high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance")
+    judge, _ = selective(rubric, Verdict(score=0.0), **{name: {} for name in names})
+    decisions = []
+    for row in rows:
+        # A raw 1 is a tenth: the scale is 0-10, whatever the number looks like.
+        unit = {name: value / 10 for name, value in row["judge_0_10"].items()}
+        variance = float(np.var(repeats[row["test_case_id"], row["model"], row["condition"]]))
+        expected = row["expected_trigger"]
+        assert variance == pytest.approx(expected["bootstrap_variance_population"], abs=1e-9)
+        about = unit | {"automatic_f1": row["auto"]["hierarchy_f1"], "bootstrap_variance": variance}
+        about["hallucination_rate"] = row["auto"].get("hallucination_rate")
+        fired, _ = judge.fired(Verdict(score=100 * unit["overall"]), Item(id="a", text="t", metadata=about))
+        assert {name: name in fired for name in names} == expected["rules"], row["condition"]
+        assert bool(fired) == expected["run"]
+        decisions.append(fired)
+    totals = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["trigger"]
+    assert len(decisions) == totals["n"]
+    assert np.mean([bool(fired) for fired in decisions]) == pytest.approx(totals["rate"], abs=1e-9)
+    assert {name: np.mean([name in fired for fired in decisions]) for name in names} == pytest.approx(totals["by_rule"])
 
 
 def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:

@@ -22,7 +22,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.history import History, inverse_weights, read_history
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.judges.selective import HighScore, Rules, SelectiveJudge
+from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 
@@ -138,7 +138,7 @@ def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(
     members = [fixed(1), fixed(2)]
     runs = [make_run("a", members[0], off(5)), make_run("b", members[1], off(10))]
     panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
-    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], rubric), rubric, Rules(high_score=HighScore()))
+    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], rubric), rubric, Rules(high_score={}))
     assert outer.fitted_on() == set(MARKS)
 
 

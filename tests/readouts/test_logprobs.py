@@ -91,7 +91,7 @@ def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric)
 
 
 def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
-    from undogmatic.stats.calibration import fit_linear
+    from undogmatic.stats.calibration import fit
 
     model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
     path = tmp_path / "c.json"
@@ -100,7 +100,7 @@ def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, promp
         "prompt_hash": prompt.hash(rubric),
         "method": "linear",
         "texts": [text_mark("linha um\nlinha dois")],
-        "parameters": fit_linear([40.0, 60.0], [0.0, 100.0], (0, 100)),
+        "parameters": fit("linear", [40.0, 60.0], [0.0, 100.0], (0, 100)),
     }
     path.write_text(json.dumps(fitted))
     reading = read(model, prompt, rubric, calibration=str(path))
@@ -158,7 +158,7 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
 
 
 def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
-    from undogmatic.stats.calibration import fit_linear
+    from undogmatic.stats.calibration import fit
 
     fitted = {
         "model": "fake-chat",
@@ -167,7 +167,7 @@ def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: 
         "texts": [text_mark("seen")],
     }
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(fitted | {"parameters": fit_linear([40.0, 60.0], [0.0, 100.0], (0, 100))}))
+    path.write_text(json.dumps(fitted | {"parameters": fit("linear", [40.0, 60.0], [0.0, 100.0], (0, 100))}))
     readout = LogprobsReadout(calibration=str(path))
     readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
     assert text_mark("seen") in readout.fitted_on()

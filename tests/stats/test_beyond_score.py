@@ -119,10 +119,12 @@ def test_with_no_noise_the_correlation_is_the_partial_one() -> None:
 
 def test_the_score_foretells_the_error_of_texts_left_out_where_it_can() -> None:
     score, error = random_judge(300, 1)
-    assert review.review_gain(error_by_score(np.abs(score - 37), score, MIDDLE), np.abs(score - 37)) > 0.99
+    assert (
+        review.GAIN.of(np.column_stack([error_by_score(np.abs(score - 37), score, MIDDLE), np.abs(score - 37)])) > 0.99
+    )
     noise = np.random.default_rng(2).exponential(size=300)
-    assert abs(review.review_gain(error_by_score(noise, score, MIDDLE), noise)) < 0.25
-    assert review.review_gain(error_by_score(error, score, MIDDLE), error) > 0.2
+    assert abs(review.GAIN.of(np.column_stack([error_by_score(noise, score, MIDDLE), noise]))) < 0.25
+    assert review.GAIN.of(np.column_stack([error_by_score(error, score, MIDDLE), error])) > 0.2
 
 
 def test_what_cannot_be_said_is_refused() -> None:

@@ -15,7 +15,7 @@ def _jobs(rng: np.random.Generator, n: int, merit: float) -> tuple[np.ndarray, n
 
 
 def _p(one: np.ndarray, other: np.ndarray, codes: np.ndarray) -> float:
-    estimate = review.review_gain(*one.T) - review.review_gain(*other.T)
+    estimate = review.GAIN.of(one) - review.GAIN.of(other)
     found = exchange_p(review.GAIN, one, other, codes, estimate, 499)
     assert found is not None
     return found

@@ -39,8 +39,8 @@ class TestScores:
         assert [row.inside.n for row in table] == [2000, *[int(np.sum(court[new] == row.group)) for row in table[1:]]]
         assert abs(table[0].inside.value - level) < 0.02
         for row in table[1:]:
-            assert row.band_low is not None and row.band_high is not None
-            assert row.band_low <= row.inside.value <= row.band_high
+            assert row.band is not None
+            assert row.band[0] <= row.inside.value <= row.band[1]
         by_court = {row.group: row.mean_width for row in table}
         assert by_court["tst"] > 2 * by_court["stf"]
 
@@ -54,7 +54,7 @@ class TestScores:
         assert abs(shares["all items"] - 0.9) < 0.02
         assert shares["tst"] < 0.85
         assert shares["stf"] > 0.95
-        assert table[1].band_low is None
+        assert table[1].band is None
 
     def test_the_average_coverage_over_many_small_fits_is_the_exact_one(self) -> None:
         rng = np.random.default_rng(13)

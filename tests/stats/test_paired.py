@@ -157,7 +157,7 @@ class TestShareInDirection:
 
     @given(DIFFERENCES.filter(lambda d: bool(np.all(d != 0))))
     def test_without_ties_the_directions_mirror(self, d: np.ndarray) -> None:
-        up, down = paired.share_in_direction(d), paired.share_in_direction(d, "negative")
+        up, down = paired.share_in_direction(d), paired.share_in_direction(-d)
         assert (up.estimate.value, up.estimate.low, up.estimate.high) == pytest.approx(
             (1 - down.estimate.value, 1 - down.estimate.high, 1 - down.estimate.low)
         )

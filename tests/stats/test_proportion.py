@@ -62,7 +62,7 @@ class TestGroups:
 
 
 def test_refuses_what_is_no_truth_value() -> None:
-    with pytest.raises(ValueError, match="true or false"):
+    with pytest.raises(ValueError, match="must hold only 0 and 1"):
         proportion([0.0, 0.5])
     with pytest.raises(ValueError, match="at least 1"):
         proportion([])

@@ -26,12 +26,9 @@ def two_columns(n: int, seed: int) -> Array:
 # By definition, one draw at a time.
 PREPARED: dict[str, tuple[resampling.Prepared, Callable[[Array], float]]] = {
     "rank correlation": (ranking.RANK_CORRELATION, rank_correlation),
-    "aurc": (review.AURC, lambda c: review.aurc(*c.T)),
-    "review gain": (review.GAIN, lambda c: review.review_gain(*c.T)),
-    "calibration error": (
-        calibration.calibration_error(10),
-        lambda c: calibration.expected_calibration_error(*c.T),
-    ),
+    "aurc": (review.AURC, review.AURC.of),
+    "review gain": (review.GAIN, review.GAIN.of),
+    "calibration error": (calibration.calibration_error(10), calibration.calibration_error(10).of),
 }
 
 
@@ -98,14 +95,14 @@ class TestMemory:
 
     def test_curves_of_many_items_keep_a_thousand_points(self) -> None:
         u, e = two_columns(5000, seed=1).T
-        risk = review.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
-        caught = review.review_curve(u, e, np.random.default_rng(0), n_resamples=20)
-        assert risk.coverage.size == review.MOST_PLACES
-        assert caught.budget.size == review.MOST_PLACES + 1
-        assert (caught.budget[0], caught.budget[-1], risk.coverage[-1]) == (0, 5000, 1)
+        risk = review.curve("risk", u, e, np.random.default_rng(0), n_resamples=20)
+        caught = review.curve("caught", u, e, np.random.default_rng(0), n_resamples=20)
+        assert risk.share.size == review.MOST_PLACES
+        assert caught.n.size == review.MOST_PLACES + 1
+        assert (caught.n[0], caught.n[-1], risk.share[-1]) == (0, 5000, 1)
         # What is kept is what the whole curve has there.
         order = np.argsort(-e, kind="stable")
-        assert caught.oracle == pytest.approx(np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.budget])
-        assert risk.risk[-1] == pytest.approx(e.mean())
-        assert np.all(risk.low <= risk.high)
-        assert np.all(caught.guided_low <= caught.guided_high)
+        assert caught.oracle == pytest.approx(np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.n])
+        assert risk.guided[-1] == pytest.approx(e.mean())
+        assert np.all(risk.band.low <= risk.band.high)
+        assert np.all(caught.band.low <= caught.band.high)

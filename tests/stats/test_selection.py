@@ -47,7 +47,7 @@ def rng() -> np.random.Generator:
 def test_one_that_is_ahead_in_every_case_is_first_in_every_resample() -> None:
     values = np.column_stack([np.linspace(0.1, 0.5, 8), np.linspace(0.3, 0.7, 8), np.linspace(0.2, 0.6, 8)])
     found = ranks(values, rng())
-    assert found.place.tolist() == found.low.tolist() == found.high.tolist() == [3, 1, 2]
+    assert found.place.tolist() == found.ends.low.tolist() == found.ends.high.tolist() == [3, 1, 2]
     assert found.first.tolist() == [0, 1, 0]
 
 
@@ -63,7 +63,7 @@ def test_turning_the_values_around_mirrors_the_places() -> None:
     up, down = ranks(values, rng()), ranks(-values, rng())
     assert (up.place == 5 - down.place).all()
     assert abs(up.first.sum() - 1) < 1e-12
-    assert (up.low <= up.place).all() and (up.place <= up.high).all()
+    assert (up.ends.low <= up.place).all() and (up.place <= up.ends.high).all()
 
 
 def test_cases_of_one_group_are_drawn_together() -> None:

@@ -33,7 +33,7 @@ class TestHodgesLehmann:
     )
     def test_selecting_finds_the_median_of_all_averages(self, d: np.ndarray) -> None:
         first, second = np.triu_indices(d.size)
-        assert typical.median_of_means(d) == np.median((d[first] + d[second]) / 2)
+        assert typical.hodges_lehmann(d) == np.median((d[first] + d[second]) / 2)
 
     @pytest.mark.parametrize("n", [200, 201, 700])
     def test_many_differences_give_what_all_averages_give(self, n: int) -> None:

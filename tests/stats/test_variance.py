@@ -27,17 +27,17 @@ class TestPublished:
         assert squares == pytest.approx({"item": 11.24, "judge": 32.49, "item judge": 1.02}, abs=0.005)
         assert [c.degrees for c in study.components()] == [5, 3, 15]
         one, all_ = study.reliability({}), study.reliability()
-        assert (one.phi, one.relative) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.71, abs=0.005))
-        assert (all_.phi, all_.relative) == (pytest.approx(0.62, abs=0.005), pytest.approx(0.91, abs=0.005))
+        assert (one.phi.value, one.relative.value) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.71, abs=0.005))
+        assert (all_.phi.value, all_.relative.value) == (pytest.approx(0.62, abs=0.005), pytest.approx(0.91, abs=0.005))
 
     def test_by_hand_with_a_negative_estimate(self) -> None:
         # Item means 0.5, 2.5, 4.5: MS 8; prompt means 8/3, 7/3: MS 1/6; rest: residuals of +-1/3 and 2/3, MS 2/3.
         study = Study([[1, 0], [2, 3], [5, 4]], ["prompt"])
         assert variances(study) == pytest.approx({"item": 11 / 3, "prompt": -1 / 6, "item prompt": 2 / 3})
-        assert [c.variance for c in study.components()][1] == 0
+        assert [c.variance.value for c in study.components()][1] == 0
         assert sum(c.share for c in study.components()) == pytest.approx(1)
         # A negative one counts as 0: phi = (11/3) / (11/3 + 2/3).
-        assert study.reliability({}).phi == pytest.approx(11 / 13)
+        assert study.reliability({}).phi.value == pytest.approx(11 / 13)
 
 
 def test_two_facets_against_a_mixed_model() -> None:
@@ -74,7 +74,9 @@ class TestHowMany:
         study = Study(SHROUT, ["judge"])
         needed = study.needed("judge", 0.8)
         assert needed is not None
-        assert study.reliability({"judge": needed}).phi >= 0.8 > study.reliability({"judge": needed - 1}).phi
+        assert (
+            study.reliability({"judge": needed}).phi.value >= 0.8 > study.reliability({"judge": needed - 1}).phi.value
+        )
         assert study.needed("judge", 0.8, absolute=False) == 2  # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
         assert study.cheapest(0.8) == {"judge": needed}
 
@@ -92,7 +94,7 @@ class TestHowMany:
 
     def test_more_is_never_less_reliable(self) -> None:
         study = Study(SHROUT, ["judge"])
-        phis = [study.reliability({"judge": n}).phi for n in range(1, 20)]
+        phis = [study.reliability({"judge": n}).phi.value for n in range(1, 20)]
         assert phis == sorted(phis)
 
 
@@ -109,17 +111,17 @@ class TestIntervals:
             for _ in range(200):
                 study = Study(rng.normal(50, 10, n)[:, None] + prompts + rng.normal(0, 6, (n, 3)), ["prompt"])
                 one = study.reliability({})
-                ends = {"phi": (one.phi_low, one.phi_high), "relative": (one.relative_low, one.relative_high)}
-                ends |= {" ".join(c.source): (c.low, c.high) for c in study.components()}
+                ends = {"phi": one.phi.interval, "relative": one.relative.interval}
+                ends |= {" ".join(c.source): c.variance.interval for c in study.components()}
                 for key in hits:
                     hits[key] += ends[key][0] <= truth[key] <= ends[key][1]
             assert all(0.915 <= hit / 200 <= 0.995 for hit in hits.values()), hits
 
     def test_few_texts_say_nothing_of_a_component_and_something_of_a_reliability(self) -> None:
         study = Study(SHROUT, ["judge"])
-        assert all(np.isnan((c.low, c.high)).all() for c in study.components())
+        assert all(np.isnan(c.variance.interval).all() for c in study.components())
         one = study.reliability({})
-        assert 0 <= one.phi_low < one.phi < one.phi_high <= 1
+        assert 0 <= one.phi.low < one.phi.value < one.phi.high <= 1
 
     def test_items_that_happen_to_be_alike_may_differ(self) -> None:
         """An estimate of no variance between items is not a reliability that is known to be 0."""
@@ -127,7 +129,7 @@ class TestIntervals:
         study = Study(50 + rng.normal(0, 1, (8, 3)), ["prompt"])
         assert study.components()[0].estimated < 0
         one = study.reliability({})
-        assert (one.phi, one.phi_low) == (0, 0) and one.phi_high > 0.3
+        assert (one.phi.value, one.phi.low) == (0, 0) and one.phi.high > 0.3
 
     def test_groups_are_the_units(self) -> None:
         rng = np.random.default_rng(4)
@@ -135,27 +137,29 @@ class TestIntervals:
         once = Study(scores, ["prompt"]).reliability({})
         copies = Study(np.repeat(scores, 4, axis=0), ["prompt"], groups=np.repeat(range(20), 4)).reliability({})
         blind = Study(np.repeat(scores, 4, axis=0), ["prompt"]).reliability({})
-        assert copies.phi_high - copies.phi_low == pytest.approx(once.phi_high - once.phi_low, rel=0.1)
-        assert blind.phi_high - blind.phi_low < 0.7 * (once.phi_high - once.phi_low)
+        assert copies.phi.high - copies.phi.low == pytest.approx(once.phi.high - once.phi.low, rel=0.1)
+        assert blind.phi.high - blind.phi.low < 0.7 * (once.phi.high - once.phi.low)
 
     def test_moving_and_stretching_the_scale(self) -> None:
         scores = np.random.default_rng(7).normal(50, 10, (30, 1)) + np.random.default_rng(8).normal(0, 5, (30, 3))
         one, other = Study(scores, ["judge"]), Study(20 + 3 * scores, ["judge"])
-        assert other.reliability({}).phi_low == pytest.approx(one.reliability({}).phi_low)
+        assert other.reliability({}).phi.low == pytest.approx(one.reliability({}).phi.low)
         for a, b in zip(one.components(), other.components(), strict=True):
-            assert (b.variance, b.low, b.high) == pytest.approx((9 * a.variance, 9 * a.low, 9 * a.high))
+            assert (b.variance.value, b.variance.low, b.variance.high) == pytest.approx(
+                (9 * a.variance.value, 9 * a.variance.low, 9 * a.variance.high)
+            )
 
 
 def test_items_that_do_not_differ_have_no_reliability() -> None:
     rng = np.random.default_rng(5)
     same = np.tile([10.0, 20, 40], (8, 1))
     study = Study(same, ["prompt"])
-    assert (study.reliability({}).phi, study.needed("prompt", 0.8), study.cheapest(0.8)) == (0, None, None)
+    assert (study.reliability({}).phi.value, study.needed("prompt", 0.8), study.cheapest(0.8)) == (0, None, None)
     assert Study(np.full((8, 3), 50.0), ["prompt"]).constant
     assert not Study(rng.normal(size=(8, 3)), ["prompt"]).constant
     # A judge that repeats itself exactly: nothing but items.
     exact = Study(np.repeat(rng.normal(size=(8, 1)), 3, axis=1), ["repeat"])
-    assert (exact.reliability({}).phi, exact.needed("repeat", 0.8)) == (1, 1)
+    assert (exact.reliability({}).phi.value, exact.needed("repeat", 0.8)) == (1, 1)
 
 
 @pytest.mark.parametrize(

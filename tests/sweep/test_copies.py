@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.sweep.builders import doubting, keys, metrics, result_of, scored, write_job
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats.compare import COLUMNS
-from undogmatic.sweep import tables
+from undogmatic.sweep.compare import worth
 from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING
 from undogmatic.sweep.jobs import Job
 
@@ -90,5 +90,5 @@ def _groups(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str]
     for place, name in enumerate(order):
         told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}
         jobs[name] = Job(place, {}, {}, {}, told, pd.DataFrame(), "finished")
-    table = tables.worth(jobs, tests)["worth_order"].set_index("name")
+    table = worth(jobs, tests)["worth_order"].set_index("name")
     return table["review_gain_group"].to_dict() if "review_gain_group" in table else None

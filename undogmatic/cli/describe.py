@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+import string
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.cli.composing import add_words, words
+from undogmatic.errors import ModelError, UnparseableAnswer
 
 if TYPE_CHECKING:
-    from dspy.lm15 import Request, Response
+    from dspy.lm15 import Request, Response, TokenLogprob
 
     from undogmatic.engine.recipe import Parts
     from undogmatic.judges.base import Judge
     from undogmatic.models.base import Model
-    from undogmatic.records.records import Item
+    from undogmatic.readouts.base import Readout
+    from undogmatic.records.records import Item, Verdict
 
-WORDS = "made up"
+WORDS = "This answer was made up to show what follows it."
 OTHER_WAYS = ("decide", "rate", "pooled", "pieces", "continue_text")
-"""How a model is asked that is not sent messages; what it reads is told, and its judge goes no further."""
+"""How a model is asked that is not sent messages: what it reads is told, and its readout gives the middle verdict."""
 
 
 class Sent(NamedTuple):
@@ -47,11 +50,16 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.recipe import Recipe
+    from undogmatic.models.http import without_keys
 
-    config = _keyless(compose_config(words(given)))
-    chosen, parts = settings(config), Recipe(config).build()
+    config = compose_config(words(given))
+    chosen = settings(config)
+    with without_keys():
+        parts = Recipe(config).build()
     items = on_scale(build(chosen.dataset, "dataset").load()[: chosen.run.limit], parts.rubric)
-    requests = [sent for step in parts.judges for sent in described(parts, step.for_item(items[0]).judge, items[0])]
+    requests, item = made_first(parts, items[0])
+    if item is not None:
+        requests += [sent for step in parts.judges for sent in described(parts, step.for_item(item).judge, item)]
     for number, sent in enumerate(requests, 1):
         print(f"=== {number}. to {sent.model.name}")
         print("\n".join(f"[{role}]\n{text}" for role, text in sent.messages) + "\n")
@@ -59,70 +67,112 @@ def run(given: argparse.Namespace) -> None:
         f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: where a request "
         "quotes an earlier answer, that answer is made up (the middle of each scale)."
     )
+    if item is None:
+        print("The steps make nothing of made-up answers, so what is asked of the judges cannot be shown.")
     if given.price:
         print(price(requests, items, chosen.run.repeats))
 
 
-def _keyless(node: Any) -> Any:
-    """The config without the names of keys: as nothing is sent, none is needed."""
-    if isinstance(node, dict):
-        return {name: None if name == "key_env" else _keyless(value) for name, value in node.items()}
-    return [_keyless(each) for each in node] if isinstance(node, list) else node
-
-
-def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
-    """What would be sent for an item by a judge and by each judge inside it, one after the other, each request once.
+class Requests(dict[tuple[str, Any], Sent]):
+    """Every different request to some models, which answer without asking anybody while it is in use.
 
     Args:
         parts: What the run is built of.
-        judge, item: Who judges what.
+        models: Those that are asked.
         answer: The text of a model's answer; None makes one up that fits the form.
     """
+
+    def __init__(self, parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None) -> None:
+        from undogmatic.models.calls import Gateway
+
+        super().__init__()
+        self.counting, self.answer = True, answer or made_up
+        parts.model.connect(Gateway())
+        for model in {id(model): model for model in models}.values():
+            self._replace(model)
+
+    def _note(self, model: Model, messages: tuple[tuple[str, str], ...], most: int) -> None:
+        before = self.get((model.name, messages), Sent(model, messages, most, 0))
+        self[model.name, messages] = before._replace(times=max(1, before.times + self.counting))
+
+    def _replace(self, model: Any) -> None:
+        from undogmatic.models.hosted import Tokens, settled
+
+        async def complete(request: Request) -> Response:
+            turns = [("system", request.system)] if request.system is not None else []
+            turns += [(message.role, "\n".join(part.text for part in message.parts)) for message in request.messages]
+            self._note(model, tuple(turns), request.config.max_tokens or 0)
+            odds = () if request.config.logprobs is None else (every_label(),)
+            return settled({}, model.name, odds[0].token if odds else self.answer(request), Tokens(0, 0), logprobs=odds)
+
+        async def other(text: Any, *_: Any) -> Any:
+            self._note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
+            raise UnparseableAnswer("nothing was sent")
+
+        if hasattr(model, "complete"):
+            model.complete = complete
+        for name in OTHER_WAYS:
+            if hasattr(model, name):
+                setattr(model, name, other)
+
+
+def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
+    """What would be sent by the steps that make items, and the item that the judges get: None where nothing is made."""
+    from undogmatic.records.records import Items
+
+    requests = Requests(parts, [model for step in parts.steps for model in step.models])
+    current: Item | None = item
+    for step in parts.steps:
+        with parts.asking():
+            (record,) = asyncio.run(step.process(current)) if current is not None else (None,)
+        made = record.outcome.items if record is not None and isinstance(record.outcome, Items) else ()
+        current = made[0] if made else None
+    return list(requests.values()), current
+
+
+def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
+    """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one after the other,
+    each request once. `answer` gives the text of a model's answer; None makes one up that fits the form."""
     from undogmatic.engine.step import JudgeStep
     from undogmatic.judges.base import Judge
-    from undogmatic.models.calls import Gateway
+    from undogmatic.readouts.base import Readout
 
-    requests: dict[tuple[str, Any], Sent] = {}
-    counting = True
-
-    def note(model: Model, messages: tuple[tuple[str, str], ...], most: int) -> None:
-        before = requests.get((model.name, messages), Sent(model, messages, most, 0))
-        requests[model.name, messages] = before._replace(times=max(1, before.times + counting))
-
-    models = {id(source.model): source.model for source in judge.readouts()}
-    parts.model.connect(Gateway())
-    for model in models.values():
-        _replace(model, note, answer or made_up)
+    requests = Requests(parts, [source.model for source in judge.readouts()], answer)
+    for readout in judge.readouts():
+        if isinstance(readout, Readout):
+            readout.read = _middle(readout)  # type: ignore[assignment]
     with parts.asking():
         # An inner judge that is called for some items only is asked by itself as well.
         for each in [judge, *(inner for _, inner in judge.named_sub_modules(Judge) if inner is not judge)]:
             asyncio.run(JudgeStep(each, parts.provenance).process(item))
-            counting = False
+            requests.counting = False
     return list(requests.values())
 
 
-def _replace(model: Any, note: Callable[..., None], answer: Callable[[Request], str]) -> None:
-    """Let a model note what it is asked, and answer without asking anybody."""
-    from undogmatic.errors import UnparseableAnswer
-    from undogmatic.models.hosted import Tokens, settled
+def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
+    """Reads an item, and gives all levels the same probability where the answer, which is made up, cannot be read."""
+    from undogmatic.readouts.base import entropy_verdict
+    from undogmatic.records.records import ScoreDistribution
 
-    async def complete(request: Request) -> Response:
-        turns = [("system", request.system)] if request.system is not None else []
-        turns += [(message.role, "\n".join(part.text for part in message.parts)) for message in request.messages]
-        note(model, tuple(turns), request.config.max_tokens or 0)
-        if request.config.logprobs is not None:
-            raise UnparseableAnswer("nothing was sent, so there are no probabilities")
-        return settled({}, model.name, answer(request), Tokens(0, 0))
+    before, levels = readout.read, tuple(readout.rubric.levels)
 
-    async def other(text: Any, *_: Any) -> Any:
-        note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
-        raise UnparseableAnswer("nothing was sent")
+    async def read(item: Item) -> Verdict:
+        try:
+            return await before(item)
+        except ModelError:
+            even = ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels))
+            return entropy_verdict(even)
 
-    if hasattr(model, "complete"):
-        model.complete = complete
-    for name in OTHER_WAYS:
-        if hasattr(model, name):
-            setattr(model, name, other)
+    return read
+
+
+def every_label() -> TokenLogprob:
+    """The odds of a token that prefer no level: every digit and every letter has the same, and none falls outside."""
+    from dspy.lm15 import TokenLogprob, TopLogprob
+
+    labels = string.digits + string.ascii_uppercase
+    odds = tuple(TopLogprob(token=label, logprob=0.0) for label in labels)
+    return TokenLogprob(token=labels[0], logprob=0.0, top=odds)
 
 
 def made_up(request: Request) -> str:
@@ -139,34 +189,31 @@ def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     if "anyOf" in schema:
         return _value(schema["anyOf"][0], definitions)
     middle = (schema.get("minimum", 0) + schema.get("maximum", 0)) / 2
-    of_kind: dict[Any, Callable[[], Any]] = {
-        "object": lambda: {name: _value(field, definitions) for name, field in schema.get("properties", {}).items()},
-        "array": lambda: [_value(schema.get("items", {}), definitions) for _ in range(schema.get("minItems", 1))],
-        "number": lambda: middle,
-        "integer": lambda: int(middle),
-        "boolean": lambda: True,
-    }
-    words = schema.get("enum", [schema.get("const", WORDS)])
-    return of_kind.get(schema.get("type"), lambda: words[0])()
+    match schema.get("type"):
+        case "object":
+            return {name: _value(field, definitions) for name, field in schema.get("properties", {}).items()}
+        case "array":
+            return [_value(schema.get("items", {}), definitions)] * schema.get("minItems", 1)
+        case "number" | "integer" as kind:
+            return middle if kind == "number" else int(middle)
+    return schema.get("type") == "boolean" or schema.get("enum", [schema.get("const", WORDS)])[0]
 
 
 def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
     """What the whole run would cost, by the requests for its first item."""
-    return "\n".join(_priced(requests, items, repeats))
-
-
-def _priced(requests: list[Sent], items: list[Item], repeats: int) -> Iterator[str]:
+    lines = []
     for model in {id(sent.model): sent.model for sent in requests}.values():
-        own = [sent for sent in requests if sent.model is model]
+        asked = [sent for sent in requests if sent.model is model]
         lengths = [model.count_tokens(item.text) for item in items]
-        calls = sum(each.times for each in own)
-        sent = sum(each.times * model.count_tokens(text) for each in own for _, text in each.messages)
-        read = repeats * sum(sent + calls * (length - lengths[0]) for length in lengths)
-        most = repeats * len(items) * sum(each.times * each.most for each in own)
+        calls = sum(sent.times for sent in asked)
+        first = sum(sent.times * model.count_tokens(text) for sent in asked for _, text in sent.messages)
+        read = repeats * sum(first + calls * (length - lengths[0]) for length in lengths)
+        most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
-        yield (
+        lines.append(
             f"{model.name}: {repeats * len(items) * calls:,} calls for {len(items):,} items, about {read:,} tokens "
             f"in and at most {most:,} out: {cost}. Tokens are counted by the model's tokenizer where it has one here, "
             "else estimated from above by bytes; retries and answers from the cache are not counted."
         )
+    return "\n".join(lines)

@@ -19,7 +19,6 @@ from undogmatic.judges.questions import (
     Number,
     Wording,
     as_json,
-    desc,
     ends,
     make,
     numbers,
@@ -30,8 +29,10 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
-from undogmatic.readouts.structured import shown
+from undogmatic.readouts.prompt import lines
+from undogmatic.readouts.structured import form, shown
 from undogmatic.readouts.unit import Unit
+from undogmatic.records.rubric import NumericScale
 
 if TYPE_CHECKING:
     from undogmatic.models.base import Model
@@ -63,16 +64,20 @@ class Question(Unit):
         self,
         step: str,
         kind: type[Answer],
-        asker: Asker,
+        asker: Any,
         values: Mapping[str, Any] | None = None,
         known: Sequence[str] = (),
     ) -> None:
         super().__init__()
-        self.values = dict(values or {})
-        self.step, self.kind = step, kind
+        self.step, self.kind, self.values = step, kind, dict(values or {})
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
-        self.wording = asker.wording(step)
+        self.wording: Wording = asker.wording(step)
         self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
+        self._build(asker, known)
+
+    def _build(self, asker: Any, known: Sequence[str]) -> None:
+        """Make the predictors."""
+        raise NotImplementedError
 
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
@@ -108,13 +113,13 @@ class Question(Unit):
         names = {name for _, name, _, _ in Formatter().parse(template) if name}
         return self._fill(template, {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}})
 
-    def _judged(self) -> dict[str, Any]:
-        return adapter.judged(self.rubric, self.prompt.language)
+    def _signature(self, task: str, fields: Mapping[str, Any], helpers: Sequence[str]) -> Any:
+        return adapter.signature(task, adapter.judged(self.rubric, self.prompt.language), fields, helpers=helpers)
 
     def _about(self) -> str:
-        prompt, rubric = self.prompt, self.rubric
-        scale = prompt.scale(rubric) if self.wording.scale else ""
-        return "\n\n".join(p for p in (prompt.task(rubric), prompt.definition(rubric), scale) if p)
+        parts = [self.prompt.task(self.rubric), self.prompt.definition(self.rubric)]
+        parts += [self.prompt.scale(self.rubric)] if self.wording.scale else []
+        return "\n\n".join(part for part in parts if part)
 
 
 class Asker:
@@ -191,25 +196,25 @@ class WordsQuestion(Question):
 
     def __init__(self, step: str, kind: type[Answer], asker: WordsAsker, *more: Any) -> None:
         super().__init__(step, kind, asker, *more)
-        marks = numbers(kind)
-        fields: dict[str, Any] = {}
+
+    def _build(self, asker: WordsAsker, known: Sequence[str]) -> None:
+        marks, fields = numbers(self.kind), {}
         self.worded: dict[str, str] = {}
-        for name, field in kind.model_fields.items():
-            mark = marks.get(name)
-            worded = self._form(name, mark)
-            if mark is None:
-                self.worded[name] = worded
-                fields[name] = adapter.words(field.annotation, worded)
+        for name, field in self.kind.model_fields.items():
+            if (mark := marks.get(name)) is None:
+                self.worded[name] = self._fill(self.wording.form[name], {"meaning": ""})
+                fields[name] = adapter.words(field.annotation, self.worded[name])
                 continue
-            bounds = {"at_least": mark.at_least, "at_most": mark.at_most}
-            asked = desc(mark, worded, self.rubric)
-            fields[name] = adapter.number(mark.scale(self.rubric), asked, mark.unit == "score", **bounds)
-        form_schema = {"name": step, "schema": schema(kind, self.rubric), "strict": True}
+            worded = self._fill(self.wording.form[mark.wording or name], {"meaning": mark.meaning})
+            scale, bounds = mark.scale(self.rubric), {"at_least": mark.at_least, "at_most": mark.at_most}
+            asked = worded if isinstance(scale, NumericScale) else form(scale)
+            fields[name] = adapter.number(scale, asked, mark.unit == "score", **bounds)
+        form_schema = {"name": self.step, "schema": schema(self.kind, self.rubric), "strict": True}
         self.predict = dspy.Predict(
-            adapter.signature(self._fill(self.wording.task), self._judged(), fields, helpers=STEP_INPUTS),
+            self._signature(self._fill(self.wording.task), fields, STEP_INPUTS),
             temperature=asker.temperature,
             top_p=asker.top_p,
-            max_tokens=kind.room,
+            max_tokens=self.kind.room,
             response_format={"type": "json_schema", "json_schema": form_schema},
         )
         self.adapter = adapter.JudgeAdapter(self.prompt.words, exact=True)
@@ -219,21 +224,19 @@ class WordsQuestion(Question):
         whole = shown(self.predict, self.adapter, self.rubric, self.given)
         return "\n\n".join(part for part in (whole, self._blank(self.wording.context)) if part)
 
-    def _form(self, name: str, number: Number | None) -> str:
-        key = (number.wording if number else None) or name
-        return self._fill(self.wording.form[key], {"meaning": number.meaning if number else ""})
-
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         inputs = shown_inputs(item, self.rubric) | self.given
         inputs["the_context"] = self._fill(self.wording.context, context)
 
         async def once(**said: str | None) -> dspy.Prediction:
             prediction = await ask(self.predict, self.adapter, **inputs, **said)
-            given = {name: prediction[name] for name in self.kind.model_fields}
+            fields = {name: prediction[name] for name in self.kind.model_fields}
             for name, worded in self.worded.items():
-                if repeats(worded, given[name]):
-                    raise UnparseableAnswer(f"`{name}` has no words of its own, only those of the form", as_json(given))
-            return dspy.Prediction(answer=make(self.kind, given, as_json(given)), distributions={})
+                if repeats(worded, fields[name]):
+                    raise UnparseableAnswer(
+                        f"`{name}` has no words of its own, only those of the form", as_json(fields)
+                    )
+            return dspy.Prediction(answer=make(self.kind, fields, as_json(fields)), distributions={})
 
         return await insisting(RETRIES, once)
 
@@ -273,65 +276,56 @@ class LevelsQuestion(Question):
     task and asked the question.
     """
 
-    def __init__(
-        self,
-        step: str,
-        kind: type[Answer],
-        asker: LevelsAsker,
-        values: Mapping[str, Any] | None = None,
-        known: Sequence[str] = (),
-    ) -> None:
-        super().__init__(step, kind, asker, values, known)
+    def _build(self, asker: LevelsAsker, known: Sequence[str]) -> None:
         self.minimum_mass, self.base = asker.minimum_mass, asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
-        self.numbers = {name: self._asked(name, mark) for name, mark in numbers(kind).items() if not mark.words_only}
-        self.predicts = {n: self._predict(asked, asker.top) for n, asked in self.numbers.items() if n not in known}
+        marks = {name: mark for name, mark in numbers(self.kind).items() if not mark.words_only}
+        self.numbers = {name: self._asked(name, mark) for name, mark in marks.items()}
+        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.top}
+        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
+        self.predicts = {}
+        for name in [name for name in self.numbers if name not in known]:
+            asked = self.numbers[name]
+            meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
+            level = adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")
+            task = asked.question if self.base else self._fill(self.wording.task)
+            self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
 
     def _asked(self, name: str, number: Number) -> Asked:
         words = self.wording.levels[number.wording or name]
         levels = number.levels(self.rubric, len(words.answers))
-        own = number.unit in ("score", "rubric") and number.band is None and number.own is None
-        digits = self.rubric.labels if own else tuple(str(n) for n in range(len(levels)))
-        labels = digits if self.base or not words.labels else words.labels
+        of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
+        labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
         question = self._fill(words.question, {"meaning": number.meaning})
-        if labels is not digits and words.answer_with:
-            question = f"{question} {words.answer_with}"
+        if words.labels and not self.base:
+            labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
         return Asked(number, words, question, labels, levels)
 
-    def _predict(self, asked: Asked, top: int) -> dspy.Predict:
-        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
-        meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
-        level = {"level": adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")}
-        task = asked.question if self.base else self._fill(self.wording.task)
-        signature = adapter.signature(task, self._judged(), level, helpers=helpers)
-        return dspy.Predict(signature, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=top)
-
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
-        values = dict(known)
-        distributions = {}
+        values, distributions = dict(known), {}
         given = self._fill(self.wording.context or self.wording.given, context)
         said: list[str] = []
         for name, asked in self.numbers.items():
-            repeated = {**context, "meaning": asked.number.meaning}
-            if name in values:
-                repeated["value"] = asked.number.written(values[name], self.rubric)
-                given = f"{given}\n{self._fill(asked.words.said, repeated)}".strip()
-                continue
-            prediction = await ask(
-                self.predicts[name],
-                self.adapter,
-                **shown_inputs(item, self.rubric),
-                **self.given,
-                the_given=given,
-                the_said="\n".join(line for line in said if line) or None,
-                **({} if self.base else {"the_question": asked.question}),
-            )
-            found = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
-            found = _within(found, name, asked.number, values)
-            distributions[name], values[name] = found, found.expectation
-            repeated["value"] = asked.number.written(values[name], self.rubric)
-            said.append(self._fill(asked.words.said, repeated))
+            if name not in known:
+                prediction = await ask(
+                    self.predicts[name],
+                    self.adapter,
+                    **shown_inputs(item, self.rubric),
+                    **self.given,
+                    the_given=given,
+                    the_said="\n".join(line for line in said if line) or None,
+                    **({} if self.base else {"the_question": asked.question}),
+                )
+                levels = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
+                distributions[name] = _within(levels, name, asked.number, values)
+                values[name] = distributions[name].expectation
+            written = asked.number.written(values[name], self.rubric)
+            line = self._fill(asked.words.said, {**context, "meaning": asked.number.meaning, "value": written})
+            if name in known:
+                given = f"{given}\n{line}".strip()
+            else:
+                said.append(line)
         return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
 
     def shown(self) -> str:
@@ -340,8 +334,7 @@ class LevelsQuestion(Question):
         parts.append(self._blank(self.wording.context or self.wording.given))
         for asked in (self.numbers[name] for name in self.predicts):
             meanings = list(asked.words.answers) or self.rubric.meanings(self.prompt.language)
-            choice = [f"{label} = {meaning}" for label, meaning in zip(asked.labels, meanings, strict=True)]
-            parts.append("\n".join([asked.question, *choice]))
+            parts.append(f"{asked.question}\n{lines(asked.labels, meanings)}")
         return "\n\n".join(part for part in parts if part)
 
 
@@ -364,7 +357,7 @@ class LevelsAsker(Asker):
         check_labels(self.rubric)
 
 
-def _within(found: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
+def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
     """The distribution given that the number respects its bounds: a range's high end is read from the levels not below
     its low end. The same request always gives the same answer, so asking again would not help.
 
@@ -372,16 +365,14 @@ def _within(found: ScoreDistribution, name: str, number: Number, values: Mapping
         UnparseableAnswer: Less than LEAST_SHARE of the probability respects them.
     """
     if number.at_least is None and number.at_most is None:
-        return found
-    allowed = [
-        p if number.problem(name, value, values) is None else 0.0
-        for value, p in zip(found.values, found.probabilities, strict=True)
-    ]
+        return levels
+    chances = zip(levels.values, levels.probabilities, strict=True)
+    allowed = [p if number.problem(name, value, values) is None else 0.0 for value, p in chances]
     total = sum(allowed)
     if total < LEAST_SHARE:
-        problem = number.problem(name, found.expectation, values)
-        raise UnparseableAnswer(f"{problem}, with a share of {1 - total:.3f}", repr(found.probabilities))
-    return found.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
+        problem = number.problem(name, levels.expectation, values)
+        raise UnparseableAnswer(f"{problem}, with a share of {1 - total:.3f}", repr(levels.probabilities))
+    return levels.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
 
 
 ASKERS = {"structured": WordsAsker, "samples": WordsAsker, "logprobs": LevelsAsker}

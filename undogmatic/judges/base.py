@@ -27,24 +27,17 @@ class Source(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
     def uses_prompt(self) -> bool: ...
-
     @property
     def deterministic(self) -> bool: ...
-
     @property
     def model(self) -> Model: ...
-
     @property
     def prompt(self) -> Prompt: ...
-
     @property
     def lm(self) -> LanguageModel | None: ...
-
     def fitted_on(self) -> frozenset[str]: ...
-
     def shown(self) -> str: ...
 
 
@@ -91,17 +84,13 @@ class Judge(Unit):
             A prediction with `verdict` and its `score`; with several criteria, `verdicts` by criterion, and those of
             OVERALL where it is one of them, so that such a judge can stand inside another.
         """
-        own = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
-        if item is None:
-            item = Item(id="item", inputs=inputs)
-        found = await self.judge(item, **own)
-        if not isinstance(found, Verdict):
-            verdicts = {name: self._settled(verdict) for name, verdict in found.items()}
-            whole = verdicts.get(OVERALL)
-            said = {"verdict": whole, "score": whole.score} if isinstance(whole, Verdict) else {}
-            return dspy.Prediction(verdicts=verdicts, **said)
-        verdict = self._settled(found)
-        return dspy.Prediction(verdict=verdict, score=verdict.score)
+        options = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
+        judged = await self.judge(item or Item(id="item", inputs=inputs), **options)
+        several = {OVERALL: judged} if isinstance(judged, Verdict) else judged
+        verdicts = {name: self._settled(verdict) for name, verdict in several.items()}
+        whole = verdicts.get(OVERALL)
+        one = {"verdict": whole, "score": whole.score} if isinstance(whole, Verdict) else {}
+        return dspy.Prediction(**one) if isinstance(judged, Verdict) else dspy.Prediction(verdicts=verdicts, **one)
 
     def _settled(self, verdict: Any) -> Any:
         if not isinstance(verdict, Verdict):
@@ -127,21 +116,26 @@ class Judge(Unit):
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
-        shown = {self._mark(demo) for _, predictor in self.named_predictors() for demo in predictor.demos}
+        demos = [demo for _, predictor in self.named_predictors() for demo in predictor.demos]
+        inputs = [[str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos]
+        shown = {text_mark("\n\n".join(texts)) for texts in inputs}
         return self.all_weighed_on().union(shown, *(source.fitted_on() for source in self.readouts()))
 
     def all_weighed_on(self) -> frozenset[str]:
         """`weighed_on` of this judge and of all judges inside it."""
         return frozenset().union(*(judge.weighed_on for _, judge in self.named_sub_modules(Judge)))
 
-    def _mark(self, demo: Mapping[str, Any]) -> str:
-        return text_mark("\n\n".join(str(demo[name]) for name in self.rubric.inputs if name in demo))
-
     def program_hash(self) -> str:
         """SHA-256 of what determines its answers: the identity of every module, and instructions, fields, settings and
         demonstrations of every predictor inside; and its places. Part of the provenance."""
         modules = {name: module.identity() for name, module in self.named_sub_modules(Unit)}
-        predictors = {name: _program(predictor) for name, predictor in self.named_predictors()}
+        predictors = {}
+        for name, predictor in self.named_predictors():
+            signature = predictor.signature
+            fields = [[key, str(f.annotation), repr(f.json_schema_extra)] for key, f in signature.fields.items()]
+            demos = [{key: repr(value) for key, value in dict(demo).items()} for demo in predictor.demos]
+            about = {"instructions": signature.instructions, "fields": fields, "demos": demos}
+            predictors[name] = about | {"config": predictor.config}
         return digest([modules, predictors, *([self.places] if self.places else [])])
 
 
@@ -154,13 +148,6 @@ def _sources(value: Any) -> Iterator[Source]:
     elif isinstance(value, list | tuple | dict):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _sources(each)
-
-
-def _program(predictor: dspy.Predict) -> dict[str, Any]:
-    signature = predictor.signature
-    fields = [[name, str(field.annotation), repr(field.json_schema_extra)] for name, field in signature.fields.items()]
-    demos = [{name: repr(value) for name, value in dict(demo).items()} for demo in predictor.demos]
-    return {"instructions": signature.instructions, "fields": fields, "demos": demos, "config": predictor.config}
 
 
 def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
@@ -184,15 +171,11 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
     """The verdict with a word on an interval that does not hold the score, so that the two are not read as one."""
     if verdict.score is None or verdict.interval is None:
         return verdict
-    low, high = verdict.interval
-    slack = 1e-9 * (rubric.maximum - rubric.minimum)
-    if low - slack <= verdict.score <= high + slack:
+    (low, high), slack = verdict.interval, 1e-9 * (rubric.maximum - rubric.minimum)
+    score, *ends = map(rubric.scale.write, (verdict.score, low, high))
+    same_category = not isinstance(rubric.scale, NumericScale) and score in ends  # whatever the numbers
+    said = f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to {ends[1]}."
+    # A judge inside of this one may have said so.
+    if low - slack <= verdict.score <= high + slack or same_category or said in verdict.issues:
         return verdict
-    write = rubric.scale.write
-    if not isinstance(rubric.scale, NumericScale) and write(verdict.score) in (write(low), write(high)):
-        return verdict  # the same category, whatever the numbers
-    said = f"the score {write(verdict.score)} lies outside the judge's own range, {write(low)} to {write(high)}"
-    contradiction = f"Contradiction: {said}."
-    if contradiction in verdict.issues:  # a judge inside of this one has said so
-        return verdict
-    return verdict.replace(issues=(*verdict.issues, contradiction))
+    return verdict.replace(issues=(*verdict.issues, said))

@@ -35,20 +35,19 @@ class CalibrationProbeJudge(Judge):
 
     async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
         """`verdict` with the estimate; `initial` is a verdict of the initial judge that was already had."""
-        if initial is None:
-            initial = (await self.initial.acall(item=item)).verdict
+        initial = initial or (await self.initial.acall(item=item)).verdict
         context = {"initial": written(initial, self.rubric)}
         answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
-        accuracy = answer.accuracy
-        details: dict[str, float | str] = {"estimated_accuracy": accuracy, "level_from": "accuracy"}
+        details: dict[str, float | str] = {"estimated_accuracy": answer.accuracy, "level_from": "accuracy"}
         if answer.reason is not None:
             details["accuracy_reason"] = answer.reason
-        level = critique_uncertainty(0.0, 1 - accuracy / 100, (0.0, 0.0), 0).level
+        doubt = 1 - answer.accuracy / 100
+        level = critique_uncertainty(0.0, doubt, (0.0, 0.0), 0).level
         return initial.replace(
-            confidence=accuracy,
+            confidence=answer.accuracy,
             confidence_source="stated" if self.asker.in_words else "procedure",
             uncertainty=level,
-            doubt=1 - accuracy / 100,
+            doubt=doubt,
             review=level == "high",
             details=initial.details | details,
         )

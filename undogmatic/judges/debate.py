@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from undogmatic.judges.asker import Asker, Question
+from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.records.records import Item, Verdict
@@ -37,17 +37,8 @@ class Decision(Answer):
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
-class Debate(Answer):
+class Debate(Decision, Critic, Advocate):
     """All three in one answer."""
-
-    advocate_strengths: Arguments = ()
-    advocate_score: Annotated[float, Number(band=HIGH)]
-    critic_weaknesses: Arguments = ()
-    critic_score: Annotated[float, Number(band=LOW)]
-    rationale: str | None = None
-    compelling: Literal["advocate", "critic", "neither"] | None = None
-    final_score: Annotated[float, Number("score")]
-    confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
 class DebateJudge(Judge):
@@ -69,13 +60,10 @@ class DebateJudge(Judge):
         self.asker, self.separate_calls, self.rubric = asker, separate_calls, asker.rubric
         ends = {"advocate_low": HIGH[0], "advocate_high": HIGH[1], "critic_low": LOW[0], "critic_high": LOW[1]}
         values = {name: f"{asker.rubric.units(share):g}" for name, share in ends.items()}
-        self.steps: list[Question] = [asker.question("debate", Debate, values)]
+        kinds: dict[str, type[Answer]] = {"debate": Debate}
         if separate_calls and asker.in_words:
-            self.steps = [
-                asker.question("advocate", Advocate, values),
-                asker.question("critic", Critic, values),
-                asker.question("arbiter", Decision, values),
-            ]
+            kinds = {"advocate": Advocate, "critic": Critic, "arbiter": Decision}
+        self.steps = [asker.question(name, kind, values) for name, kind in kinds.items()]
 
     async def judge(self, item: Item) -> Verdict:
         """`verdict` with both positions."""
@@ -88,20 +76,20 @@ class DebateJudge(Judge):
         rubric = self.rubric
         advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
         found = debate_uncertainty(10 * rubric.share(advocate), 10 * rubric.share(critic), 10 * rubric.share(final))
+        position = found.judge_position
+        # Whom a judge found compelling who did not say so: the nearer side.
+        nearer = "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
         details: dict[str, float | str] = {
             "advocate_score": advocate,
             "critic_score": critic,
             "gap": advocate - critic,
-            "compelling": context["compelling"] or _side(found.judge_position),
+            "compelling": context["compelling"] or nearer,
         }
-        if found.judge_position is not None:
-            details["judge_position"] = found.judge_position
-        for name in ("advocate_strengths", "critic_weaknesses"):
-            if context[name]:
-                details[name] = context[name]
+        if position is not None:
+            details["judge_position"] = position
+        details |= {name: context[name] for name in ("advocate_strengths", "critic_weaknesses") if context[name]}
         # Half at the middle between the sides, 0 at either side, below 0 beyond them; a debate without a middle is as
         # unsure as can be.
-        position = found.judge_position
         doubt = 0.5 if position is None else 0.5 - abs(position - 0.5)
         stated = context["confidence"] if distribution is None else distribution.confidence
         if stated is not None:
@@ -119,10 +107,3 @@ class DebateJudge(Judge):
             review=found.level == "high",
             details=details,
         )
-
-
-def _side(position: float | None) -> str:
-    """Whom a judge found compelling who did not say so: the nearer side."""
-    if position is None or position == 0.5:
-        return "neither"
-    return "advocate" if position > 0.5 else "critic"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.records.records import Item, Record, Verdict
-from undogmatic.stats.uncertainty import critique_uncertainty
+from undogmatic.records.rubric import Rubric
+from undogmatic.stats.uncertainty import CritiqueUncertainty, critique_uncertainty
 
 
 class Issue(Record):
@@ -51,35 +53,47 @@ class DevilsAdvocateJudge(Judge):
 
     async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
         """`verdict` with the critique's yield; `initial` is a verdict of the initial judge that was already had."""
-        if initial is None:
-            initial = (await self.initial.acall(item=item)).verdict
+        initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, score = self.rubric, float(initial.score or 0)
         context = {"initial": written(initial, rubric)}
         critique: Critique = (await self.critique.acall(item=item, context=context)).answer
-        counts = Counter(issue.severity for issue in critique.issues)
-        found = critique_uncertainty(
-            10 * rubric.share(score),
-            critique.critique_strength / 10,
-            (10 * rubric.share(critique.range_low), 10 * rubric.share(critique.range_high)),
-            counts["major"],
-        )
+        strength, ends = critique.critique_strength / 10, (critique.range_low, critique.range_high)
+        damage, severities = damaged(rubric, score, strength, ends, critique.issues)
         details: dict[str, float | str] = {
             "initial_score": score,
-            "critique_strength": critique.critique_strength / 10,
-            "score_delta": abs(score - (critique.range_low + critique.range_high) / 2),
-            "level_from": found.level_from,
+            "critique_strength": strength,
+            "score_delta": abs(score - sum(ends) / 2),
+            "level_from": damage.level_from,
         }
         if self.asker.in_words:
-            details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
+            details |= severities
         if critique.confidence is not None:
             details["stated_confidence"] = critique.confidence
         return initial.replace(
-            interval=rubric.interval(found.confidence_interval),
+            interval=rubric.interval(damage.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
             confidence_source="procedure",
             issues=(*initial.issues, *(f"{i.severity} ({i.kind}): {i.text}" for i in critique.issues)),
-            uncertainty=found.level,
-            doubt=critique.critique_strength / 10,
-            review=found.recommend_human_review,
+            uncertainty=damage.level,
+            doubt=strength,
+            review=damage.recommend_human_review,
             details=initial.details | details,
         )
+
+
+def damaged(
+    rubric: Rubric, score: float, strength: float, ends: Sequence[float], issues: Sequence[Any]
+) -> tuple[CritiqueUncertainty, dict[str, float]]:
+    """What a critique did to a score, and how many of its issues are of each severity, as details.
+
+    Args:
+        rubric: The scale of the score and of `ends`.
+        score: Before the critique.
+        strength: Of the critique, 0-1.
+        ends: Of the range that it defends.
+        issues: What it names, each with its `severity`.
+    """
+    counts = Counter(issue.severity for issue in issues)
+    low, high = (10 * rubric.share(end) for end in ends)
+    damage = critique_uncertainty(10 * rubric.share(score), strength, (low, high), counts["major"])
+    return damage, {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}

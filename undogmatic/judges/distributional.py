@@ -11,7 +11,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.base import entropy_verdict
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
-from undogmatic.records.rubric import Anchors, Level, Rubric
+from undogmatic.records.rubric import Anchors, Rubric
 from undogmatic.stats.uncertainty import points_entropy, quantile_interval
 
 
@@ -33,19 +33,12 @@ class Points(Answer):
 
 def points_answer(rubric: Rubric, language: str) -> type[Points]:
     """The answer's class: `level_0`, `level_1`, ... with the points of each level of the rubric."""
-    fields: dict[str, Any] = {
-        f"level_{n}": (
-            Annotated[float, Number("percent", wording="points", meaning=meant(level, rubric))],
-            ...,
-        )
-        for n, level in enumerate(rubric.anchors(language))
-    }
+    fields: dict[str, Any] = {}
+    for n, level in enumerate(rubric.anchors(language)):
+        # Without anchors the meaning begins with the number or category, and that is enough.
+        meaning = f"{level.value:g}: {level.meaning}" if isinstance(rubric.guide, Anchors) else level.meaning
+        fields[f"level_{n}"] = (Annotated[float, Number("percent", wording="points", meaning=meaning)], ...)
     return create_model("Points", __base__=Points, **fields)
-
-
-def meant(level: Level, rubric: Rubric) -> str:
-    """A level by its number and meaning; where the meaning begins with the number or category, that is enough."""
-    return f"{level.value:g}: {level.meaning}" if isinstance(rubric.guide, Anchors) else level.meaning
 
 
 class DistributionalJudge(Judge):
@@ -74,7 +67,7 @@ class DistributionalJudge(Judge):
         details: dict[str, float | str] = {"entropy": found.normalised_entropy, "points_sum": found.total}
         return entropy_verdict(
             distribution,
-            interval=None if interval is None else (float(interval.low), float(interval.high)),
+            interval=interval,
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
             issues=found.notes if self.asker.in_words else (),
             rationale=answer.reason,

@@ -50,8 +50,8 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         folder = RunFolder.open(typed, f"`judge.history[{n}]`")
         folder.check_finished()
         check_scale(folder, rubric, "this panel")
-        tables.append(_labelled_texts(folder, check_member(folder, member, rubric, f"judge.members[{n}]")))
-        _check_not_fitted(tables[-1], member, folder.named)
+        voice = check_member(folder, member, rubric, f"judge.members[{n}]")
+        tables.append(_labelled_texts(folder, voice, member))
     _check_same_texts(folders, tables)
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
     if len(judged) < LEAST:
@@ -61,14 +61,13 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         )
     both = [table.loc[judged] for table in tables]
     errors = [math.fsum((table["score"] - table["label"]) ** 2) / len(judged) for table in both]
-    for typed, error in zip(folders, errors, strict=True):
-        if error == 0:
-            # A floor would be a number of ours that decides the weights: no error in n texts only says it is small.
-            raise DataError(
-                f"`judge.history`: the scores of {typed!r} equal the labels of all {len(judged)} texts, so its weight "
-                "would be infinite. Are the labels its own scores? Else judge more or harder texts, or type the "
-                "weights: judge.weights=[...]."
-            )
+    if 0 in errors:
+        # A floor would be a number of ours that decides the weights: no error in n texts only says it is small.
+        raise DataError(
+            f"`judge.history`: the scores of {folders[errors.index(0)]!r} equal the labels of all {len(judged)} texts, "
+            "so its weight would be infinite. Are the labels its own scores? Else judge more or harder texts, or type "
+            "the weights: judge.weights=[...]."
+        )
     return History(inverse_weights(errors), frozenset(both[0]["text_mark"]))
 
 
@@ -93,30 +92,26 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
 
 def check_scale(folder: RunFolder, rubric: Rubric, who: str) -> None:
     """Raise ConfigError for a run on another scale than that of `who` ("this panel")."""
-    there = folder.rubric
-    if rubric_digest(there) != rubric_digest(rubric):
-        raise ConfigError(
-            f"{folder.named}, a run on {_scale(there)}; {who} judges on {_scale(rubric)}. Judge the labelled "
-            f"texts on this one: rubric={rubric.name}."
+    if rubric_digest(folder.rubric) != rubric_digest(rubric):
+        there, here = (
+            f"rubric={each.name} (levels {', '.join(f'{level:g}' for level in each.levels)}, {each.direction})"
+            for each in (folder.rubric, rubric)
         )
-
-
-def _scale(rubric: Rubric) -> str:
-    levels = ", ".join(f"{level:g}" for level in rubric.levels)
-    return f"rubric={rubric.name} (levels {levels}, {rubric.direction})"
+        raise ConfigError(
+            f"{folder.named}, a run on {there}; {who} judges on {here}. Judge the labelled texts on this one: "
+            f"rubric={rubric.name}."
+        )
 
 
 def check_member(folder: RunFolder, member: Judge, rubric: Rubric, key: str) -> tuple[str, str]:
     """Judge and criterion of that run that this judge, named by its config key, is. Compared are judge, readout,
     settings, model, and a prompt that is used. Raises ConfigError where none is."""
-    differ = []
-    for voice, judgment in folder.voices().items():
-        if not (found := _differences(judgment, member, rubric)):
-            return voice
-        differ.append("; ".join(found))
+    differences = {voice: _differences(judgment, member, rubric) for voice, judgment in folder.voices().items()}
+    if same := [voice for voice, several in differences.items() if not several]:
+        return same[0]
     raise ConfigError(
-        f"{folder.named}, a run by another judge than {key}: {', nor '.join(differ)}. Name a run of that judge (for a "
-        "panel, in the order of judge.members), or judge the labelled texts with it."
+        f"{folder.named}, a run by another judge than {key}: {', nor '.join(map('; '.join, differences.values()))}. "
+        "Name a run of that judge (for a panel, in the order of judge.members), or judge the labelled texts with it."
     )
 
 
@@ -142,7 +137,7 @@ def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     return differ
 
 
-def _labelled_texts(folder: RunFolder, voice: tuple[str, str]) -> pd.DataFrame:
+def _labelled_texts(folder: RunFolder, voice: tuple[str, str], member: Judge) -> pd.DataFrame:
     """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by item id."""
     named, labels = folder.named, folder.labels(*voice)
     if labels is None:
@@ -162,17 +157,13 @@ def _labelled_texts(folder: RunFolder, voice: tuple[str, str]) -> pd.DataFrame:
             f"{named}, a run with {judged} judged labelled texts (of {len(table)} labelled); weights need {LEAST}. "
             "Judge more labelled texts with it, or type the weights: judge.weights=[...]."
         )
-    return table
-
-
-def _check_not_fitted(table: pd.DataFrame, member: Judge, named: str) -> None:
-    known = int(table["text_mark"].isin(member.fitted_on()).sum())
-    if known:
+    if known := int(table["text_mark"].isin(member.fitted_on()).sum()):
         raise DataError(
             f"{named}, a run over texts of which {known} of {len(table)} were used to fit this member (its probe, "
             "baseline or calibration), so its error there says nothing about new texts. Give runs over texts that no "
             "member was fitted on, e.g. dataset.split=test."
         )
+    return table
 
 
 def _check_same_texts(folders: Sequence[str], tables: Sequence[pd.DataFrame]) -> None:
@@ -186,8 +177,7 @@ def _check_same_texts(folders: Sequence[str], tables: Sequence[pd.DataFrame]) ->
                 f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
                 "texts: judge the same dataset with all of them."
             )
-        changed = int((table["label"] != first["label"].reindex(table.index)).sum())
-        if changed:
+        if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
             raise DataError(
                 f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
                 "Judge the same version of the dataset with all members."

@@ -12,7 +12,7 @@ from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
 from undogmatic.judges.history import read_history
 from undogmatic.models.calls import current_rollout, rollout
-from undogmatic.readouts.base import agreement_confidence, entropy_verdict, spread_over
+from undogmatic.readouts.base import agreement_confidence, spread_over, voted
 from undogmatic.readouts.chat import together
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
@@ -84,67 +84,74 @@ class PanelJudge(Judge):
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
         answers = await together([once(self.members[n], repeat) for n, repeat in seats])
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
-        given = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
-        if 2 * len(given) < len(seats):
+        decided = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
+        if 2 * len(decided) < len(seats):
             kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
-        return self._together(given, failed)
-
-    def _together(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> Verdict:
-        verdicts = [verdict for _, verdict in given]
+        members = []
+        for n, verdict in decided:
+            value = str(verdict.category) if verdict.score is None else f"{verdict.score:.4g}"
+            weight = "" if self.weights is None else f" x{self.weights[n]:.4g}"
+            members.append(f"{self.members[n].name} {value}{weight}")
+        details: dict[str, float | str] = {"members": ", ".join(members), "members_failed": float(len(failed))}
+        failures = [f"{error.kind}: {error}" for error in failed]
+        verdicts = [verdict for _, verdict in decided]
         if not self.rubric.scale.ordered:
-            return self._vote(given, failed)
+            return voted(
+                [verdict.category for verdict in verdicts],
+                self.rubric,
+                issues=(*(issue for verdict in verdicts for issue in verdict.issues), *failures),
+                review=any(verdict.review for verdict in verdicts),
+                details=details,
+            )
+        return self._together(verdicts, [n for n, _ in decided], failures, details)
+
+    def _together(
+        self,
+        verdicts: Sequence[Verdict],
+        seats: Sequence[int],
+        failures: Sequence[str],
+        details: dict[str, float | str],
+    ) -> Verdict:
+        """The verdict of members with scores; `seats` are their places in the panel."""
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         shares = np.array([self.rubric.share(score) for score in scores])
         levels = [verdict.uncertainty for verdict in verdicts]
-        found = aggregate_uncertainty(
+        joined = aggregate_uncertainty(
             shares,
             [level or "low" for level in levels],  # a member without a level does not widen the interval
             [verdict.review for verdict in verdicts],
             [verdict.issues for verdict in verdicts],
         )
-        level = found.uncertainty_level
+        level = joined.uncertainty_level
         if not any(levels):
             level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
-        details: dict[str, float | str] = {
-            "disagreement": float(scores.std()),
-            "spread": float(scores.max() - scores.min()),
-            "bootstrap_variance": float(shares.var()),
-        }
+        doubt = float(scores.std())
+        spread: dict[str, float | str] = {"disagreement": doubt, "spread": float(scores.max() - scores.min())}
+        spread["bootstrap_variance"] = float(shares.var())
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
-        score = self._score(scores, [n for n, _ in given])
-        moved = self.rubric.share(score) - found.score  # the interval is that of the score given, not of the mean
-        low, high = (min(1.0, max(0.0, end + moved)) for end in found.confidence_interval)
+        score = self._score(scores, seats)
+        moved = self.rubric.share(score) - joined.score  # the interval is that of the score given, not of the mean
+        low, high = (min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval)
+        # How far the members agree, but no more than they are sure of themselves: agreement is not knowledge.
+        confidence = agreement_confidence(shares.tolist())
+        stated = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
         return Verdict(
             score=score,
             distribution=_mixture([verdict.distribution for verdict in verdicts], scores, self.rubric),
             interval=self.rubric.interval((low, high)),
-            confidence=_confidence(shares, [verdict.confidence for verdict in verdicts]),
+            confidence=min(confidence, float(np.mean(stated))) if len(stated) == len(verdicts) else confidence,
             confidence_source="procedure",
             rationale=verdicts[nearest].rationale,
-            issues=(*found.issues, *found.notes, *(f"{error.kind}: {error}" for error in failed)),
+            issues=(*joined.issues, *joined.notes, *failures),
             uncertainty=level,
-            doubt=details["disagreement"],  # type: ignore[arg-type]
-            review=found.recommend_expert_review or level == "high",
-            details=details | self._members(given, failed),
+            doubt=doubt,
+            review=joined.recommend_expert_review or level == "high",
+            details=spread | details,
         )
 
-    def _vote(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> Verdict:
-        """Categories without an order: the share of the members' votes, and their entropy."""
-        votes = [self.rubric.scale.read(verdict.category) for _, verdict in given]
-        shares = tuple(votes.count(value) / len(votes) for value in self.rubric.levels)
-        found = entropy_verdict(ScoreDistribution(values=self.rubric.levels, probabilities=shares))
-        review = any(verdict.review for _, verdict in given)
-        issues = tuple(issue for _, verdict in given for issue in verdict.issues)
-        failures = tuple(f"{error.kind}: {error}" for error in failed)
-        return found.replace(issues=issues + failures, review=review, details=self._members(given, failed))
-
-    def _members(self, given: Sequence[tuple[int, Verdict]], failed: Sequence[ModelError]) -> dict[str, float | str]:
-        said = (f"{self.members[n].name} {_value(verdict)}{self._weight(n)}" for n, verdict in given)
-        return {"members": ", ".join(said), "members_failed": float(len(failed))}
-
-    def _score(self, scores: np.ndarray, members: Sequence[int]) -> float:
+    def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
         if self.aggregate == "median":
             return float(np.median(scores))
         if self.aggregate == "trimmed_mean":
@@ -153,24 +160,10 @@ class PanelJudge(Judge):
             return float(trim_mean(scores, self.trim))
         if self.weights is None:
             return float(scores.mean())
-        weights = np.array([self.weights[n] for n in members])
+        weights = np.array([self.weights[n] for n in seats])
         if weights.sum() == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
         return float(np.average(scores, weights=weights))
-
-    def _weight(self, n: int) -> str:
-        return "" if self.weights is None else f" x{self.weights[n]:.4g}"
-
-
-def _value(verdict: Verdict) -> str:
-    return str(verdict.category) if verdict.score is None else f"{verdict.score:.4g}"
-
-
-def _confidence(shares: np.ndarray, stated: Sequence[float | None]) -> float:
-    """How far the members agree, but no more than they are sure of themselves: agreement is not knowledge."""
-    agreed = agreement_confidence(shares.tolist())
-    known = [confidence for confidence in stated if confidence is not None]
-    return min(agreed, float(np.mean(known))) if len(known) == len(stated) else agreed
 
 
 def _mixture(

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from undogmatic.errors import UnparseableAnswer
-from undogmatic.readouts.structured import PERCENT, form, scale_schema
+from undogmatic.readouts.structured import PERCENT, scale_schema
 from undogmatic.records.records import Record
 from undogmatic.records.rubric import NumericScale, Rubric, Scale
 
@@ -77,11 +77,10 @@ class Number:
 
     def levels(self, rubric: Rubric, answers: int = 0) -> tuple[float, ...]:
         """Values of the levels offered to a log-probability readout, ascending; `answers`: how many its wording has."""
-        if self.own is not None and answers < 2:
-            return self.own.default_levels()
         if self.own is not None:
-            low, high = self.own.minimum, self.own.maximum
-            return tuple(low + (high - low) * k / (answers - 1) for k in range(answers))
+            low, span = self.own.minimum, self.own.maximum - self.own.minimum
+            evenly = tuple(low + span * k / (answers - 1) for k in range(answers)) if answers > 1 else ()
+            return evenly or self.own.default_levels()
         if self.unit in ("score", "rubric") and self.band is None:
             return rubric.levels
         scale = self.scale(rubric)
@@ -91,44 +90,27 @@ class Number:
 
     def written(self, value: float, rubric: Rubric) -> str:
         """An answer as later questions repeat it, with the precision of its scale; a strength in whole tenths."""
-        if self.unit == "strength":
-            return f"{value:.0f}"
-        return self.scale(rubric).write(value)
+        return f"{value:.0f}" if self.unit == "strength" else self.scale(rubric).write(value)
 
     def problem(self, name: str, value: float, others: Mapping[str, Any]) -> str | None:
         """Why `value` contradicts the fields it is bound to, or None."""
-        if self.at_least is not None and value < others[self.at_least]:
-            return f"`{name}` is {value:g}, below `{self.at_least}` {others[self.at_least]:g}"
-        if self.at_most is not None and value > others[self.at_most]:
-            return f"`{name}` is {value:g}, above `{self.at_most}` {others[self.at_most]:g}"
+        for other, sign, where in ((self.at_least, 1, "below"), (self.at_most, -1, "above")):
+            if other is not None and sign * value < sign * others[other]:
+                return f"`{name}` is {value:g}, {where} `{other}` {others[other]:g}"
         return None
 
 
 def numbers(kind: type[Answer]) -> dict[str, Number]:
     """The number fields of an answer, in order."""
-    found = {}
-    for name, field in kind.model_fields.items():
-        for mark in field.metadata:
-            if isinstance(mark, Number):
-                found[name] = mark
-    return found
+    fields = kind.model_fields.items()
+    return {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Number)}
 
 
 def ends(rubric: Rubric) -> dict[str, str]:
     """The ends of the rubric's scale, for wordings: {low} and {high}. Categories are shown with their numbers."""
-    low, high = f"{rubric.minimum:g}", f"{rubric.maximum:g}"
-    if isinstance(rubric.scale, NumericScale):
-        return {"low": low, "high": high}
-    return {
-        "low": f"{low} ({rubric.scale.write(rubric.minimum)})",
-        "high": f"{high} ({rubric.scale.write(rubric.maximum)})",
-    }
-
-
-def desc(number: Number, worded: str, rubric: Rubric) -> str:
-    """How a number stands in the form that a chat model fills: its wording, or the categories where it is one."""
-    scale = number.scale(rubric)
-    return worded if isinstance(scale, NumericScale) else form(scale)
+    numeric = isinstance(rubric.scale, NumericScale)
+    values = {"low": rubric.minimum, "high": rubric.maximum}
+    return {name: f"{v:g}" if numeric else f"{v:g} ({rubric.scale.write(v)})" for name, v in values.items()}
 
 
 def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
@@ -145,18 +127,12 @@ def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
 
 
 def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
-    """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`: a field of another form, or one that
-    contradicts another."""
-    for name, number in numbers(kind).items():
-        problem = number.problem(name, given[name], given) if name in given else None
-        if problem is not None:
-            raise UnparseableAnswer(problem, raw)
+    """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`: a field has another form."""
     try:
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
+        where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
         what = what[:1].lower() + what[1:]
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
 
@@ -168,11 +144,10 @@ def repeats(wording: str, given: Any) -> bool:
         wording: How the field stands in the form. Words to choose among ("minor" | "major") may be repeated, of course.
         given: The field's answer: a text, a list, or an object with fields of its own.
     """
-    if isinstance(given, BaseModel):
-        given = given.model_dump()
-    if isinstance(given, Mapping | list | tuple):
-        parts = given.values() if isinstance(given, Mapping) else given
-        return any(repeats(wording, part) for part in parts)
+    given = given.model_dump() if isinstance(given, BaseModel) else given
+    given = list(given.values()) if isinstance(given, Mapping) else given
+    if isinstance(given, list | tuple):
+        return any(repeats(wording, part) for part in given)
     if not isinstance(given, str):
         return False
     said = set(_WORD.findall(given.casefold()))

@@ -59,11 +59,9 @@ class RedBlueJudge(Judge):
             "blue_strength": answer.blue_strength / 10,
             "stronger_team": found.stronger,
         }
-        if found.share is not None:
-            details["blue_share"] = found.share
-        for name, reasons in (("red_reasons", answer.red_reasons), ("blue_reasons", answer.blue_reasons)):
-            if reasons:
-                details[name] = "; ".join(reasons)
+        details |= {} if found.share is None else {"blue_share": found.share}
+        reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
+        details |= {name: "; ".join(several) for name, several in reasons.items() if several}
         doubt = 0.5 if found.share is None else 0.5 - abs(found.share - 0.5)
         stated = answer.confidence if distribution is None else distribution.confidence
         if stated is not None:
@@ -94,6 +92,5 @@ def balance(red_strength: float, blue_strength: float) -> Balance:
         return Balance(None, "neither", "high")
     share = blue_strength / total
     stronger = "neither" if red_strength == blue_strength else "blue" if blue_strength > red_strength else "red"
-    if 0.4 < share < 0.6:
-        return Balance(share, stronger, "high")
-    return Balance(share, stronger, "medium" if min(red_strength, blue_strength) > 5 else "low")
+    apart: Level = "medium" if min(red_strength, blue_strength) > 5 else "low"
+    return Balance(share, stronger, "high" if 0.4 < share < 0.6 else apart)

@@ -1,57 +1,28 @@
-"""`selective`: a cheap judge first, an expensive one only where a rule fires."""
+"""`selective`: a cheap judge first, an expensive one only where a rule fires.
+
+The rules are data (`selective.rules.yaml`), but for the one that reads what a run with `analysis=escalation` promised.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.judges.promise import doubt_of, read_promise
+from undogmatic.judges.history import check_member, check_scale
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats.uncertainty import RULES, should_escalate
+from undogmatic.runs.folder import RunFolder
+from undogmatic.safety.outside import read_yaml
 
-EVIDENCE = ("accuracy", "scientific", "automatic_f1", "hallucination_rate", "bootstrap_variance")
-
-
-class HighScore(Record):
-    """The overall score (0-1) is above this."""
-
-    overall_above: float = Field(default=0.7, ge=0, le=1)
-
-
-class DisagreesWithF1(Record):
-    """The judge's accuracy score and the automatic F1 (0-1) are further apart than this."""
-
-    f1_gap_above: float = Field(default=0.3, ge=0, le=1)
-
-
-class HighScientificHallucination(Record):
-    """The scientific score is above the one, and the hallucination rate above the other (0-1)."""
-
-    scientific_above: float = Field(default=0.7, ge=0, le=1)
-    hallucination_above: float = Field(default=0.1, ge=0, le=1)
-
-
-class LowVariance(Record):
-    """The variance over repeats is below the one, and the overall score above the other (0-1)."""
-
-    variance_below: float = Field(default=0.05, ge=0, le=1)
-    stable_overall_above: float = Field(default=0.6, ge=0, le=1)
-
-
-class LowConfidence(Record):
-    """The cheap judge's confidence (a percentage) is below this."""
-
-    confidence_below: float = Field(default=50, ge=0, le=100)
-
-
-class WideInterval(Record):
-    """The cheap judge's interval is wider than this share of the scale."""
-
-    width_above: float = Field(default=0.4, ge=0, le=1)
+TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("selective.rules.yaml"))
+"""Rule -> threshold -> `of`, `default` and `most`."""
+COLUMNS = {name for rule in TABLE.values() for threshold in rule.values() for name in threshold["of"]}
+"""The numbers that rules need."""
 
 
 class Guaranteed(Record):
@@ -61,23 +32,37 @@ class Guaranteed(Record):
     run: str | None = Field(default=None, min_length=1)
 
 
-class Rules(Record):
-    """The rules with their thresholds; a rule that is null is switched off."""
+class Guarded(Record):
+    """The rule that is no threshold in the config; null switches it off."""
 
-    high_score: HighScore | None = None
-    disagrees_with_f1: DisagreesWithF1 | None = None
-    high_scientific_hallucination: HighScientificHallucination | None = None
-    low_variance: LowVariance | None = None
-    low_confidence: LowConfidence | None = None
-    wide_interval: WideInterval | None = None
     guaranteed: Guaranteed | None = None
+
+
+def _rule(name: str) -> Any:
+    """The optional field of a rule, whose thresholds have their defaults and bounds."""
+    thresholds: dict[str, Any] = {
+        key: (float, Field(default=each["default"], ge=0, le=each.get("most", 1))) for key, each in TABLE[name].items()
+    }
+    return (create_model(name, __base__=Record, **thresholds) | None, None)
+
+
+if TYPE_CHECKING:
+    Rules = Guarded
+else:
+    Rules = create_model("Rules", __base__=Guarded, **{name: _rule(name) for name in TABLE})
+
+
+class Promise(NamedTuple):
+    """The judge may decide alone where its doubt, read by `measure`, is at most `threshold`."""
+
+    measure: str
+    threshold: float
 
 
 class SelectiveJudge(Judge):
     """The verdict is the expensive judge's where a rule fired, else the cheap one's.
 
-    `accuracy`, `scientific`, `automatic_f1`, `hallucination_rate` and `bootstrap_variance` (all 0-1) are read from the
-    cheap judge's details, else from the item's metadata; a rule whose number is in neither does not fire, and the
+    A rule whose number is neither in the cheap judge's details nor in the item's metadata does not fire, and the
     details name it as not evaluated.
 
     Args:
@@ -85,8 +70,9 @@ class SelectiveJudge(Judge):
         expensive: Judges the items where a rule fires. If it starts from the score of a judge equal to `cheap`, it is
             handed that score and does not ask again.
         rubric: The scale.
-        rules: The rules that are on. With `guaranteed` alone, what the cheap judge decides alone agrees with the truth
-            at the rate, and with the confidence, that the run it names has promised for texts like those of that run.
+        rules: The rules with their thresholds; one that is null is off. With `guaranteed` alone, what the cheap judge
+            decides alone agrees with the truth at the rate, and with the confidence, that the run it names has promised
+            for texts like those of that run.
     """
 
     name = "selective"
@@ -113,38 +99,29 @@ class SelectiveJudge(Judge):
         if verdict.score is not None:
             details["cheap_score"] = verdict.score
         if fired:
-            given = {"initial": verdict} if self.hands_over else {}
-            verdict = (await self.expensive.acall(item=item, **given)).verdict
+            known = {"initial": verdict} if self.hands_over else {}
+            verdict = (await self.expensive.acall(item=item, **known)).verdict
         return verdict.replace(details=verdict.details | details)
 
     def fired(self, verdict: Verdict, item: Item) -> tuple[list[str], list[str]]:
         """Names of the rules that fired, and of those that are on but lack a number. Raises DataError."""
-        rules = {name: rule for name, rule in self.rules if rule is not None}
-        evidence: dict[str, Any] = {name: _number(verdict, item, name) for name in EVIDENCE}
-        on_evidence = [name for name in rules if name in RULES]
-        thresholds = {key: value for name in on_evidence for key, value in rules[name]}
-        fired: list[str] = []
-        unknown: list[str] = []
-        if verdict.score is None:  # categories without an order: there is no overall score to hold against a threshold
-            unknown += on_evidence
-        else:
-            overall = self.rubric.share(verdict.score)
-            try:
-                found = should_escalate(overall, **evidence, rules=on_evidence, **thresholds)
-            except ValueError as error:
-                raise DataError(f"item {item.id!r}: {error}") from None
-            fired += found.fired
-            unknown += found.not_evaluated
-        if (confident := self.rules.low_confidence) is not None:
-            if verdict.confidence is None:
-                unknown.append("low_confidence")
-            elif verdict.confidence < confident.confidence_below:
-                fired.append("low_confidence")
-        if (wide := self.rules.wide_interval) is not None:
-            if verdict.interval is None:
-                unknown.append("wide_interval")
-            elif self.rubric.share(verdict.interval[1]) - self.rubric.share(verdict.interval[0]) > wide.width_above:
-                fired.append("wide_interval")
+        numbers: dict[str, Any] = {"confidence": verdict.confidence}
+        if verdict.score is not None:  # categories without an order have no score to hold against a threshold
+            evidence = sorted(COLUMNS - {"overall", "confidence", "width"})
+            numbers |= {name: _share(verdict, item, name) for name in evidence}
+            numbers["overall"] = self.rubric.share(verdict.score)
+        if verdict.interval is not None:
+            low, high = map(self.rubric.share, verdict.interval)
+            numbers["width"] = high - low
+        fired, unknown = [], []
+        for name, rule in ((name, getattr(self.rules, name)) for name in TABLE):
+            values: dict[str, list[Any]] = {
+                key: [numbers.get(column) for column in each["of"]] for key, each in TABLE[name].items()
+            }
+            if rule is not None and any(None in several for several in values.values()):
+                unknown.append(name)
+            elif rule is not None and all(beyond(key, getattr(rule, key), *values[key]) for key in values):
+                fired.append(name)
         if self.promise is not None:
             doubt = doubt_of(verdict, self.promise.measure)
             if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
@@ -152,10 +129,61 @@ class SelectiveJudge(Judge):
         return fired, unknown
 
 
-def _number(verdict: Verdict, item: Item, name: str) -> float | None:
+def beyond(key: str, threshold: float, value: float, other: float | None = None) -> bool:
+    """Whether a number, or its distance to another, lies beyond the threshold called `..._above` or `..._below`.
+
+    0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
+    """
+    distance = (value if other is None else abs(value - other)) - threshold
+    return (distance if key.endswith("_above") else -distance) > 1e-9
+
+
+def _share(verdict: Verdict, item: Item, name: str) -> float | None:
+    """A number between 0 and 1 of the verdict's details, else of the item's metadata. Raises DataError."""
     value = verdict.details.get(name, item.metadata.get(name))
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise DataError(f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number.")
-    return float(value)
+    if value is not None and not 0 <= value <= 1:
+        raise DataError(f"item {item.id!r}: `{name}` is {value}; it must lie in [0, 1].")
+    return value
+
+
+def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
+    """The threshold that a run with `analysis=escalation` promises for this judge.
+
+    Args:
+        typed: The run's folder, as typed.
+        cheap: The judge that is to decide alone; the run must be its.
+        rubric: Its scale.
+    Raises:
+        ConfigError: No such run, one of another judge or scale, or one that could promise nothing.
+    """
+    folder = RunFolder.open(typed, "`judge.rules.guaranteed.run`")
+    folder.check_finished()
+    check_scale(folder, rubric, "this judge")
+    judge, criterion = check_member(folder, cheap, rubric, "judge.cheap")
+    if "escalation.needed" not in folder.metrics:
+        raise ConfigError(
+            f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "
+            f"run.resume={folder.path}`; nothing is asked again."
+        )
+    if "escalation.threshold" not in folder.metrics:
+        raise ConfigError(
+            f"{folder.named}, which could promise no threshold for {judge} ({criterion}): its report says what is "
+            "missing. Label more texts, or promise less: analysis.rate=0.8."
+        )
+    measures = folder.table("items_escalation.csv")["measure"].unique()
+    return Promise(str(measures[0]), float(folder.metrics["escalation.threshold"]))
+
+
+def doubt_of(verdict: Verdict, measure: str) -> float | None:
+    """The doubt of one verdict, by the measures of `analyses.measures`; None where it has none."""
+    low, high = verdict.interval or (None, None)
+    values = {
+        "procedure": verdict.doubt,
+        "width": None if low is None or high is None else abs(high - low),
+        "entropy": None if verdict.distribution is None else verdict.distribution.normalised_entropy,
+        "confidence": None if verdict.confidence is None else 100.0 - verdict.confidence,
+        "level": {None: None, "low": 0.0, "medium": 1.0, "high": 2.0}[verdict.uncertainty],
+    }
+    return values[measure]

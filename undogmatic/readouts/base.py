@@ -110,6 +110,13 @@ def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
     )
 
 
+def voted(categories: Sequence[str | None], rubric: Rubric, **fields: Any) -> Verdict:
+    """The verdict of several answers on categories without an order: the share of their votes, and its entropy."""
+    votes = [rubric.scale.read(category) for category in categories]
+    shares = tuple(votes.count(value) / len(votes) for value in rubric.levels)
+    return entropy_verdict(ScoreDistribution(values=rubric.levels, probabilities=shares), **fields)
+
+
 def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
     """The verdict with the category it stands for, where the scale has any: the likeliest, else the nearest. Categories
     without an order keep no number."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from typing import Annotated, Any
 
 import dspy
@@ -14,10 +13,10 @@ from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, agreement_confidence, entropy_verdict, spread_over
+from undogmatic.readouts.base import Readout, agreement_confidence, spread_over, voted
 from undogmatic.readouts.chat import ask, insisting, together
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric, Scale
 
 PERCENT = NumericScale(minimum=0, maximum=100)
@@ -140,10 +139,8 @@ class SamplesReadout(Readout):
             raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
         issues = tuple(f"{a.kind}: {a}" for a in failed)
         if not self.rubric.scale.ordered:
-            counts = Counter(self.rubric.scale.read(r.category) for r in verdicts)
-            shares = tuple(counts[value] / len(verdicts) for value in self.rubric.levels)
-            spread = ScoreDistribution(values=self.rubric.levels, probabilities=shares)
-            return entropy_verdict(spread, rationale=verdicts[0].rationale, issues=issues)
+            votes = [verdict.category for verdict in verdicts]
+            return voted(votes, self.rubric, rationale=verdicts[0].rationale, issues=issues)
         scores = np.array([r.score for r in verdicts])
         shares_of_scale = [self.rubric.share(float(score)) for score in scores]
         median = min(verdicts, key=lambda r: abs(r.score - float(np.median(scores))))

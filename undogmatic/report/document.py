@@ -110,7 +110,8 @@ class Document:
 def save(document: Document, folder: Path) -> None:
     """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
     for name, escape in (("report.md", markdown), ("report.html", html)):
-        files.write(folder / name, _render(f"{name}.jinja", document, escape))
+        template = _environment(escape, TEMPLATES).get_template(f"{name}.jinja")
+        files.write(folder / name, str(template.render(document=document)))
 
 
 def markdown(text: str) -> str:
@@ -134,10 +135,6 @@ def fence(text: str) -> str:
     """A Markdown fence longer than any run of backticks in `text`."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     return "`" * max(3, longest + 1)
-
-
-def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
-    return str(_environment(escape, TEMPLATES).get_template(template).render(document=document))
 
 
 @functools.cache

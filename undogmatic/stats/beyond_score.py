@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, review
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate, unknown
-from undogmatic.stats.review import Array
-
-Groups = Sequence[object] | ArrayLike
 
 MOST_COLUMNS = 30
 PER_COLUMN = 4
@@ -55,13 +53,7 @@ class Beyond(NamedTuple):
 
 
 def beyond_score(
-    doubt: ArrayLike,
-    error: ArrayLike,
-    score: ArrayLike,
-    middle: float,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    doubt: ArrayLike, error: ArrayLike, score: ArrayLike, middle: float, level: float = 0.95, *, groups: Groups = None
 ) -> Beyond:
     """Association of a doubt with the size of the error at equal score.
 
@@ -72,15 +64,10 @@ def beyond_score(
     the jackknife's over groups (CR3), its distribution Student's t.
 
     Args:
-        doubt: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
-        level: Level of the interval.
-        groups: What belongs together, shape (n,).
+        doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with `middle` the middle of the
+            scale.
     Raises:
-        ValueError: If doubt or error is constant, lengths differ, a value is NaN, or there are fewer than
-            FEWEST units.
+        ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
     References:
         Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection among high-dimensional
         controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
@@ -98,35 +85,48 @@ def beyond_score(
     ranks = stats.rankdata(u) / u.size
     controls = _controls(s, middle, [ranks, e], n_units)
     # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the other way round.
-    shares = [_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes)]
-    share = max(shares)
-    if share >= SAME:
-        return Beyond(unknown(level, n_units), 1.0, share, True, None)
-    return _association(controls, ranks, e, codes, level, share)
+    share = max(_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes))
+    rest, left = ranks - controls @ (controls.T @ ranks), e - controls @ (controls.T @ e)
+    size, spread = float(np.linalg.norm(rest)), float(np.linalg.norm(left))
+    if share >= SAME or spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
+        return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
+    design = np.column_stack([controls, rest / size])
+    slopes = _left_out(design, e, codes)[:, -1]
+    slope = float(rest @ left) / size
+    deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
+    # A doubt that is left at a few texts alone is held against as many.
+    weights = np.bincount(codes, rest**2)
+    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
+    t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
+    reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
+    needed = None
+    if t > 0 and np.isfinite(t):
+        needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
+        needed = needed if needed <= checks.MOST_TIMES * n_units else None
+    correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
+    p = float(2 * stats.t.sf(abs(t), free))
+    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)
 
 
-def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups | None = None) -> Array:
+def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None) -> Array:
     """Size of the error that the best function of the score alone foretells, each group left out of the fit for it.
 
     The functions are those of `beyond_score`, chosen anew in each of FOLDS training parts. The parts do not depend on
     chance: group k falls into part k modulo FOLDS, in order of appearance.
 
     Args:
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
-        groups: What belongs together, shape (n,).
+        error, score, middle: As in `beyond_score`.
     Returns:
         Shape (n,), in units of the error.
     Raises:
-        ValueError: If lengths differ, a value is NaN, or there are fewer units than FOLDS.
+        ValueError: If there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
     codes = checks.groups(groups, e.size)
     if codes.max() + 1 < FOLDS:
         raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
     part, foretold = codes % FOLDS, np.empty(e.size)
-    z = (s - middle) / _spread(s)
+    z = (s - middle) / (float(np.std(s)) or 1.0)
     for own in range(FOLDS):
         fitted, left = part != own, part == own
         room = _room(np.unique(codes[fitted]).size)
@@ -141,10 +141,6 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
 
 def _room(n_units: int) -> int:
     return max(3, min(MOST_COLUMNS, n_units // PER_COLUMN))
-
-
-def _spread(s: Array) -> float:
-    return float(np.std(s)) or 1.0
 
 
 def _base(z: Array) -> Array:
@@ -215,7 +211,7 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
         return _orthonormal(np.eye(values.size)[places])
-    z = (s - middle) / _spread(s)
+    z = (s - middle) / (float(np.std(s)) or 1.0)
     q = _orthonormal(_base(z))
     for target, share in zip(targets, range(len(targets), 0, -1), strict=True):
         terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
@@ -223,13 +219,13 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     return q
 
 
-def _foretold(q: Array, y: Array, codes: NDArray[np.intp]) -> float:
+def _foretold(q: Array, y: Array, codes: Index) -> float:
     """1 - squared error of y, its group left out, over the variance of y; at most 1."""
     weights = _left_out(q, y, codes)
     return 1 - float(np.sum((y - np.einsum("ij,ij->i", q, weights[codes])) ** 2) / np.sum((y - y.mean()) ** 2))
 
 
-def _left_out(q: Array, y: Array, codes: NDArray[np.intp]) -> Array:
+def _left_out(q: Array, y: Array, codes: Index) -> Array:
     """Least-squares weights of the columns of q (orthonormal) without each group, shape (n_groups, k)."""
     k, n_groups = q.shape[1], int(codes.max()) + 1
     order = np.argsort(codes, kind="stable")
@@ -246,27 +242,3 @@ def _left_out(q: Array, y: Array, codes: NDArray[np.intp]) -> Array:
         left = (1 + 1e-9) * np.eye(k) - outer
         weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[:, :, 0]
     return weights
-
-
-def _association(q: Array, ranks: Array, e: Array, codes: NDArray[np.intp], level: float, share: float) -> Beyond:
-    rest, error = ranks - q @ (q.T @ ranks), e - q @ (q.T @ e)
-    n_units, size, spread = int(codes.max()) + 1, float(np.linalg.norm(rest)), float(np.linalg.norm(error))
-    if spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
-        return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
-    design = np.column_stack([q, rest / size])
-    slopes = _left_out(design, e, codes)[:, -1]
-    slope = float(rest @ error) / size
-    deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
-    # A doubt that is left at a few texts alone is held against as many.
-    weights = np.bincount(codes, rest**2)
-    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
-    t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
-    reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
-    needed = None
-    if t > 0 and np.isfinite(t):
-        needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
-    ends = np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
-    correlation, low, high = map(float, ends)
-    p = float(2 * stats.t.sf(abs(t), free))
-    needed = needed if needed is not None and needed <= checks.MOST_TIMES * n_units else None
-    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)

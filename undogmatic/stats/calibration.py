@@ -6,14 +6,15 @@ development labels only: `split_check` raises when a fitted item is also evaluat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -32,8 +33,7 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
     Pass pair ids rather than item ids where two texts of one pair must not be split.
 
     Args:
-        fit_ids: Ids of what a calibration, probe or prompt was fitted on or chosen with.
-        eval_ids: Ids of what the numbers are reported on.
+        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on.
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
@@ -54,7 +54,7 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
     Returns:
         A calibration of kind `content_free`, applied to level probabilities of shape (n, k).
     Raises:
-        ValueError: If NaN, a negative value, or a row that is all zero.
+        ValueError: If a value is negative, or a row all zero.
     References:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
@@ -63,43 +63,55 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
 
-def fit_platt(raw: ArrayLike, label01: ArrayLike, scale: Scale) -> Calibration:
-    """Platt scaling: a logistic curve from raw score to the scale.
+def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
+    """Learn a curve from raw scores to labels: "platt", "isotonic" or "linear".
 
-    Labels may be classes 0 and 1, or any share between (gold score / 100). They are drawn in by Platt's
-    (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the shares' sums as N+ and N-, so that groups which separate perfectly
-    still give a finite slope.
+    Platt's is logistic, and its labels may be classes (the two ends of the scale) or anything between. They are drawn
+    in by Platt's (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the shares' sums as N+ and N-, so that groups which
+    separate perfectly still give a finite slope. The isotonic one is the rising step curve nearest to the labels,
+    linear between its knots; it bends to any rising shape and so needs more labels (hundreds rather than dozens), and
+    beyond the fitted raw scores it stays at the end values. The linear one is the least-squares line.
 
     Args:
-        raw: Raw scores, shape (n,), any unit.
-        label01: Labels in [0, 1], shape (n,); 1 maps to the upper end of `scale`.
-        scale: The ends of the scale scores are mapped to.
+        raw, label: Scores, any unit, and labels, in units of `scale`; shape (n,).
+        scale: The ends of the scale that results are clipped to.
     Raises:
-        ValueError: If NaN, a label is outside [0, 1], `raw` or `label01` is constant, or the lengths differ.
+        ValueError: If `raw` is constant; for Platt's, if a label is off the scale or all are one.
     References:
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
-        doi:10.1007/s10994-007-5018-6
+        doi:10.1007/s10994-007-5018-6. Zadrozny and Elkan (2002), doi:10.1145/775047.775151, for isotonic regression.
     """
-    x, y = _fit_vectors(raw, label01, "label01")
-    if np.any((y < 0) | (y > 1)):
-        raise ValueError("`label01` must lie in [0, 1].")
-    if checks.is_constant(y):
-        raise ValueError("`label01` is constant; there is nothing to tell apart.")
-    positives = float(y.sum())
-    negatives = y.size - positives
-    target = y * (positives + 1) / (positives + 2) + (1 - y) / (negatives + 2)
-    centre, spread = float(x.mean()), float(x.std())
-    constant, slope = _logistic((x - centre) / spread, target)
-    return {
-        "kind": "platt",
-        "slope": float(slope / spread),
-        "intercept": float(constant - slope * centre / spread),
-        **_scale(scale),
-        "n": x.size,
-    }
+    checks.option(kind, "kind", tuple(_CURVES))
+    low, high = scale
+    x, y = checks.paired_vectors(raw, label, ("raw", "label"), minimum=2)
+    if checks.is_constant(x):
+        raise ValueError("`raw` is constant; it cannot be mapped to different labels.")
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
+    if kind == "isotonic":
+        from sklearn.isotonic import IsotonicRegression
+
+        model = IsotonicRegression().fit(x, y)
+        curve = {"x": model.X_thresholds_.tolist(), "y": model.y_thresholds_.tolist()}
+    elif kind == "linear":
+        line = stats.linregress(x, y)
+        curve = {"slope": float(line.slope), "intercept": float(line.intercept)}
+    else:
+        share = (y - low) / (high - low)
+        if np.any((share < 0) | (share > 1)):
+            raise ValueError(f"`label` must lie on the scale from {low:g} to {high:g}.")
+        if checks.is_constant(y):
+            raise ValueError("`label` is constant; there is nothing to tell apart.")
+        positives = float(share.sum())
+        negatives = y.size - positives
+        target = share * (positives + 1) / (positives + 2) + (1 - share) / (negatives + 2)
+        centre, spread = float(x.mean()), float(x.std())
+        constant, slope = _logistic((x - centre) / spread, target)
+        curve = {"slope": float(slope / spread), "intercept": float(constant - slope * centre / spread)}
+    return {"kind": kind, **curve, "minimum": float(low), "maximum": float(high), "n": x.size}
 
 
-def _logistic(x: checks.Vector, share: checks.Vector) -> tuple[float, float]:
+def _logistic(x: Array, share: Array) -> tuple[float, float]:
     """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted least squares."""
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
@@ -117,129 +129,50 @@ def _logistic(x: checks.Vector, share: checks.Vector) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def fit_isotonic(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
-    """Isotonic regression: the rising step curve nearest to the labels, linear between its knots.
-
-    It bends to any rising shape and so needs more labels than Platt (hundreds rather than dozens); beyond the
-    fitted raw scores it stays at the end values.
-
-    Args:
-        raw: Raw scores, shape (n,), any unit.
-        label: Labels, shape (n,), in units of `scale`.
-        scale: The ends of the scale results are clipped to.
-    Raises:
-        ValueError: If NaN, `raw` is constant, or the lengths differ.
-    References:
-        Zadrozny and Elkan (2002), doi:10.1145/775047.775151
-    """
-    from sklearn.isotonic import IsotonicRegression
-
-    x, y = _fit_vectors(raw, label, "label")
-    model = IsotonicRegression().fit(x, y)
-    knots = {"x": model.X_thresholds_.tolist(), "y": model.y_thresholds_.tolist()}
-    return {"kind": "isotonic", **knots, **_scale(scale), "n": x.size}
+_CURVES: dict[str, Callable[[Calibration, Array], Array]] = {
+    "platt": lambda c, x: stats.logistic.cdf(_line(c, x)) * (c["maximum"] - c["minimum"]) + c["minimum"],
+    "isotonic": lambda c, x: np.clip(np.interp(x, c["x"], c["y"]), c["minimum"], c["maximum"]),
+    "linear": lambda c, x: np.clip(_line(c, x), c["minimum"], c["maximum"]),
+}
 
 
-def fit_linear(raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
-    """Least-squares line from raw score to label, clipped to the scale when applied.
-
-    Args:
-        raw: Raw scores, shape (n,), any unit.
-        label: Labels, shape (n,), in units of `scale`.
-        scale: The ends of the scale results are clipped to.
-    Raises:
-        ValueError: If NaN, `raw` is constant, or the lengths differ.
-    """
-    x, y = _fit_vectors(raw, label, "label")
-    line = stats.linregress(x, y)
-    return {
-        "kind": "linear",
-        "slope": float(line.slope),
-        "intercept": float(line.intercept),
-        **_scale(scale),
-        "n": x.size,
-    }
+def _line(c: Calibration, x: Array) -> Array:
+    return np.asarray(c["slope"] * x + c["intercept"])
 
 
-def apply(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
+def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level probabilities.
 
     Args:
-        calibration: What a `fit_` function returned, or the same read back from JSON.
+        calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
         raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k).
     Returns:
         Shape of `raw`.
     Raises:
-        ValueError: If `raw` holds NaN, the kind is unknown, or the calibration lacks a key.
+        ValueError: If the kind is unknown, or the calibration lacks a key.
     """
     kind = calibration.get("kind")
-    if kind not in _APPLY:
-        raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_APPLY)}.")
     try:
-        return _APPLY[kind](calibration, raw)
+        if kind in _CURVES:
+            return np.asarray(_CURVES[kind](calibration, checks.vector(raw, "raw", minimum=0)))
+        if kind != "content_free":
+            raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free.")
+        p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
     except KeyError as missing:
         raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
-
-
-def _apply_platt(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
-    x = checks.vector(raw, "raw", minimum=0)
-    share = stats.logistic.cdf(calibration["slope"] * x + calibration["intercept"])
-    low, high = calibration["minimum"], calibration["maximum"]
-    return np.asarray(low + (high - low) * share)
-
-
-def _apply_linear(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
-    x = checks.vector(raw, "raw", minimum=0)
-    line = calibration["slope"] * x + calibration["intercept"]
-    return np.asarray(np.clip(line, calibration["minimum"], calibration["maximum"]))
-
-
-def _apply_isotonic(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
-    x = checks.vector(raw, "raw", minimum=0)
-    curve = np.interp(x, calibration["x"], calibration["y"])
-    return np.clip(curve, calibration["minimum"], calibration["maximum"])
-
-
-def _apply_content_free(calibration: Calibration, raw: ArrayLike) -> NDArray[np.float64]:
-    p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
     if p.shape[-1] != weights.size:
         raise ValueError(f"`levels_probs` has {p.shape[-1]} levels; the calibration was fitted on {weights.size}.")
     weighted = p * weights
     return np.asarray(weighted / weighted.sum(axis=-1, keepdims=True))
 
 
-_APPLY: dict[str, Callable[[Calibration, ArrayLike], NDArray[np.float64]]] = {
-    "platt": _apply_platt,
-    "isotonic": _apply_isotonic,
-    "linear": _apply_linear,
-    "content_free": _apply_content_free,
-}
-
-
-def _fit_vectors(raw: ArrayLike, label: ArrayLike, label_name: str) -> tuple[checks.Vector, checks.Vector]:
-    x, y = checks.paired_vectors(raw, label, ("raw", label_name), minimum=2)
-    if checks.is_constant(x):
-        raise ValueError("`raw` is constant; it cannot be mapped to different labels.")
-    return x, y
-
-
-def _scale(scale: Scale) -> dict[str, float]:
-    low, high = scale
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
-    return {"minimum": float(low), "maximum": float(high)}
-
-
-def _level_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _level_probabilities(values: ArrayLike, name: str) -> Array:
     """Non-negative rows with some mass, scaled to sum to 1: a readout may leave mass on tokens that are no level."""
     p = checks.rows(values, name)
     sums = p.sum(axis=-1, keepdims=True)
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
         raise ValueError(f"`{name}` must be non-negative, each row with a positive sum.")
     return np.asarray(p / sums)
-
-
-Groups = Sequence[object] | ArrayLike
 
 
 class ReliabilityBin(NamedTuple):
@@ -269,12 +202,7 @@ class CalibrationError(NamedTuple):
 
 
 def reliability_table(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    n_bins: int = 10,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
 ) -> list[ReliabilityBin]:
     """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
 
@@ -282,14 +210,12 @@ def reliability_table(
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
         correct: 1 or True where it was right, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
-        level: Confidence level of the accuracy's interval.
-        groups: What belongs together, shape (n,); None takes each item for itself.
     Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
+        ValueError: If a confidence is outside [0, 1], or `correct` other than 0 and 1.
     References:
         Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
     """
-    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    c, right = _stated_and_observed(confidence, correct)
     checks.share(level, "level")
     units = checks.groups(groups, c.size)
     edges, codes = _bins(c, n_bins)
@@ -303,35 +229,10 @@ def reliability_table(
     return table
 
 
-def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10) -> float:
-    """ECE: mean absolute gap between stated confidence and accuracy, bins weighted by their items; in [0, 1].
-
-    Biased upward with few items per bin: compare only values with the same n and `n_bins`, or see `error_interval`.
-
-    Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins, of equal width over [0, 1].
-    Raises:
-        ValueError: If NaN, a confidence outside [0, 1], `correct` other than 0 and 1, or the lengths differ.
-    References:
-        Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
-    """
-    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
-    return float(_calibration_error(c, right, n_bins)(np.arange(c.size)[None, :])[0])
-
-
 def error_interval(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
-    n_draws: int = 1000,
+    confidence: ArrayLike, correct: ArrayLike, rng: Rng, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
 ) -> CalibrationError:
-    """`expected_calibration_error` with an interval for its value in infinitely many items.
+    """`calibration_error` with an interval for its value in infinitely many items.
 
     What is observed is larger than that on average, for noise is added without its sign. No calibration error below
     the observed one minus what noise alone gives in 97.5 % of draws (at level 95 %) could have led to it, as a sum of
@@ -341,38 +242,34 @@ def error_interval(
     of the observed error plus how much the accuracy may be off (`proportion`).
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        correct: 1 or True where it was right, shape (n,).
-        rng: The source of randomness.
-        n_bins: Number of bins, of equal width over [0, 1].
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each item for itself.
-        n_draws: Number of draws of the noise.
+        confidence, correct, n_bins: As in `reliability_table`.
     Raises:
-        ValueError: If there are fewer than two units, NaN, a confidence outside [0, 1], `correct` other than 0 and 1,
-            or the lengths differ.
+        ValueError: As `reliability_table`.
     """
-    c, right = _stated_and_observed(confidence, correct, "confidence", "correct")
+    c, right = _stated_and_observed(confidence, correct)
     found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
     if found.n_units < 2:
         raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
-    return error_limits(found, Noise(found, rng, n_bins, n_draws), level)
+    return error_limits(found, Noise(found, rng, n_bins), level)
 
 
 class Noise:
-    """Calibration errors that chance alone gives: of a perfectly calibrated judge, and of the gaps between units.
+    """Calibration errors that chance alone gives, shape (n_draws,): `perfect` of a judge that is right as often as it
+    says, `seen` of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
 
     Args:
-        found: The error of items, and without each unit.
-        rng: The source of randomness.
-        n_bins: Number of bins of the error.
-        n_draws: Number of draws of each.
+        found, n_bins: The error of items, and without each unit; of so many bins.
     """
 
-    def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
+    def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
         c, right = found.data.T
         self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
-        self.seen = _noise(c, right, found.codes, n_bins, n_draws, rng)
+        gaps = np.zeros((found.n_units, n_bins))
+        np.add.at(gaps, (found.codes, _bins(c, n_bins)[1]), right - c)
+        off, freedom = gaps - gaps.mean(axis=0), found.n_units - 1
+        values, vectors = np.linalg.eigh(off.T @ off * found.n_units / freedom)
+        drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
+        self.seen = np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
 
 
 def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
@@ -395,39 +292,28 @@ def error_difference(
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
 
     Args:
-        one, other: The two errors, made with the same groups.
-        noises: Of each.
-        level: Confidence level of both ends together.
+        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
 def error_if_perfect(
-    confidence: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    n_draws: int = 1000,
-    *,
-    groups: Groups | None = None,
-) -> NDArray[np.float64]:
-    """`expected_calibration_error` of draws in which each item is right with exactly its stated probability: small bins
-    make it larger than 0 even so. Members of a group are drawn with one number, as if they were right together.
+    confidence: ArrayLike, rng: Rng, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
+) -> Array:
+    """`calibration_error` of draws in which each item is right with exactly its stated probability, shape (n_draws,).
+
+    Small bins make it larger than 0 even so. Members of a group are drawn with one number, as if they were right
+    together.
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        rng: The source of randomness.
-        n_bins: Number of bins, of equal width over [0, 1].
-        n_draws: Number of draws.
-        groups: What belongs together, shape (n,); None draws each item for itself.
-    Returns:
-        Shape (n_draws,).
+        confidence, n_bins: As in `reliability_table`.
     Raises:
-        ValueError: If NaN, or a confidence is outside [0, 1].
+        ValueError: If a confidence is outside [0, 1].
     References:
         Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
     """
-    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)), "confidence", "correct")
+    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)))
     codes = checks.groups(groups, c.size)
     member = np.eye(n_bins)[_bins(c, n_bins)[1]]
     batch = max(1, 2_000_000 // c.size)
@@ -439,49 +325,34 @@ def error_if_perfect(
 
 
 def calibration_error(n_bins: int) -> resampling.Prepared:
-    """`expected_calibration_error` of two columns, confidence and 1 or 0, shape (n, 2), for resampling."""
+    """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence and accuracy.
 
-    def on(columns: NDArray[np.float64]) -> resampling.OfDraws:
-        c, right = _stated_and_observed(columns[:, 0], columns[:, 1], "confidence", "correct")
-        return _calibration_error(c, right, n_bins)
+    Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per bin: compare only
+    values with the same n and `n_bins`, or see `error_interval`.
+
+    References:
+        Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
+    """
+
+    def on(columns: Array) -> resampling.OfDraws:
+        c, right = _stated_and_observed(*columns.T)
+        codes, gap = _bins(c, n_bins)[1], right - c
+
+        def of_draws(drawn: Index) -> Array:
+            gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+            # Empty bins at the end are left out: with them the sum would be another in its last digit.
+            used = codes.take(drawn).max(axis=1) + 1
+            sums = np.empty(len(drawn))
+            for n_used in np.unique(used):
+                sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)
+            return sums / drawn.shape[1]
+
+        return of_draws
 
     return resampling.Prepared(on)
 
 
-def _calibration_error(c: checks.Vector, right: checks.Vector, n_bins: int) -> resampling.OfDraws:
-    _, codes = _bins(c, n_bins)
-    gap = right - c
-
-    def of_draws(drawn: resampling.Index) -> checks.Vector:
-        gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
-        # Empty bins at the end are left out: with them the sum would be another in its last digit.
-        used = codes.take(drawn).max(axis=1) + 1
-        sums = np.empty(len(drawn))
-        for n_used in np.unique(used):
-            sums[used == n_used] = gaps[used == n_used, :n_used].sum(axis=1)
-        return sums / drawn.shape[1]
-
-    return of_draws
-
-
-def _noise(
-    c: checks.Vector, right: checks.Vector, codes: NDArray[np.intp], n_bins: int, n_draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """The error of noise alone: sums of gaps per bin drawn around 0, with the covariance that units show and t's tails.
-
-    Shape (n_draws,).
-    """
-    gaps = np.zeros((int(codes.max()) + 1, n_bins))
-    np.add.at(gaps, (codes, _bins(c, n_bins)[1]), right - c)
-    n_units = len(gaps)
-    off = gaps - gaps.mean(axis=0)
-    values, vectors = np.linalg.eigh(off.T @ off * n_units / (n_units - 1))
-    drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
-    tails = np.sqrt((n_units - 1) / rng.chisquare(n_units - 1, n_draws))
-    return np.asarray(np.abs(drawn).sum(axis=1) * tails / c.size)
-
-
-def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:
     """Edges of the bins, and the bin of each confidence."""
     if n_bins < 1:
         raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
@@ -489,12 +360,8 @@ def _bins(c: checks.Vector, n_bins: int) -> tuple[NDArray[np.float64], NDArray[n
     return edges, np.searchsorted(edges[1:-1], c, side="right")
 
 
-def _stated_and_observed(
-    stated: ArrayLike, observed: ArrayLike, stated_name: str, observed_name: str
-) -> tuple[checks.Vector, checks.Vector]:
-    p, y = checks.paired_vectors(stated, observed, (stated_name, observed_name))
-    if np.any((p < 0) | (p > 1)):
-        raise ValueError(f"`{stated_name}` must lie in [0, 1]; divide a percentage by 100.")
-    if np.any((y != 0) & (y != 1)):
-        raise ValueError(f"`{observed_name}` must hold only 0 and 1.")
-    return p, y
+def _stated_and_observed(confidence: ArrayLike, correct: ArrayLike) -> tuple[Array, Array]:
+    c, right = checks.paired_vectors(confidence, correct, ("confidence", "correct"))
+    if np.any((c < 0) | (c > 1)):
+        raise ValueError("`confidence` must lie in [0, 1]; divide a percentage by 100.")
+    return c, checks.flags(right, "correct")

@@ -5,25 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Vector = NDArray[np.float64]
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Rng = np.random.Generator
+Groups = Sequence[object] | ArrayLike | None
+"""What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 _DIGITS = 12
+MOST_UNITS = 10**6
+"""More than these are as good as no number of units."""
 MOST_TIMES = 100
 """A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
 
 
-def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:
-    """A one-dimensional float array of finite numbers.
-
-    Args:
-        values: Anything NumPy can turn into shape (n,).
-        name: The caller's argument name, for the message.
-        minimum: Fewest values the caller can work with.
-    Raises:
-        ValueError: Naming the argument, if it is not one-dimensional, too short, or holds NaN or infinity.
-    """
+def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
+    """`minimum` or more finite numbers, shape (n,); a ValueError names the argument that is something else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
@@ -33,7 +31,9 @@ def vector(values: ArrayLike, name: str, minimum: int = 1) -> Vector:
     return array
 
 
-def paired_vectors(a: ArrayLike, b: ArrayLike, names: tuple[str, str], minimum: int = 1) -> tuple[Vector, Vector]:
+def paired_vectors(
+    a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b"), minimum: int = 1
+) -> tuple[Array, Array]:
     """Two vectors of equal length; raises ValueError naming both if they differ."""
     first, second = vector(a, names[0], minimum), vector(b, names[1], minimum)
     if first.size != second.size:
@@ -43,7 +43,22 @@ def paired_vectors(a: ArrayLike, b: ArrayLike, names: tuple[str, str], minimum: 
     return first, second
 
 
-def rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def increasing(values: ArrayLike, name: str = "levels") -> Array:
+    """`vector` of values that increase strictly, such as the levels of a scale."""
+    array = vector(values, name)
+    if np.any(np.diff(array) <= 0):
+        raise ValueError(f"`{name}` must increase strictly.")
+    return array
+
+
+def flags(values: Array, name: str) -> Array:
+    """The values, each of which must be 0 or 1."""
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(f"`{name}` must hold only 0 and 1.")
+    return values
+
+
+def rows(values: ArrayLike, name: str) -> Array:
     """An array whose first axis counts observations: shape (n,) or (n, k), finite."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2):
@@ -52,7 +67,7 @@ def rows(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> NDArray[np.intp]:
+def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> Index:
     """Group labels as codes 0..n_groups-1, in the order of first appearance; shape (length,)."""
     listed = list(values)  # type: ignore[arg-type]
     if len(listed) != length:
@@ -65,9 +80,16 @@ def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> NDAr
     return np.array([codes[label] for label in listed], dtype=np.intp)
 
 
-def groups(given: Sequence[object] | ArrayLike | None, length: int) -> NDArray[np.intp]:
+def groups(given: Groups, length: int) -> Index:
     """`labels` of the argument `groups`; None makes each of `length` items a group of its own."""
     return np.arange(length) if given is None else labels(given, "groups", length)
+
+
+def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:
+    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
+    share(level, "level")
+    array = vector(values, name)
+    return array, groups(given, array.size)
 
 
 def share(value: float, name: str) -> float:
@@ -83,12 +105,12 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
         raise ValueError(f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}.")
 
 
-def is_constant(array: Vector) -> bool:
+def is_constant(array: Array) -> bool:
     """Whether all values are equal up to rounding, so that no correlation exists."""
     return bool(np.ptp(array) <= SAME * np.max(np.abs(array)))
 
 
-def tied(array: NDArray[np.float64]) -> NDArray[np.float64]:
+def tied(array: Array) -> Array:
     """Values to twelve digits of the largest, so that those which differ by rounding alone are tied, or zero.
 
     (2/5 + 4/5) / 2 is not 3/5 in floating point, and whatever ranks values would see a difference.
@@ -99,7 +121,7 @@ def tied(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.round(array / largest, _DIGITS) * largest)
 
 
-def _refuse_non_finite(array: NDArray[np.float64], name: str) -> None:
+def _refuse_non_finite(array: Array, name: str) -> None:
     if np.isnan(array).any():
         raise ValueError(f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures first.")
     if not np.isfinite(array).all():

@@ -8,32 +8,24 @@ the floor and groups are treated as in every mean (Fieller's theorem with anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
-
-Array = NDArray[np.float64]
-Groups = Sequence[object] | ArrayLike
-Bounds = tuple[float, float]
 
 _HALVINGS = 24
 _SAME_SPREAD = means.SAME_SHARE**2
 """Squares of values closer than `means.SAME_SHARE` of the scale, as a share of the square of the scale."""
 
 
-def alpha(
-    ratings: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
-) -> Estimate | None:
+def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of `agreement.krippendorff_alpha` (interval), over items or groups of them.
 
     If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`, or most units have
@@ -43,12 +35,10 @@ def alpha(
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater gave none.
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n_items,); None takes each item for itself.
     Returns:
         None where every rating is the same. With fewer than `FEWEST` units the limits are -1 and 1.
     Raises:
-        ValueError: As `agreement.krippendorff_alpha`, or if `level` is outside (0, 1).
+        ValueError: As `agreement.krippendorff_alpha`.
     References:
         Fieller (1954), doi:10.1111/j.2517-6161.1954.tb00159.x; Hayes and Krippendorff (2007),
         doi:10.1080/19312450709336664
@@ -58,43 +48,37 @@ def alpha(
     if found.estimate is None:
         return None
     table = np.asarray(ratings, dtype=np.float64).T
-    kept = np.sum(~np.isnan(table), axis=1) >= 2
-    codes = checks.groups(groups, kept.size)
-    table, codes = table[kept], codes[kept]
-    centre, n = float(np.nanmean(table)), int(np.sum(~np.isnan(table)))
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
+    codes = checks.groups(groups, size.size)[size >= 2]
+    table, size = table[size >= 2], size[size >= 2]
+    centre, n = float(np.nanmean(table)), int(size.sum())
     total, square = np.nansum(table - centre, axis=1), np.nansum((table - centre) ** 2, axis=1)
     apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
     spread = square * n / (n - 1)
     chance = float(size.max()) * float(spread.sum()) / n
     farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
 
-    def terms(a: float) -> tuple[Array, Bounds]:
+    def terms(a: float) -> tuple[Array, means.Bounds]:
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
     tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
-    scarce = any(means.mostly_same(_of_units(own, codes), tolerance) for own in (apart, spread))
+    scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
-def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups | None = None) -> Estimate | None:
+def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of Pearson's correlation, over items or groups of them.
 
     If at least half of the units have the same value on one side and fewer than `means.FEW` another, the interval
     holds for every distribution between the lowest and the highest values seen.
 
     Args:
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n,); None takes each item for itself.
+        a, b: Scores of the same items, shape (n,), n >= 3.
     Returns:
         None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, the lengths differ, or `level` is outside (0, 1).
     """
     checks.share(level, "level")
-    columns = np.column_stack(checks.paired_vectors(a, b, ("a", "b"), minimum=3))
+    columns = np.column_stack(checks.paired_vectors(a, b, minimum=3))
     if any(checks.is_constant(own) for own in columns.T):
         return None
     codes = checks.groups(groups, len(columns))
@@ -103,13 +87,18 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups |
     product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
     ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
 
-    def terms(r: float) -> tuple[Array, Bounds]:
-        x, y = _corners(ends, r).T
+    def terms(r: float) -> tuple[Array, means.Bounds]:
+        # Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin.
+        places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
+        if r:
+            places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
+            places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
+        x, y = np.array(places).T
         extreme = x * y - r * (x**2 + y**2) / 2
         return product - r * square, (float(extreme.min()), float(extreme.max()))
 
     scarce = any(
-        means.mostly_same(_of_units(own, codes), means.SAME_SHARE * (high - low))
+        means.mostly_same(means.sums(own, codes).means, means.SAME_SHARE * (high - low))
         for own, (low, high) in zip(z.T, ends, strict=True)
     )
     return _interval(float(product.mean()), terms, codes, level, scarce)
@@ -125,27 +114,8 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
     return end
 
 
-def _of_units(values: Array, codes: NDArray[np.intp]) -> Array:
-    """Mean of the values of each unit."""
-    units = means.sums(values, codes)
-    return np.asarray(units.total / units.size)
-
-
-def _corners(ends: Sequence[Bounds], r: float) -> Array:
-    """Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin: shape (n, 2)."""
-    places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
-    if r:
-        places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
-        places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
-    return np.array(places)
-
-
 def _interval(
-    estimate: float,
-    terms: Callable[[float], tuple[Array, Bounds]],
-    codes: NDArray[np.intp],
-    level: float,
-    scarce: bool,
+    estimate: float, terms: Callable[[float], tuple[Array, means.Bounds]], codes: Index, level: float, scarce: bool
 ) -> Estimate:
     """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
     n_units = int(np.unique(codes).size)
@@ -165,34 +135,18 @@ def _interval(
     return Estimate(estimate, min(low, estimate), max(high, estimate), level, n_units)
 
 
-_KENDALL_SPREAD, _KENDALL_MISSING = 0.437, 4.0
-
-
 def correlation_interval(
-    kind: agreement.Kind,
-    a: ArrayLike,
-    b: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Groups | None = None,
+    kind: agreement.Kind, a: ArrayLike, b: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate | None:
     """Interval of `agreement.correlation`; None where a vector is constant and there is no correlation.
 
     Args:
-        kind: `pearson`, `spearman` or `kendall`.
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: What belongs together, shape (n,).
-    Raises:
-        ValueError: If there are fewer than three pairs, NaN, or the lengths differ.
+        kind, a, b: As in `agreement.correlation`.
     References:
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """
     checks.option(kind, "kind", ("pearson", "spearman", "kendall"))
-    first, second = checks.paired_vectors(a, b, ("a", "b"), minimum=3)
+    first, second = checks.paired_vectors(a, b, minimum=3)
     if checks.is_constant(first) or checks.is_constant(second):
         return None
     if kind == "spearman":
@@ -200,35 +154,30 @@ def correlation_interval(
     if kind == "pearson":
         return pearson(first, second, level, groups=groups)
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
-    return jackknife.interval(
-        columns, _kendall, rng, level, groups=groups, spread=_KENDALL_SPREAD, missing=_KENDALL_MISSING
-    )
+    return jackknife.interval(columns, _kendall, rng, level, groups=groups, spread=0.437, missing=4.0)
 
 
 def kappa_interval(
     a: ArrayLike,
     b: ArrayLike,
     categories: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     weights: Literal["quadratic", "linear", "none"] = "quadratic",
     level: float = 0.95,
     *,
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> Estimate | None:
     """Interval of `agreement.weighted_kappa`; None where both gave every item one category.
 
     Args:
         a, b, categories, weights: As in `agreement.weighted_kappa`.
-        rng: The source of randomness; used beyond `resampling.MOST_LEFT_OUT` units.
-        level: Confidence level.
-        groups: What belongs together, shape (n,).
     Raises:
         ValueError: As `agreement.weighted_kappa`.
     """
     if agreement.weighted_kappa(a, b, categories, weights).estimate is None:
         return None
-    order = checks.vector(categories, "categories")
-    codes = [np.argmax(checks.vector(own, "a")[:, None] == order, axis=1) for own in (a, b)]
+    order = np.asarray(categories, dtype=np.float64)
+    codes = [np.argmax(np.asarray(values)[:, None] == order, axis=1) for values in (a, b)]
     steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
 
@@ -236,7 +185,7 @@ def kappa_interval(
         first, second = data.astype(np.intp).T
         apart = cost[first, second]
 
-        def of_draws(drawn: resampling.Index) -> Array:
+        def of_draws(drawn: Index) -> Array:
             counts = [resampling.Tally(own, order.size, drawn).counts() for own in (first, second)]
             expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
             seen = apart.take(drawn).sum(axis=1)
@@ -254,7 +203,7 @@ def _kendall(columns: Array) -> float:
 def _pearson(columns: Array) -> resampling.OfDraws:
     x, y = columns.T
 
-    def of_draws(drawn: resampling.Index) -> Array:
+    def of_draws(drawn: Index) -> Array:
         own, other = x.take(drawn), y.take(drawn)
         own, other = own - own.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
         scale = np.sqrt(np.einsum("ij,ij->i", own, own) * np.einsum("ij,ij->i", other, other))

@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, paired, resampling
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Outcome
 
-Array = NDArray[np.float64]
 Shown = Literal["better", "worse", "higher", "lower", "equal", "open", "identical"]
 
 NOISE = 9
@@ -73,9 +73,7 @@ class Differences:
 
         Args:
             margin: Smallest difference that matters, in the units of the values.
-            alpha: What the interval leaves out.
             reach: Largest difference possible; None where there is none, or it is not known.
-            power: For the number of units that would decide.
         """
         if self.n_units < 2:
             return None
@@ -190,7 +188,7 @@ def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, st
 
 
 def exchange_p(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float, draws: int
+    statistic: resampling.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import calibration, checks
-from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.proportion import Promise, kept
+from undogmatic.stats.checks import Array, Groups
+from undogmatic.stats.estimate import Bounds, Estimate
+from undogmatic.stats.proportion import Kept, kept
 
-Groups = Sequence[Hashable]
 Kind = Literal["score", "range"]
 
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
@@ -48,30 +48,22 @@ class Conformal(NamedTuple):
     fit_ids: tuple[str, ...]
 
 
-class Intervals(NamedTuple):
-    """Both ends belong to the interval; shape (n,) each, in score units."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-
 class Coverage(NamedTuple):
     """One slice: share of labels inside with Wilson's interval, against the nominal level.
 
-    `band_low` to `band_high` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a
-    share below it speaks against exchangeability. Both are None for a slice that mixes groups fitted apart. Items with
-    one id are one unit in all of these. `promise` says whether at least the nominal share, but for the margin, is shown
+    `band` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a share below it speaks
+    against exchangeability. It is None for a slice that mixes groups fitted apart. Items with one id are one unit in
+    all of these. `promise` says whether at least the nominal share, but for the margin, is shown
     to lie inside.
     """
 
     group: str
     inside: Estimate
-    promise: Promise
+    promise: Kept
     nominal: float
     mean_width: float
     n_fit: int
-    band_low: float | None
-    band_high: float | None
+    band: tuple[float, float] | None
 
 
 def items_needed(level: float) -> int:
@@ -90,7 +82,7 @@ def fit(
     level: float = 0.9,
     *,
     scale: tuple[float, float],
-    groups: Groups | None = None,
+    groups: Groups = None,
 ) -> Conformal:
     """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
 
@@ -104,37 +96,48 @@ def fit(
         scale: The ends of the scale; intervals are clipped to it.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
-        ValueError: If there are too few items in all or in a group, naming the number needed; if lengths differ,
-            a value is NaN, a label is off the scale or a range is inverted.
+        ValueError: If there are too few items in all or in a group, naming the number needed; if a label is off the
+            scale or a range is inverted.
     References:
         Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
     """
     low, high = _ends(predicted)
-    y = _same_length(checks.vector(truth, "truth"), "truth", low.size)
+    _, y = checks.paired_vectors(low, truth, ("predicted", "truth"))
     if not scale[0] < scale[1]:
         raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
-    misses = np.maximum(low - y, y - high)
-    kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
-    return _fitted(kind, misses, ids, level, (float(scale[0]), float(scale[1])), groups)
+    _check_ids(ids, y.size)
+    misses, names, needed = np.maximum(low - y, y - high), _names(groups, y.size), items_needed(level)
+    members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
+    small = [f"{name!r} has {own.size}" for name, own in members.items() if own.size < needed]
+    if small:
+        have = f"there are {y.size}" if groups is None else f"group {', '.join(small)}"
+        raise ValueError(
+            f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
+        )
+    return Conformal(
+        kind="score" if np.ndim(predicted) == 1 else "range",
+        level=level,
+        scale=(float(scale[0]), float(scale[1])),
+        reach={name: float(np.sort(misses[own])[_rank(own.size, level) - 1]) for name, own in members.items()},
+        n={name: own.size for name, own in members.items()},
+        n_units={name: _effective([ids[place] for place in own]) for name, own in members.items()},
+        grouped=groups is not None,
+        fit_ids=tuple(map(str, ids)),
+    )
 
 
 def intervals(
-    fitted: Conformal,
-    predicted: ArrayLike,
-    *,
-    groups: Groups | None = None,
-    levels: ArrayLike | None = None,
-) -> Intervals:
-    """Intervals for new items, clipped to the scale.
+    fitted: Conformal, predicted: ArrayLike, *, groups: Groups = None, levels: ArrayLike | None = None
+) -> Bounds:
+    """Intervals for new items, clipped to the scale; both ends belong to them.
 
     With `levels`, labels can only be levels, and each end moves inwards to the next one, which loses no coverage; an
     interval without a level becomes the level nearest to its middle. A range narrowed past itself becomes its middle.
 
     Args:
-        fitted: What `fit` returned.
-        predicted: Scores, shape (n,), or ranges, shape (n, 2), as fitted.
+        fitted, predicted: What `fit` returned; scores, shape (n,), or ranges, shape (n, 2), as fitted.
         groups: Group per item, shape (n,), given if and only if they were when fitting.
         levels: The levels a label can take, ascending, shape (k,).
     Raises:
@@ -144,28 +147,34 @@ def intervals(
     if kind != fitted.kind:
         raise ValueError(f"`predicted` holds {kind}s; this fit is for {fitted.kind}s.")
     low, high = _ends(predicted)
-    reach = _reach(fitted, groups, low.size)
+    if (groups is not None) != fitted.grouped:
+        raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
+    names = _names(groups, low.size).tolist()
+    unknown = sorted(set(names) - set(fitted.reach))
+    if unknown:
+        raise ValueError(f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}.")
+    reach = np.array([fitted.reach[name] for name in names])
     middle = (low + high) / 2
     crossed = low - reach > high + reach
     bottom, top = (
         np.clip(np.where(crossed, middle, end), fitted.scale[0], fitted.scale[1]) for end in (low - reach, high + reach)
     )
     if levels is None:
-        return Intervals(bottom, top)
-    values = _ascending(levels, "levels")
+        return Bounds(bottom, top)
+    values = checks.increasing(levels)
     first = np.searchsorted(values, bottom - _ROUNDING)
     last = np.searchsorted(values, top + _ROUNDING, side="right") - 1
     nearest = np.argmin(np.abs(values[None, :] - ((bottom + top) / 2)[:, None]), axis=1)
     empty = first > last
-    return Intervals(values[np.where(empty, nearest, first)], values[np.where(empty, nearest, last)])
+    return Bounds(values[np.where(empty, nearest, first)], values[np.where(empty, nearest, last)])
 
 
 def coverage(
     fitted: Conformal,
-    given: Intervals,
+    given: Bounds,
     truth: ArrayLike,
     ids: Sequence[Hashable],
-    groups: Groups | None = None,
+    groups: Groups = None,
     margin: float = 0.05,
     level: float = 0.95,
 ) -> list[Coverage]:
@@ -174,21 +183,16 @@ def coverage(
     Groups may be other slices than those fitted, which shows where a guarantee over all items fails locally.
 
     Args:
-        fitted: The fit the intervals come from.
-        given: Intervals of the same items.
-        truth: Human labels, shape (n,), in score units.
-        ids: What the items are split by, as given to the fit, shape (n,).
+        fitted, given: The fit, and the intervals of new items from it.
+        truth, ids: As in `fit`, of the same items.
         groups: Slice per item, shape (n,).
         margin: How far below the nominal level a share may lie and still keep the promise, in (0, 1).
-        level: Level of the intervals of the shares.
     Raises:
-        ValueError: If an id was fitted on (`calibration.split_check`), lengths differ, or a value is NaN.
+        ValueError: If an id was fitted on (`calibration.split_check`).
     """
-    y = checks.vector(truth, "truth")
-    low = _same_length(checks.vector(given.low, "given.low"), "given.low", y.size)
-    high = _same_length(checks.vector(given.high, "given.high"), "given.high", y.size)
-    if len(ids) != y.size:
-        raise ValueError(f"`ids` holds {len(ids)} values for {y.size} items.")
+    low, y = checks.paired_vectors(given.low, truth, ("given.low", "truth"))
+    high, _ = checks.paired_vectors(given.high, truth, ("given.high", "truth"))
+    _check_ids(ids, y.size)
     calibration.split_check(fitted.fit_ids, ids)
     inside = (low - _ROUNDING <= y) & (y <= high + _ROUNDING)
     slices = {_EVERYTHING: np.full(y.size, True)}
@@ -199,13 +203,12 @@ def coverage(
     for name, members in slices.items():
         own = [name_of for name_of, member in zip(ids, members, strict=True) if member]
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
-        # Only what was fitted together is promised a share: all items, or a group of a grouped fit.
-        band: tuple[float, float] | tuple[None, None] = (None, None)
-        if name in fitted.n:
+        band = None
+        if name in fitted.n:  # only what was fitted together is promised a share: all items, or a fitted group
             band = _coverage_band(fitted.n_units.get(name, n_fit), _effective(own), fitted.level)
         promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=own)
         width = float((high - low)[members].mean())
-        table.append(Coverage(name, promise.share, promise, fitted.level, width, n_fit, *band))
+        table.append(Coverage(name, promise.share, promise, fitted.level, width, n_fit, band))
     return table
 
 
@@ -227,48 +230,14 @@ def _rank(n: int, level: float) -> int:
     return math.ceil((n + 1) * level - _ROUNDING)
 
 
-def _fitted(
-    kind: Kind,
-    misses: NDArray[np.float64],
-    ids: Sequence[Hashable],
-    level: float,
-    scale: tuple[float, float],
-    groups: Groups | None,
-) -> Conformal:
-    needed = items_needed(level)
-    if len(ids) != misses.size:
-        raise ValueError(f"`ids` holds {len(ids)} values for {misses.size} items.")
-    names = _names(groups, misses.size)
-    n = {name: int(np.sum(names == name)) for name in dict.fromkeys(names.tolist())}
-    small = [f"{name!r} has {count}" for name, count in n.items() if count < needed]
-    if small:
-        have = f"there are {misses.size}" if groups is None else f"group {', '.join(small)}"
-        raise ValueError(
-            f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
-        )
-    reach = {name: float(np.sort(misses[names == name])[_rank(count, level) - 1]) for name, count in n.items()}
-    n_units = {name: _effective([id_ for id_, own in zip(ids, names, strict=True) if own == name]) for name in n}
-    return Conformal(kind, level, scale, reach, n, n_units, groups is not None, tuple(map(str, ids)))
-
-
-def _reach(fitted: Conformal, groups: Groups | None, n: int) -> NDArray[np.float64]:
-    if (groups is not None) != fitted.grouped:
-        raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
-    names = _names(groups, n).tolist()
-    unknown = sorted(set(names) - set(fitted.reach))
-    if unknown:
-        raise ValueError(f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}.")
-    return np.array([fitted.reach[name] for name in names])
-
-
-def _names(groups: Groups | None, n: int) -> NDArray[np.str_]:
+def _names(groups: Groups, n: int) -> NDArray[np.str_]:
     if groups is None:
         return np.full(n, _EVERYTHING)
     checks.labels(groups, "groups", n)  # refuses a missing label
-    return np.array([str(group) for group in groups], dtype=np.str_)
+    return np.array(list(map(str, groups)), dtype=np.str_)  # type: ignore[arg-type]
 
 
-def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
     array = checks.rows(predicted, "predicted")
     if array.size == 0:
         raise ValueError("`predicted` holds no item.")
@@ -281,14 +250,6 @@ def _ends(predicted: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64
     return array[:, 0], array[:, 1]
 
 
-def _ascending(levels: ArrayLike, name: str) -> NDArray[np.float64]:
-    values = checks.vector(levels, name)
-    if np.any(np.diff(values) <= 0):
-        raise ValueError(f"`{name}` must increase strictly.")
-    return values
-
-
-def _same_length(values: NDArray[np.float64], name: str, n: int) -> NDArray[np.float64]:
-    if values.size != n:
-        raise ValueError(f"`{name}` holds {values.size} values for {n} items.")
-    return values
+def _check_ids(ids: Sequence[Hashable], n: int) -> None:
+    if len(ids) != n:
+        raise ValueError(f"`ids` holds {len(ids)} values for {n} items.")

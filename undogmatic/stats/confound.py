@@ -6,18 +6,17 @@ data cannot tell them apart, and the results here say so instead of extrapolatin
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means, surface
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
-
-Array = NDArray[np.float64]
 
 MOST_CURVED = 300
 _FEWEST_ACROSS = 2
@@ -48,11 +47,9 @@ def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) 
     0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good.
 
     Args:
-        lengths_a: Shape (n_a,), positive.
-        lengths_b: Shape (n_b,), positive.
-        level: Confidence level.
+        lengths_a, lengths_b: Shape (n,) each, positive.
     Raises:
-        ValueError: If a group is empty, a length is not positive, or NaN.
+        ValueError: If a length is not positive.
     """
     return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
 
@@ -63,12 +60,10 @@ def at_equal_length(
     lengths_a: ArrayLike,
     lengths_b: ArrayLike,
     margin: float,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
-    sign: int = 1,
-    alpha: float = 0.05,
-    groups: Sequence[object] | ArrayLike | None = None,
-    bounds: means.Bounds | None = None,
+    groups: Groups = None,
+    **how: Any,
 ) -> AtEqual:
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
@@ -79,13 +74,9 @@ def at_equal_length(
     Args:
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
-        margin, sign, alpha: As in `claims.claim`.
-        rng: Deals the groups to folds.
-        groups: What belongs together, shape (n_pairs,).
-        bounds: Lowest and highest difference that scores could have.
+        how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
-        ValueError: If NaN, sizes differ, a length is not positive, every pair has the same length ratio, or there are
-            too few groups.
+        ValueError: If a length is not positive, every pair has the same length ratio, or there are too few groups.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
@@ -104,13 +95,11 @@ def at_equal_length(
         said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
         predictions = [False, True]
     controls = np.column_stack([ratio, said])
-    return at_equal(
-        a - b, controls, margin, predictions=predictions, sign=sign, alpha=alpha, groups=codes, bounds=bounds
-    )
+    return at_equal(a - b, controls, margin, predictions=predictions, groups=codes, **how)
 
 
 def outcome_difference(
-    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: np.random.Generator
+    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: Rng
 ) -> Array:
     """What the other groups' texts say of the score of a minus that of b, by their kernels alone; shape (n_pairs,).
 
@@ -118,7 +107,6 @@ def outcome_difference(
         kernels: Similarities of all texts, those of a first, each of shape (2 n_pairs, 2 n_pairs).
         scores_a, scores_b: Shape (n_pairs,).
         groups: Shape (n_pairs,).
-        rng: Deals the groups to folds.
     """
     n = scores_a.size
     codes = np.asarray(groups)
@@ -135,7 +123,7 @@ def at_equal(
     sign: int = 1,
     alpha: float = 0.05,
     power: float = 0.8,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> AtEqual:
     """Least squares of paired differences on differences of controls; the intercept is what remains where these are 0.
@@ -153,11 +141,8 @@ def at_equal(
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         predictions: Which controls are predictions of the difference, made from other groups; none if empty.
-        margin, sign, alpha, power: As in `claims.claim`.
-        groups: What belongs together, shape (n_pairs,).
-        bounds: Lowest and highest difference that scores could have.
     Raises:
-        ValueError: If NaN, sizes differ, or there are too few groups for an error.
+        ValueError: If there are too few groups for an error.
     References:
         Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
@@ -193,8 +178,7 @@ def at_equal(
         error = math.sqrt(float(np.sum(pull**2)))
         skewness = float(np.sum(pull**3)) / error**3 * means.caution(n_groups) if error > 0 else 0.0
         units = means.sums(plain, codes)
-        own = units.total / units.size
-        same = means.mostly_same(own, means.same_within(own, None), means.ENOUGH)
+        same = means.mostly_same(units.means, means.same_within(units.means, None), means.ENOUGH)
 
         def limits(level: float) -> means.Bounds:
             low, high = means.studentised_limits(estimate, error, freedom, skewness, level)
@@ -221,7 +205,7 @@ def at_equal(
     )
 
 
-def _kept(differences: Array, controls: Array, residuals: Array, codes: NDArray[np.intp]) -> float:
+def _kept(differences: Array, controls: Array, residuals: Array, codes: Index) -> float:
     """The share of what the controls take off that is kept: 1 - 1.5 / F, and nothing for F below 1.5.
 
     F is the larger of two statistics: how far the controls say something of the differences, and how far they differ
@@ -256,11 +240,7 @@ def against(
     """An estimate against a margin, by the rules of `claims.claim`.
 
     Args:
-        estimate: In score units.
-        limits: Its lower and upper limit by the level of both together.
-        error: Its standard error.
-        margin, sign, alpha, power: As in `claims.claim`.
-        n: Independent units.
+        estimate, limits, error, n: In score units, limits by the level of both together; standard error; units.
     """
     found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)
     inner = Estimate(estimate, *limits(1 - 2 * alpha), 1 - 2 * alpha, n)
@@ -292,7 +272,7 @@ def _believable(differences: Array, controls: Array, predictions: Sequence[bool]
     return controls[:, kept]
 
 
-def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
+def _telling_columns(z: Array, codes: Index) -> Array:
     """Columns scaled to 1, without those that are 0 but for one group, or follow from the others before them."""
     kept: list[Array] = []
     for column in z.T:
@@ -309,7 +289,7 @@ def _telling_columns(z: Array, codes: NDArray[np.intp]) -> Array:
     return np.column_stack(kept) if kept else np.zeros((len(z), 0))
 
 
-def _pulls(design: Array, residual: Array, codes: NDArray[np.intp]) -> Array:
+def _pulls(design: Array, residual: Array, codes: Index) -> Array:
     """How far each group pulls the coefficients: those of all rows minus those without it, shape (n_groups, k)."""
     inverse = np.linalg.pinv(design.T @ design)
     pulls = np.empty((int(codes.max()) + 1, design.shape[1]))

@@ -4,30 +4,30 @@ stated rate, with a stated confidence."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Groups
 
 STEPS = 20
 """Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
 stops at the first that fails, but neighbours differ by chance alone."""
 
 
-class Step(NamedTuple):
+class Candidate(NamedTuple):
     """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout.
 
-    `low` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
+    `least` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
     """
 
     threshold: float
     n: int
     n_right: int
-    low: float
+    least: float
     passed: bool
 
 
@@ -44,7 +44,7 @@ class Escalation(NamedTuple):
     confidence: float
     needed: int
     n_units: int
-    steps: tuple[Step, ...]
+    steps: tuple[Candidate, ...]
 
 
 def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
@@ -52,11 +52,10 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     Clopper and Pearson then reaches it.
 
     Args:
-        rate: Wanted rate of agreement, in (0, 1).
-        confidence: One minus the probability of promising too much, in (0, 1).
+        rate, confidence: As in `find_threshold`.
         n_wrong: Units in disagreement.
     Raises:
-        ValueError: If a share is outside (0, 1) or `n_wrong` is negative.
+        ValueError: If `n_wrong` is negative.
     """
     checks.share(rate, "rate")
     checks.share(confidence, "confidence")
@@ -82,12 +81,7 @@ def lower_limit(n_true: int, n: int, confidence: float) -> float:
 
 
 def find_threshold(
-    doubt: ArrayLike,
-    right: ArrayLike,
-    rate: float = 0.9,
-    confidence: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    doubt: ArrayLike, right: ArrayLike, rate: float = 0.9, confidence: float = 0.95, *, groups: Groups = None
 ) -> Escalation:
     """The largest doubt below which the judge agrees with the truth at `rate`, with probability `confidence`.
 
@@ -98,46 +92,37 @@ def find_threshold(
     it is on the safe side, unless the groups that disagree are much larger than the others.
 
     Args:
-        doubt: Larger is less sure, any unit, shape (n,).
-        right: 1 or True where the judge agrees with the truth, shape (n,).
-        rate: Rate of agreement that is promised, in (0, 1).
-        confidence: Probability with which the promise holds, in (0, 1).
-        groups: What belongs together, shape (n,).
+        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth; shape (n,).
+        rate, confidence: The promised rate of agreement, and the probability with which that holds, in (0, 1).
     Raises:
-        ValueError: If lengths differ, a value is NaN, `right` is other than 0 and 1, or a share is outside (0, 1).
+        ValueError: If `right` is other than 0 and 1.
     References:
         Jung, Brahman and Choi (2024), Trust or escalate. arXiv:2407.18370
         Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
     """
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
-    if np.any((agrees != 0) & (agrees != 1)):
-        raise ValueError("`right` must hold only 0 and 1.")
+    checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
-    steps: list[Step] = []
-    for threshold in _candidates(u, codes, needed):
+    surest = np.full(n_units, np.inf)
+    np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
+    thresholds: list[float] = []
+    if n_units >= needed:
+        # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass.
+        places = np.unique(np.round(np.linspace(needed, n_units, STEPS)).astype(int))
+        thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
+    steps: list[Candidate] = []
+    for threshold in thresholds:
         kept = u <= threshold
         wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
         present = np.bincount(codes[kept], minlength=n_units) > 0
         n = int(present.sum())
         n_right = n - int(wrong.sum())
         low = lower_limit(n_right, n, confidence)
-        steps.append(Step(float(threshold), n, n_right, low, low >= rate))
+        steps.append(Candidate(threshold, n, n_right, low, low >= rate))
         if low < rate:
             break
     passed = [step for step in steps if step.passed]
     best = passed[-1].threshold if passed else None
     share = 0.0 if best is None else float((u <= best).mean())
     return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
-
-
-def _candidates(u: checks.Vector, codes: NDArray[np.intp], needed: int) -> list[float]:
-    """Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass."""
-    first = np.full(int(codes.max()) + 1, np.inf)
-    np.minimum.at(first, codes, u)  # a unit is kept in part as soon as its surest item is
-    order = np.sort(first)
-    if order.size < needed:
-        return []
-    places = np.unique(np.round(np.linspace(needed, order.size, STEPS)).astype(int))
-    found = np.unique(order[places - 1])
-    return [*found.tolist(), *([float(u.max())] if u.max() > found[-1] else [])]

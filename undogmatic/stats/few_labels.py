@@ -25,17 +25,16 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 Calibration = Literal["none", "linear", "isotonic"]
 
@@ -45,9 +44,7 @@ FEWEST_ISOTONIC = 20
 _FOLDS = 10
 
 
-def mapped_scores(
-    f: Array, index: NDArray[np.intp], y: Array, w: Array, codes: NDArray[np.intp], calibration: Calibration
-) -> Array:
+def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, calibration: Calibration) -> Array:
     """The scores on the labels' scale: of a labelled group by the map fitted without its fold, of others by the mean of
     the maps. Both maps keep the weighted mean of the labels they are fitted on.
 
@@ -55,11 +52,7 @@ def mapped_scores(
     between the folds' maps would come in as bias.
 
     Args:
-        f: Scores of all items, shape (n_items,).
-        index: Places of the labelled ones, shape (n_labels,).
-        y, w: Their labels and weights, shape (n_labels,) each.
-        codes: Number of the group of each item, shape (n_items,).
-        calibration: The map.
+        f, index, y, w, codes: As of `Sample`.
     """
     names = np.unique(codes[index])
     folds = min(_FOLDS, names.size)
@@ -81,8 +74,7 @@ def mapped_scores(
 def _map(x: Array, y: Array, w: Array, kept: NDArray[np.bool_], calibration: Calibration) -> Callable[[Array], Array]:
     x, y, w = x[kept], y[kept], w[kept]
     if np.ptp(x) == 0:
-        constant = float(np.average(y, weights=w))
-        return lambda scores: np.full(scores.size, constant)
+        return lambda scores: np.full(scores.size, float(np.average(y, weights=w)))
     if calibration == "linear":
         line = np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))
         return lambda scores: np.asarray(line(scores), np.float64)
@@ -91,8 +83,6 @@ def _map(x: Array, y: Array, w: Array, kept: NDArray[np.bool_], calibration: Cal
     steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
     return lambda scores: np.interp(scores, knots, steps)
 
-
-Groups = Sequence[object] | ArrayLike
 
 FEWEST_EFFECTIVE = 5
 """Fewest labelled groups, in equally likely ones: below, a t interval from residuals of a fitted line says nothing."""
@@ -125,7 +115,7 @@ def estimate_mean(
     inclusion: ArrayLike | None = None,
     judge_weight: float | None = None,
     calibration: Calibration = "none",
-    groups: Groups | None = None,
+    groups: Groups = None,
     level: float = 0.95,
     bounds: means.Bounds | None = None,
 ) -> FewLabelsEstimate:
@@ -142,30 +132,26 @@ def estimate_mean(
 
     Args:
         scores: The judge's score of every item, shape (n_items,), in score units.
-        labelled: Positions in `scores` of the labelled items, shape (n_labels,), no position twice.
-        labels: Human labels of those, shape (n_labels,), in score units.
+        labelled, labels: Positions in `scores` of the labelled items, no position twice, and their labels, shape
+            (n_labels,).
         inclusion: Probability with which each labelled item was drawn, shape (n_labels,), in (0, 1]; None where all
             items had the same.
         judge_weight: 1 trusts the judge's differences fully (classical PPI), 0 ignores it, None fits the weight
             that makes the interval narrowest, within [0, 1].
         calibration: The map of scores to labels, fitted across groups: none, a line, or an increasing function.
-        groups: What belongs together, shape (n_items,); None where every item is its own.
-        level: Confidence level.
-        bounds: Lowest and highest label that could be given; None where there are none.
     Raises:
-        ValueError: If there are fewer than five labels (or effective labelled groups), fewer
-            than twenty of these for the isotonic map, a position is off the items or
-            twice, a probability outside (0, 1], a value NaN, a label outside the bounds, or lengths differ.
+        ValueError: If there are fewer than five labels (or effective labelled groups), fewer than twenty of these for
+            the isotonic map, a position is off the items or twice, a probability outside (0, 1], or a label outside the
+            bounds.
     """
-    f, index, y = checked(scores, labelled, labels)
     checks.share(level, "level")
     checks.option(calibration, "calibration", get_args(Calibration))
-    w = label_weights(inclusion, index.size, f.size)
-    codes = checks.groups(groups, f.size)
-    effective = kish(w, codes[index])
+    sample = Sample.of(scores, labelled, labels, inclusion, groups)
+    f, at, y, w, codes = sample
+    effective = kish(w, codes[at])
     if effective < FEWEST_EFFECTIVE:
         raise ValueError(
-            f"{index.size} labels are worth {effective:.1f} equally likely ones of different groups; at least "
+            f"{at.size} labels are worth {effective:.1f} equally likely ones of different groups; at least "
             f"{FEWEST_EFFECTIVE} are needed. Label more groups, or draw with a floor under the smallest `inclusion`."
         )
     if calibration == "isotonic" and effective < FEWEST_ISOTONIC:
@@ -173,94 +159,53 @@ def estimate_mean(
             f"`calibration` is 'isotonic' with {effective:.1f} effective labelled groups; an increasing function needs "
             f"{FEWEST_ISOTONIC}. Take 'linear' or 'none', or label more groups."
         )
-    sample = Sample(f, index, y, w, codes)
+    if judge_weight is not None and not 0 <= judge_weight <= 1:
+        raise ValueError(f"`judge_weight` is {judge_weight}; it must lie in [0, 1].")
     mapped = sample if calibration == "none" else sample._replace(f=mapped_scores(*sample, calibration))
-    weight = mapped.fitted_weight() if judge_weight is None else _unit(judge_weight)
+    weight = mapped.fitted_weight() if judge_weight is None else float(judge_weight)
     alone = sample.labels_alone(level, bounds)
     found = mapped.corrected(weight, int(judge_weight is None), level)
     if sample.agree(bounds):
-        found = (
-            alone
-            if weight == 0
-            else _scarce(found, mapped, sample.labels_alone((1 + level) / 2, bounds), weight, bounds)
-        )
+        both = sample.labels_alone((1 + level) / 2, bounds)
+        found = alone if weight == 0 else _scarce(found, mapped, both, weight, bounds)
     return FewLabelsEstimate(
-        estimate=found.replace(level=level, n=index.size, counts="labels", df=round(found.df, 9)),
+        estimate=found.replace(level=level, n=at.size, counts="labels", df=round(found.df, 9)),
         labels_only=alone,
         judge_mean=float(f.mean()),
-        judge_bias=float(w @ (f[index] - y) / w.sum()),
+        judge_bias=float(w @ (f[at] - y) / w.sum()),
         judge_weight=weight,
         n_items=f.size,
-        n_labels=index.size,
+        n_labels=at.size,
         effective_labels=effective,
         calibration=calibration,
     )
 
 
 def estimate_difference(
-    scores_a: ArrayLike,
-    scores_b: ArrayLike,
-    labelled: ArrayLike,
-    labels_a: ArrayLike,
-    labels_b: ArrayLike,
-    *,
-    inclusion: ArrayLike | None = None,
-    calibration: Calibration = "none",
-    groups: Groups | None = None,
-    level: float = 0.95,
-    bounds: means.Bounds | None = None,
+    scores_a: ArrayLike, scores_b: ArrayLike, labelled: ArrayLike, labels_a: ArrayLike, labels_b: ArrayLike, **how: Any
 ) -> FewLabelsEstimate:
     """Mean paired difference A minus B of human labels, from all pairs judged and a few pairs labelled on both sides.
 
     Args:
-        scores_a: The judge's score of each pair's first text, shape (n_pairs,), in score units.
-        scores_b: The same of the second text.
-        labelled: Positions of the labelled pairs, shape (n_labels,).
-        labels_a: Human labels of their first texts, shape (n_labels,).
-        labels_b: Human labels of their second texts.
-        inclusion: Probability with which each labelled pair was drawn, shape (n_labels,); None where all had the same.
-        calibration: The map of the judge's differences to the labels'; see `estimate_mean`.
-        groups: What belongs together, shape (n_pairs,).
-        level: Confidence level.
-        bounds: Lowest and highest difference that labels could have; None where there are none.
+        scores_a, scores_b: The judge's scores of each pair's texts, shape (n_pairs,), in score units.
+        labelled, labels_a, labels_b: Positions of the labelled pairs, and their labels, shape (n_labels,).
+        how: As in `estimate_mean`, of pairs and differences.
     Raises:
         ValueError: As `estimate_mean`.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"))
     y_a, y_b = checks.paired_vectors(labels_a, labels_b, ("labels_a", "labels_b"))
-    return estimate_mean(
-        a - b,
-        labelled,
-        y_a - y_b,
-        inclusion=inclusion,
-        calibration=calibration,
-        groups=groups,
-        level=level,
-        bounds=bounds,
-    )
+    return estimate_mean(a - b, labelled, y_a - y_b, **how)
 
 
 def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
     """How many equally likely labels of different groups these are worth (Kish); see `estimate_mean`.
 
     Args:
-        inclusion: Probability with which each labelled item was drawn, or None where all had the same.
-        groups: Group of each labelled item, shape (n_labels,).
+        inclusion, groups: As in `estimate_mean`, of the labelled items alone, shape (n_labels,).
     """
     listed = list(groups)  # type: ignore[arg-type]
     return kish(label_weights(inclusion, len(listed), len(listed)), checks.labels(listed, "groups", len(listed)))
-
-
-def checked(scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike) -> tuple[Array, NDArray[np.intp], Array]:
-    """Scores, places and labels as arrays, or the errors of `estimate_mean`."""
-    f = checks.vector(scores, "scores")
-    positions, y = checks.paired_vectors(labelled, labels, ("labelled", "labels"), minimum=FEWEST_EFFECTIVE)
-    index = positions.astype(np.intp)
-    if np.any(index != positions) or np.any((index < 0) | (index >= f.size)):
-        raise ValueError(f"`labelled` must hold positions from 0 to {f.size - 1}.")
-    if np.unique(index).size != index.size:
-        raise ValueError("`labelled` holds a position twice.")
-    return f, index, y
 
 
 def label_weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> Array:
@@ -275,7 +220,7 @@ def label_weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> A
     return np.asarray(1 / p)
 
 
-def kish(w: Array, codes: NDArray[np.intp]) -> float:
+def kish(w: Array, codes: Index) -> float:
     """Effective number of groups of such weights."""
     by_group = np.bincount(codes, w)
     return round(float(w.sum() ** 2 / (by_group @ by_group)), 9)
@@ -285,10 +230,22 @@ class Sample(NamedTuple):
     """Scores of all items, shape (n_items,), and of the labelled ones place, label and weight; codes of groups."""
 
     f: Array
-    at: NDArray[np.intp]
+    at: Index
     y: Array
     w: Array
-    codes: NDArray[np.intp]
+    codes: Index
+
+    @classmethod
+    def of(cls, scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike, inclusion: Any, groups: Groups) -> Sample:
+        """The arguments of `estimate_mean`, or its errors."""
+        f = checks.vector(scores, "scores")
+        positions, y = checks.paired_vectors(labelled, labels, ("labelled", "labels"), minimum=FEWEST_EFFECTIVE)
+        at = positions.astype(np.intp)
+        if np.any(at != positions) or np.any((at < 0) | (at >= f.size)):
+            raise ValueError(f"`labelled` must hold positions from 0 to {f.size - 1}.")
+        if np.unique(at).size != at.size:
+            raise ValueError("`labelled` holds a position twice.")
+        return cls(f, at, y, label_weights(inclusion, at.size, f.size), checks.groups(groups, f.size))
 
     def of_labelled(self, values: Array) -> means.Sums:
         """Weighted values of labelled items, shape (n_labels,), summed by group."""
@@ -301,12 +258,9 @@ class Sample(NamedTuple):
     def agree(self, bounds: means.Bounds | None) -> bool:
         """Whether most labels are one, or most scores equal their labels, and fewer than `means.FEW` groups differ."""
         rounding = checks.SAME * max(float(np.abs(own).max()) for own in (self.y, self.f[self.at]))
-        found = []
-        for values, scale in ((self.y, bounds), (self.y - self.f[self.at], None)):
-            units = self.of_labelled(values)
-            own = units.total / units.size
-            found.append(means.mostly_same(own, max(means.same_within(own, scale), rounding)))
-        return any(found)
+        pairs = ((self.y, bounds), (self.y - self.f[self.at], None))
+        units = [(self.of_labelled(values).means, scale) for values, scale in pairs]
+        return any(means.mostly_same(own, max(means.same_within(own, scale), rounding)) for own, scale in units)
 
     def parts(self) -> tuple[Array, Array]:
         """Per group, what labels add and what each unit of judge weight adds, centred; their variance is the
@@ -352,22 +306,13 @@ def _scarce(found: Estimate, mapped: Sample, alone: Estimate, weight: float, bou
     f, at, y = mapped.f, mapped.at, mapped.y
     rest = mapped.of_labelled(y - weight * f[at])
     ends = means.bounded_limits(rest, (bottom - weight * float(f.max()), top - weight * float(f.min())), alone.level)
-    judged = (
-        weight
-        * means.of_sums(means.sums(f, mapped.codes), alone.level).se
-        * float(special.ndtri((1 + alone.level) / 2))
-    )
+    of_judge = means.of_sums(means.sums(f, mapped.codes), alone.level).se
+    judged = weight * of_judge * float(special.ndtri((1 + alone.level) / 2))
     middle = float(rest.total.sum() / rest.size.sum())
     low, high = (found.value + side * math.hypot(end - middle, judged) for side, end in zip((-1, 1), ends, strict=True))
     low, high = max(low, alone.low), min(high, alone.high)
     estimate = float(np.clip(found.value, low, high))
     return found.replace(value=estimate, low=low, high=high, method=alone.method)
-
-
-def _unit(judge_weight: float) -> float:
-    if not 0 <= judge_weight <= 1:
-        raise ValueError(f"`judge_weight` is {judge_weight}; it must lie in [0, 1].")
-    return float(judge_weight)
 
 
 class LabelBudget(NamedTuple):
@@ -382,8 +327,6 @@ class LabelBudget(NamedTuple):
     width_if_all: float
     judge_weight: float
     n_items: int
-    n_pilot: int
-    level: float
 
 
 def label_budget(
@@ -393,7 +336,7 @@ def label_budget(
     target_width: float,
     *,
     level: float = 0.95,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> LabelBudget | None:
     """How many labels an interval of a wanted width takes, judged from a pilot drawn with equal probabilities.
@@ -403,26 +346,19 @@ def label_budget(
     poorly: within 15 % at 25 labels, within 7 % at 100.
 
     Args:
-        scores: The judge's score of every item, shape (n_items,), in score units.
-        labelled: Positions of the pilot's items, shape (n_pilot,).
-        labels: Human labels of the pilot, shape (n_pilot,).
+        scores, labelled, labels: As in `estimate_mean`, the labelled items being the pilot.
         target_width: Wanted width, high minus low, in score units.
-        level: Confidence level.
-        groups: What belongs together, shape (n_items,); None takes each item for itself.
-        bounds: Lowest and highest label that could be given; None where there are none.
     Returns:
         None where most of the pilot's labels are the same, or most scores equal their labels, and fewer than
         `means.FEW` differ: such a pilot does not know how far labels spread.
     Raises:
-        ValueError: As `estimate_mean`, or if the width is not positive, or fewer than FEWEST_EFFECTIVE
-            groups are labelled.
+        ValueError: As `estimate_mean`, or if the width is not positive.
     """
-    f, index, y = checked(scores, labelled, labels)
     checks.share(level, "level")
     if not target_width > 0:
         raise ValueError(f"`target_width` is {target_width}; it must be positive.")
-    codes = checks.groups(groups, f.size)
-    pilot = Sample(f, index, y, label_weights(None, index.size, f.size), codes)
+    pilot = Sample.of(scores, labelled, labels, None, groups)
+    f, index, y, _, codes = pilot
     weight = pilot.fitted_weight()
     own = np.unique(codes[index], return_inverse=True)[1]
     n_groups = int(own.max()) + 1
@@ -457,13 +393,5 @@ def label_budget(
     for width in (width_by(weight), width_by(0.0)):
         place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
         counts.append(sizes[place] if place < len(sizes) else None)
-    return LabelBudget(
-        counts[0],
-        counts[1],
-        target_width,
-        width_by(0.0)(f.size) if sizes else np.inf,
-        weight,
-        f.size,
-        index.size,
-        level,
-    )
+    all_of_them = width_by(0.0)(f.size) if sizes else np.inf
+    return LabelBudget(counts[0], counts[1], target_width, all_of_them, weight, f.size)

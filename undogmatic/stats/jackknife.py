@@ -1,14 +1,15 @@
 """Intervals by leaving out items or groups of items: of coefficients from -1 to 1, and of what is nearly a mean."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.resampling import Statistic
 
 FEWEST = 5
 """With fewer units the limits are -1 and 1."""
@@ -27,7 +28,6 @@ class LeftOut:
         statistic: Maps such rows to a number; NaN where it is undefined.
         rng: The source of randomness, for the groups by which many units are left out: more than
             `resampling.MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
-        groups: What belongs together, shape (n,); None takes each row for itself.
     Attributes:
         estimate: Of all rows.
         codes: Unit of each row, shape (n,), of `n_units`.
@@ -36,13 +36,7 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(
-        self,
-        rows: ArrayLike,
-        statistic: resampling.Statistic,
-        rng: np.random.Generator,
-        groups: Sequence[object] | ArrayLike | None,
-    ) -> None:
+    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = resampling.Units(self.codes)
@@ -56,20 +50,13 @@ class LeftOut:
             self.left = (rng.permutation(units.n) % resampling.LEFT_OUT_GROUPS)[self.codes]
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """The statistic without each of `left` in turn."""
         return resampling.distribution(self._of_draws, resampling.Units(self.left).left_out())
 
 
 def interval(
-    rows: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-    spread: float = 1.0,
-    missing: float = 3.0,
+    rows: ArrayLike, statistic: Statistic, rng: Rng, level: float = 0.95, *, groups: Groups = None, **known: float
 ) -> Estimate:
     """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
@@ -80,13 +67,10 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        rows, rng, groups: As of `LeftOut`.
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        level: Confidence level of both ends together.
-        spread: Known variance of z times the units less `missing`.
-        missing: See `spread`.
+        known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
     Raises:
-        ValueError: If the statistic of all rows is not finite, or `level` is outside (0, 1).
+        ValueError: If the statistic of all rows is not finite.
     References:
         Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
         Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -94,7 +78,7 @@ def interval(
         doi:10.1007/BF02294183, for the known variances.
     """
     checks.share(level, "level")
-    return on_z(LeftOut(rows, statistic, rng, groups), level, spread, missing)
+    return on_z(LeftOut(rows, statistic, rng, groups), level, **known)
 
 
 def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Estimate:
@@ -113,17 +97,13 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
     z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
     variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
     reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
-    if _mostly_equal(found.data):
+    columns = (column[~np.isnan(column)] for column in found.data.T)
+    if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
-    return Estimate(
-        estimate,
-        min(float(np.tanh(centre - reach)), estimate),
-        max(float(np.tanh(centre + reach)), estimate),
-        level,
-        n,
-    )
+    low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
+    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n)
 
 
 def difference(
@@ -137,7 +117,6 @@ def difference(
 
     Args:
         one, other: Estimates from -1 to 1, made with the same groups and random numbers.
-        level: Confidence level of both ends together.
         spreads: `interval`'s `spread` of each.
     References:
         Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
@@ -170,11 +149,11 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
 
 def nearly_mean(
     rows: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: np.random.Generator,
+    statistic: Statistic,
+    rng: Rng,
     level: float = 0.95,
     *,
-    groups: Sequence[object] | ArrayLike | None = None,
+    groups: Groups = None,
     bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
     """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
@@ -184,13 +163,8 @@ def nearly_mean(
     here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
     limits are the bounds.
 
-    Args:
-        rows, statistic, rng, groups: As of `LeftOut`.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest value that the statistic can have; infinite where there is none.
     Raises:
-        ValueError: If the statistic of all rows is not finite, there are fewer than two units, or `level` is outside
-            (0, 1).
+        ValueError: As `interval`.
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """
@@ -215,23 +189,17 @@ def difference_of_means(
 
     Args:
         one, other: Made with the same groups and random numbers.
-        level: Confidence level of both ends together.
-        bounds: Lowest and highest difference there can be; infinite where there is none.
     """
     mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
     return mean.replace(n_groups=one.n_units)
 
 
-def of_left_out(
-    estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp], level: float, bounds: means.Bounds
-) -> Estimate:
+def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
-        estimate: Of all rows.
-        left_out: Without each unit, shape (n_units,).
-        left: The unit of each row, shape (n,), from 0.
-        level: Confidence level of both ends together.
+        estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of each row, shape
+            (n,).
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():
@@ -243,17 +211,8 @@ def of_left_out(
     return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
-def pseudo_values(estimate: float, left_out: NDArray[np.float64], left: NDArray[np.intp]) -> NDArray[np.float64]:
+def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
     """Per row, shape (n,), what the mean of its unit would have to be; arguments as of `of_left_out`."""
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])
-
-
-def _mostly_equal(data: NDArray[np.float64]) -> bool:
-    """Whether some column, its missing values left out, has one value in at least half of its rows."""
-    for column in data.T:
-        known = column[~np.isnan(column)]
-        if known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size:
-            return True
-    return False

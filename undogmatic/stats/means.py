@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate, Method
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 FEW = 30
@@ -38,13 +38,14 @@ class Sums(NamedTuple):
     total: Array
     size: Array
 
+    @property
+    def means(self) -> Array:
+        """The mean of each unit."""
+        return np.asarray(self.total / self.size)
+
 
 def interval(
-    values: ArrayLike,
-    level: float = 0.95,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-    bounds: Bounds | None = None,
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds | None = None
 ) -> Estimate:
     """Confidence interval of the mean of values, all weighted alike, over independent units.
 
@@ -63,12 +64,9 @@ def interval(
 
     Args:
         values: Shape (n,), in score units.
-        level: Confidence level, of both ends together; each end alone errs with half of the rest.
-        groups: What belongs together, shape (n,); None takes each value for itself.
         bounds: Lowest and highest value that could have occurred; an end that is not known is infinite.
     Raises:
-        ValueError: If `values` holds NaN or lies outside the bounds, there are fewer than two units, or `level` is
-            outside (0, 1).
+        ValueError: If `values` lie outside the bounds.
     References:
         Hall (1992), On the removal of skewness by transformation. doi:10.1111/j.2517-6161.1992.tb01875.x
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
@@ -88,7 +86,7 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
     estimate = float(units.total.sum() / units.size.sum())
     se, df, skewness = spread(units, estimate)
-    own = units.total / units.size
+    own = units.means
     low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
     bottom, top = bounds or (-np.inf, np.inf)
     tolerance = same_within(own, bounds)
@@ -131,11 +129,8 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
     """The wider of Student's and Hall's limits on each side.
 
     Args:
-        estimate: Any estimate that is a mean of independent contributions, or nearly.
-        se: Its standard error.
-        df: Degrees of freedom of the standard error.
-        skewness: Of the estimate: third central moment over the cube of the standard deviation.
-        level: Confidence level of both ends together.
+        estimate, se, df, skewness: Of anything that is a mean of independent contributions, or nearly: standard error,
+            its degrees of freedom, and third central moment over the cube of the standard deviation.
     References:
         Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, equation 2.3.
     """
@@ -156,9 +151,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     which no exception was found. Groups of unequal size count as Kish's effective number of groups.
 
     Args:
-        units: Their sums.
-        bounds: Lowest and highest value; an infinite one makes that end infinite.
-        level: Confidence level of both ends together.
+        units, bounds: Their sums; lowest and highest value, of which an infinite one makes that end infinite.
     References:
         Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
         variable. Mathematical Methods of Statistics 14(4), 451-467.
@@ -167,7 +160,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     """
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2)
-    own = units.total / units.size
+    own = units.means
     quantile = float(special.ndtri((1 + level) / 2))
     return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
 
@@ -201,7 +194,7 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
     return float(bound - width * at(float(y))[0])
 
 
-def sums(values: Array, groups: Sequence[object] | ArrayLike | None) -> Sums:
+def sums(values: Array, groups: Groups) -> Sums:
     """Sums and sizes of the groups of values, in the order of first appearance; None takes each value for itself."""
     if groups is None:
         return Sums(values, np.ones(values.size))
@@ -214,7 +207,7 @@ def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     share = units.size / units.size.sum()
     rest = (units.total - estimate * units.size) / units.size.sum()
     square = float(np.sum(rest**2))
-    scale = float(np.max(np.abs(units.total / units.size)))
+    scale = float(np.max(np.abs(units.means)))
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
@@ -275,11 +268,10 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
 
     Args:
         values: Values in the order in which they came, shape (n,), each between `minimum` and `maximum`.
-        n_total: How many units there are, `n` or more.
-        minimum, maximum: Ends of the scale.
+        n_total, minimum, maximum: How many units there are, `n` or more; ends of the scale.
         level: Confidence level, for all looks together.
     Raises:
-        ValueError: For NaN, no value, a value off the scale, fewer units than values, or an empty scale.
+        ValueError: For a value off the scale, fewer units than values, or an empty scale.
     """
     x = checks.vector(values, "values")
     checks.share(level, "level")
@@ -293,13 +285,11 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     y = (x - minimum) / span
     possible = np.linspace(0, 1, GRID)
     kept = np.flatnonzero(_survives(y, n_total, possible, level))
-    total = float(y.sum())
-    floor, ceiling = total / n_total, (total + n_total - x.size) / n_total
+    total, mean = float(y.sum()), float(y.mean())
     # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
-    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(float(y.mean()) * (GRID - 1)),) * 2
-    mean = float(y.mean())
-    low = min(max(float(possible[max(first - 1, 0)]), floor), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), ceiling), mean)
+    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
+    low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
+    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
     value, low, high = (minimum + span * end for end in (mean, low, high))
     return Anytime(Estimate(value, low, high, level, x.size, x.size), n_total)
 
@@ -319,11 +309,8 @@ def mean_so_far_of_groups(
     that a larger group counts for more.
 
     Args:
-        values: Shape (n,), in the order in which they came.
-        groups: Group of each, shape (n,).
+        values, groups: Shape (n,), in the order in which they came.
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
-        minimum, maximum: Ends of the scale.
-        level: Confidence level, for all looks together.
     Returns:
         Mean, limits, and the numbers of values, not of groups; None where no group is whole.
     Raises:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array
 
 LEAST_PROBABILITY = 1e-3
 """A level that a judge thinks impossible costs as much as one of this probability: the logarithm of 0 has no mean."""
@@ -45,8 +46,7 @@ def log_score(values: Sequence[float], probabilities: Sequence[float], label: fl
     """The logarithm of the probability of the level nearest to the label, from 0 (LEAST_PROBABILITY) to 1 (certain).
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Of the levels, shape (n_levels,), summing to 1.
+        values, probabilities: Levels in score units, and their probabilities, summing to 1; shape (n_levels,) each.
         label: In score units; of two levels equally near the lower counts.
     References:
         Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
@@ -59,10 +59,7 @@ def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float)
     """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Shape (n_levels,), summing to 1.
-        label: In score units.
-        span: Width of the scale.
+        values, probabilities, label: As in `log_score`.
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
     """
@@ -97,7 +94,7 @@ class Exchange(NamedTuple):
     """
 
     difference: float
-    added: NDArray[np.float64]
+    added: Array
 
 
 def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
@@ -115,7 +112,7 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
     a, b, y = (checks.vector(each, name) for each, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
 
-    def ordered(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ordered(first: Array, second: Array) -> Array:
         apart = first[:, None] - second[None, :]
         return np.asarray(above * ((apart > 0) + 0.5 * (apart == 0)))
 

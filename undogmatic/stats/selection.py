@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, resampling
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.checks import Array, Groups, Index, Rng
+from undogmatic.stats.estimate import Bounds, Estimate
 
-Array = NDArray[np.float64]
 RESAMPLES = 2000
 
 
-def flattery(values: Array, groups: NDArray[np.intp], rng: np.random.Generator, resamples: int = RESAMPLES) -> float:
+def flattery(values: Array, groups: Index, rng: Rng, resamples: int = RESAMPLES) -> float:
     """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on average.
 
     Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it shows there beyond
@@ -30,12 +30,11 @@ def flattery(values: Array, groups: NDArray[np.intp], rng: np.random.Generator, 
     Args:
         values: More is better, shape (n_candidates, n_texts), without NaN.
         groups: The independent unit of each text, shape (n_texts,).
-        rng: Of the draws.
         resamples: How many draws.
     Returns:
         In units of the values; 0 for a single candidate, but for the draws' own chance.
     Raises:
-        ValueError: A value is NaN, or there is nothing to choose from.
+        ValueError: There is nothing to choose from.
     References:
         Efron (1983), Estimating the error rate of a prediction rule. doi:10.1080/01621459.1983.10477973
     """
@@ -73,8 +72,7 @@ def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
     """Which candidates no other beats: none is at least as good and as cheap, and better in one of the two.
 
     Args:
-        quality: More is better, shape (n,).
-        cost: Less is better, shape (n,).
+        quality, cost: More is better, and less; shape (n,) each.
     """
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]
@@ -115,24 +113,15 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
 
 class Ranks(NamedTuple):
     """Per system, shape (n_systems,) each: its place by the mean (1 is the highest, ties share the mean place), the
-    ends of the interval of its place, and the share of resamples in which it comes first (ties split it)."""
+    `ends` of the interval of its place, and the share of resamples in which it comes first (ties split it)."""
 
     place: Array
-    low: Array
-    high: Array
+    ends: Bounds
     first: Array
-    level: float
     n_units: int
 
 
-def ranks(
-    values: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    n_resamples: int = 2000,
-    *,
-    groups: Sequence[object] | ArrayLike | None = None,
-) -> Ranks:
+def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2000, *, groups: Groups = None) -> Ranks:
     """Places of systems by their means over cases, with percentile intervals of a bootstrap over cases.
 
     Whole cases are drawn, so that systems stay compared on the same ones. With few cases the bootstrap sees too little
@@ -140,12 +129,8 @@ def ranks(
 
     Args:
         values: Shape (n_cases, n_systems), high is good.
-        rng: The source of randomness.
-        level: Confidence level of each interval.
-        n_resamples: Number of resamples.
-        groups: What belongs together, shape (n_cases,).
     Raises:
-        ValueError: If a value is NaN, or there are no two systems.
+        ValueError: If there are no two systems.
     References:
         Goldstein and Spiegelhalter (1996), League tables and their limitations. doi:10.2307/2983325
     """
@@ -162,4 +147,4 @@ def ranks(
     low, high = np.quantile(places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     own = stats.rankdata(-table.mean(axis=0).round(12))
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
-    return Ranks(own, np.minimum(low, own), np.maximum(high, own), first, level, units.n)
+    return Ranks(own, Bounds(np.minimum(low, own), np.maximum(high, own)), first, units.n)

@@ -6,31 +6,32 @@ interval of a mean (`means`) of how each difference stands to the others about t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, means
+from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 # Row i of the table holds (x[i] + x[j]) / 2 for j >= i, ascending. So many averages may be made at once, per number.
 _MADE_PER_NUMBER = 8
 
 
-def median_of_means(values: Array) -> float:
-    """Median of (x[i] + x[j]) / 2 over all i <= j, as `numpy.median_of_means` of them gives it, in linear memory.
+def hodges_lehmann(differences: ArrayLike) -> float:
+    """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i <= j.
 
-    Of the averages still in question, the weighted median of the rows' medians cuts away at least a quarter each time
-    (Johnson and Mizoguchi 1978, doi:10.1137/0207013); the rest is sorted once it is few. Time n log(n)^2.
+    In linear memory and time n log(n)^2: of the averages still in question, the weighted median of the rows' medians
+    cuts away at least a quarter each time; the rest is sorted once it is few.
 
     Args:
-        values: Finite, shape (n,), n >= 1.
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+    References:
+        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
+        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
+        Monahan (1984), doi:10.1145/1271.319414, for doing so with averages.
     """
-    x = np.sort(values)
+    x = np.sort(checks.vector(differences, "differences"))
     total = x.size * (x.size + 1) // 2
     middle = _selected(x, (total - 1) // 2)
     return float(middle if total % 2 else (middle + _selected(x, total // 2)) / 2)
@@ -63,7 +64,7 @@ def _selected(x: Array, rank: int) -> float:
         high = np.maximum(low, high)
 
 
-def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
+def _ends(x: Array, pivot: float, strict: bool) -> Index:
     """Per row i the first column j >= i whose average is not below (or, unless strict, not at) `pivot`.
 
     Averages are compared as they are rounded, so that no pair is taken for the pivot that does not equal it.
@@ -82,12 +83,8 @@ def _ends(x: Array, pivot: float, strict: bool) -> NDArray[np.intp]:
         last = np.where(searching & ~before, middle, last)
 
 
-Groups = Sequence[object] | ArrayLike
-Bounds = tuple[float, float]
-
-
 def median(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
@@ -95,15 +92,10 @@ def median(
 
     Args:
         values: Shape (n,), in any unit.
-        level: Confidence level of both ends together, at least.
-        groups: What belongs together, shape (n,); None takes each value for itself.
-        bounds: Lowest and highest value that could have occurred.
-    Raises:
-        ValueError: If `values` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
     """
-    v, codes = _checked(values, level, groups)
+    v, codes = checks.grouped(values, "values", level, groups)
     n = int(np.unique(codes).size)
     ordered = np.sort(v)
     below = np.arange(n + 1)
@@ -116,25 +108,8 @@ def median(
     return Estimate(float(np.median(v)), low, high, level, n)
 
 
-def hodges_lehmann(differences: ArrayLike) -> float:
-    """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
-
-    Zeros take part, and each difference is also averaged with itself (Walsh averages).
-
-    Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN.
-    References:
-        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
-        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
-        Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
-    """
-    return median_of_means(checks.vector(differences, "differences"))
-
-
 def hodges_lehmann_interval(
-    differences: ArrayLike, level: float = 0.95, *, groups: Groups | None = None, bounds: Bounds = (-np.inf, np.inf)
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
 
@@ -143,16 +118,11 @@ def hodges_lehmann_interval(
 
     Args:
         differences: Shape (n_pairs,), in score units.
-        level: Confidence level of both ends together.
-        groups: What belongs together, shape (n_pairs,); None takes each difference for itself.
-        bounds: Lowest and highest difference that could have occurred.
-    Raises:
-        ValueError: If `differences` is empty or holds NaN, or `level` is outside (0, 1).
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """
-    d, codes = _checked(differences, level, groups)
-    estimate, n = median_of_means(d), int(np.unique(codes).size)
+    d, codes = checks.grouped(differences, "differences", level, groups)
+    estimate, n = hodges_lehmann(d), int(np.unique(codes).size)
     if n < 2:
         return Estimate(estimate, *bounds, level, n)
     ordered = np.sort(d)
@@ -173,9 +143,3 @@ def hodges_lehmann_interval(
     high = coefficients.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
     return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
-
-
-def _checked(values: ArrayLike, level: float, groups: Groups | None) -> tuple[Array, NDArray[np.intp]]:
-    checks.share(level, "level")
-    v = checks.vector(values, "values", minimum=1)
-    return v, checks.groups(groups, v.size)

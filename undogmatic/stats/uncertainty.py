@@ -1,5 +1,5 @@
 """Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
-judge style, the rules that call an expensive judge, a panel.
+judge style, a panel.
 
 Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
 guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
@@ -8,28 +8,27 @@ guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from undogmatic.stats import checks
+from undogmatic.stats.checks import Array
+
+Level = Literal["low", "medium", "high"]
+Interval = tuple[float, float]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 _SUM_TOLERANCE = 1e-6
+# 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
+_ROUNDING = 1e-9
 
 
-class QuantileInterval(NamedTuple):
-    """`low` and `high` are levels of the scale; `mass` is the probability from one to the other, both included."""
-
-    low: float
-    high: float
-    level: float
-    mass: float
-
-
-def normalised_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
+def normalised_entropy(probabilities: ArrayLike) -> Array:
     """Shannon entropy divided by log2 of the number of levels, in [0, 1]: 0 is certain, 1 uniform.
 
     Levels of zero probability count as levels; a single level gives 0.
@@ -49,8 +48,8 @@ def normalised_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.clip(special.entr(p).sum(axis=-1) / np.log(p.shape[-1]), 0.0, 1.0))
 
 
-def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> QuantileInterval:
-    """Central interval of a discrete distribution, from level to level.
+def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> Interval:
+    """Central interval of a discrete distribution, from level to level, both included.
 
     Each end is the first level, counted from its own side, whose cumulative probability reaches (1 - level)/2. Less
     than that lies beyond either end, so the interval holds at least `level`, often more.
@@ -60,19 +59,20 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
         levels: Score of each level, strictly increasing, shape (k,), in score units.
         level: Probability the interval must hold.
     Raises:
-        ValueError: If it is not a distribution, the levels do not increase, or `level` is outside (0, 1).
+        ValueError: If it is not a distribution, or the levels do not increase.
     """
-    p, values = _one_distribution(probabilities), _increasing(levels)
-    _match(p, values)
+    p, values = _distribution(probabilities), checks.increasing(levels)
+    if p.shape != values.shape:
+        raise ValueError(f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}, for one distribution.")
     checks.share(level, "level")
     tail = (1 - level) / 2
     # The tolerance keeps a cumulative 0.05 that rounding left at 0.0499... from moving the end by a level.
     first = int(np.argmax(np.cumsum(p) >= tail - 1e-12))
     last = p.size - 1 - int(np.argmax(np.cumsum(p[::-1]) >= tail - 1e-12))
-    return QuantileInterval(float(values[first]), float(values[last]), level, float(p[first : last + 1].sum()))
+    return float(values[first]), float(values[last])
 
 
-def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.float64]:
+def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     """A normal distribution cut into the levels of a scale, with its expectation kept.
 
     Each level takes the mass between the midpoints to its neighbours and the end levels take the tails. Cutting
@@ -82,15 +82,14 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
     mass is shared by the two neighbouring levels, the limit of the same rule.
 
     Args:
-        mean: Wanted expectation, in score units.
-        sd: Residual standard deviation, in score units, 0 or more.
+        mean, sd: Wanted expectation, and residual standard deviation, 0 or more; in score units.
         levels: Score of each level, strictly increasing, shape (k,), in score units.
     Returns:
         Probabilities, shape (k,), summing to 1.
     Raises:
-        ValueError: If `mean` or `sd` is not finite, `sd` is negative, or the levels do not increase.
+        ValueError: If `sd` is negative, or the levels do not increase.
     """
-    values = _increasing(levels)
+    values = checks.increasing(levels)
     if not np.isfinite(mean) or not np.isfinite(sd) or sd < 0:
         raise ValueError(f"`mean` is {mean} and `sd` {sd}; both must be finite and `sd` not negative.")
     if mean <= values[0] or mean >= values[-1]:
@@ -101,18 +100,16 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> NDArray[np.
         return np.asarray((1 - share) * np.eye(values.size)[above - 1] + share * np.eye(values.size)[above])
     cuts = (values[1:] + values[:-1]) / 2
 
-    def masses(centre: float) -> NDArray[np.float64]:
+    def masses(centre: float) -> Array:
         return np.asarray(np.diff(special.ndtr((cuts - centre) / sd), prepend=0.0, append=1.0))
 
-    def excess(centre: float) -> float:
-        return float(masses(centre) @ values) - mean
-
     # Beyond 40 sd no mass is left on the far side, so the expectation is exactly an end of the scale.
-    centre = optimize.brentq(excess, cuts[0] - 40 * sd, cuts[-1] + 40 * sd, xtol=1e-13, rtol=1e-14)
+    ends = cuts[0] - 40 * sd, cuts[-1] + 40 * sd
+    centre = optimize.brentq(lambda c: float(masses(c) @ values) - mean, *ends, xtol=1e-13, rtol=1e-14)
     return masses(float(centre))
 
 
-def _distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
+def _distribution(probabilities: ArrayLike) -> Array:
     p = checks.rows(probabilities, "probabilities")
     if p.shape[-1] == 0:
         raise ValueError("`probabilities` holds no level.")
@@ -123,36 +120,6 @@ def _distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
         worst = float(np.ravel(sums)[np.argmax(np.abs(sums - 1))])
         raise ValueError(f"`probabilities` sum to {worst:.6g}; each row must sum to 1.")
     return p
-
-
-def _one_distribution(probabilities: ArrayLike) -> NDArray[np.float64]:
-    p = _distribution(probabilities)
-    if p.ndim != 1:
-        raise ValueError(f"`probabilities` must have shape (k,); its shape is {p.shape}.")
-    return p
-
-
-def _increasing(levels: ArrayLike) -> NDArray[np.float64]:
-    values = checks.vector(levels, "levels")
-    if np.any(np.diff(values) <= 0):
-        raise ValueError("`levels` must increase strictly.")
-    return values
-
-
-def _match(p: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-    if p.shape[-1] != values.size:
-        raise ValueError(f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}.")
-
-
-Level = Literal["low", "medium", "high"]
-Interval = tuple[float, float]
-Rule = Literal["high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance"]
-
-LEVELS: tuple[Level, ...] = get_args(Level)
-RULES: tuple[Rule, ...] = get_args(Rule)
-
-# 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
-_ROUNDING = 1e-9
 
 
 class CritiqueUncertainty(NamedTuple):
@@ -188,13 +155,6 @@ class DebateUncertainty(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Escalation(NamedTuple):
-    """`fired` and `not_evaluated` (switched on, but a number it needs is missing) are in the order of `RULES`."""
-
-    fired: tuple[Rule, ...]
-    not_evaluated: tuple[Rule, ...]
-
-
 class AggregateUncertainty(NamedTuple):
     """`score` and `confidence_interval` are on 0-1."""
 
@@ -216,10 +176,8 @@ def critique_uncertainty(
     Swapped ends are put in order and noted.
 
     Args:
-        initial_score: The score before the critique, 0-10.
-        critique_strength: 0-1 (a 0-10 answer divided by 10).
-        revised_range: The two ends of the range the critic defends, 0-10.
-        major_issues: Number of issues the critic called major.
+        initial_score, critique_strength: The score before the critique, 0-10, and the damage, 0-1.
+        revised_range, major_issues: The two ends that the critic defends, 0-10; how many issues were major.
     Raises:
         ValueError: If a value is off its scale, the range has not two ends, or the count is negative.
     """
@@ -280,8 +238,7 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     the lower to the higher score.
 
     Args:
-        advocate_score: The score argued for from above, 0-10.
-        critic_score: The score argued for from below, 0-10.
+        advocate_score, critic_score: The scores argued for from above and from below, 0-10.
         final_score: What the judge of the debate decided, 0-10; outside the two sides it is kept and noted.
     Raises:
         ValueError: If a score is off the scale.
@@ -303,81 +260,6 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     return DebateUncertainty(level, position, gap, interval, notes)
 
 
-def should_escalate(
-    overall: float | None,
-    accuracy: float | None = None,
-    scientific: float | None = None,
-    automatic_f1: float | None = None,
-    hallucination_rate: float | None = None,
-    bootstrap_variance: float | None = None,
-    *,
-    rules: Collection[str] = RULES,
-    overall_above: float = 0.7,
-    f1_gap_above: float = 0.3,
-    scientific_above: float = 0.7,
-    hallucination_above: float = 0.1,
-    variance_below: float = 0.05,
-    stable_overall_above: float = 0.6,
-) -> Escalation:
-    """Whether a cheap judge's answer calls for the expensive one, and by which rules.
-
-    `high_score`: overall above 0.7. `disagrees_with_f1`: accuracy and the automatic F1 more than 0.3 apart.
-    `high_scientific_hallucination`: scientific above 0.7 and hallucination rate above 0.1. `low_variance`: variance
-    over repeats below 0.05 and overall above 0.6. All comparisons are strict. A number that is None leaves the rules
-    that need it unevaluated.
-
-    Args:
-        overall: The cheap judge's overall score, 0-1; so are `accuracy` and `scientific`.
-        accuracy: The judge's accuracy score.
-        scientific: The judge's scientific score.
-        automatic_f1: F1 of the automatic metric, 0-1.
-        hallucination_rate: Automatic, 0-1.
-        bootstrap_variance: Population variance (ddof 0) of the overall score over repeats, on 0-1.
-        rules: The rules switched on.
-        overall_above: Threshold of `high_score`.
-        f1_gap_above: Threshold of `disagrees_with_f1`.
-        scientific_above: First threshold of `high_scientific_hallucination`.
-        hallucination_above: Second threshold of `high_scientific_hallucination`.
-        variance_below: First threshold of `low_variance`.
-        stable_overall_above: Second threshold of `low_variance`.
-    Raises:
-        ValueError: If a rule is unknown or a number is off 0-1.
-    """
-    for rule in rules:
-        checks.option(rule, "rules", RULES)
-    given = {
-        "overall": overall,
-        "accuracy": accuracy,
-        "scientific": scientific,
-        "automatic_f1": automatic_f1,
-        "hallucination_rate": hallucination_rate,
-        "bootstrap_variance": bootstrap_variance,
-    }
-    v = {name: _within(value, name, 1) for name, value in given.items() if value is not None}
-    # Each rule: the numbers it needs, and the test, called only when all of them are there.
-    table = {
-        "high_score": (("overall",), lambda: _above(v["overall"], overall_above)),
-        "disagrees_with_f1": (
-            ("accuracy", "automatic_f1"),
-            lambda: _above(abs(v["accuracy"] - v["automatic_f1"]), f1_gap_above),
-        ),
-        "high_scientific_hallucination": (
-            ("scientific", "hallucination_rate"),
-            lambda: _above(v["scientific"], scientific_above) and _above(v["hallucination_rate"], hallucination_above),
-        ),
-        "low_variance": (
-            ("bootstrap_variance", "overall"),
-            lambda: _above(variance_below, v["bootstrap_variance"]) and _above(v["overall"], stable_overall_above),
-        ),
-    }
-    switched_on = [rule for rule in RULES if rule in rules]
-    ready = [rule for rule in switched_on if all(name in v for name in table[rule][0])]
-    return Escalation(
-        fired=tuple(rule for rule in ready if table[rule][1]()),
-        not_evaluated=tuple(rule for rule in switched_on if rule not in ready),
-    )
-
-
 def aggregate_uncertainty(
     scores: ArrayLike,
     levels: Sequence[str],
@@ -391,8 +273,7 @@ def aggregate_uncertainty(
     whatever its flag says. Failed judgments are the caller's to leave out and count.
 
     Args:
-        scores: One per judge, shape (n_judges,), 0-1.
-        levels: Uncertainty level per judge.
+        scores, levels: Score (0-1) and uncertainty level per judge, shape (n_judges,).
         review_flags: Whether each judge asked for review; empty if none was asked.
         issues: Issues per judge, joined in order with repetitions; a text counts as one issue.
     Raises:

@@ -26,12 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, jackknife, means
+from undogmatic.stats.checks import Array, Groups
+from undogmatic.stats.estimate import Estimate, unknown
 
-Array = NDArray[np.float64]
 Source = tuple[str, ...]
 """What a component is of: facets, with ITEM in front where items take part."""
 
@@ -47,14 +48,11 @@ MOST_SCORES = 100
 class Component(NamedTuple):
     """A variance component, in squared score units; `share` is of the variance of one score.
 
-    `variance` is `estimated`, or 0 where that is negative. `low` and `high` are NaN with fewer than FEWEST_FOR_LIMITS
-    groups.
+    `variance` is `estimated`, or 0 where that is negative; without limits for fewer than FEWEST_FOR_LIMITS groups.
     """
 
     source: Source
-    variance: float
-    low: float
-    high: float
+    variance: Estimate
     share: float
     estimated: float
     mean_square: float
@@ -69,12 +67,8 @@ class Reliability(NamedTuple):
     """
 
     design: Mapping[str, int]
-    phi: float
-    phi_low: float
-    phi_high: float
-    relative: float
-    relative_low: float
-    relative_high: float
+    phi: Estimate
+    relative: Estimate
 
 
 class Study:
@@ -83,21 +77,12 @@ class Study:
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
         facets: Names of the axes after the first, k of them, each with at least two values.
-        groups: What items belong together, shape (n_items,); None where each is its own.
-        level: Confidence level.
     Raises:
         ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
             FEWEST_GROUPS groups, or more than MOST_FACETS facets.
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        facets: Sequence[str],
-        *,
-        groups: Sequence[object] | ArrayLike | None = None,
-        level: float = 0.95,
-    ) -> None:
+    def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
         x = np.asarray(scores, dtype=np.float64)
         if x.ndim != len(facets) + 1 or not 1 <= len(facets) <= MOST_FACETS:
             raise ValueError(f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and items.")
@@ -133,22 +118,17 @@ class Study:
         values = np.maximum(self._estimated[0], 0)
         whole = float(values.sum())
         order = sorted(range(values.size), key=lambda k: (len(self._source(k)), ITEM not in self._source(k)))
-        found = []
-        for k in order:
-            low, high = self._limits_of_variance(float(self._estimated[0, k]), self._left_out[:, k])
-            found.append(
-                Component(
-                    source=self._source(k),
-                    variance=float(values[k]),
-                    low=low,
-                    high=high,
-                    share=float(values[k]) / whole if whole > 0 else math.nan,
-                    estimated=float(self._estimated[0, k]),
-                    mean_square=float(self._mean_squares[0, k]),
-                    degrees=int(self._degrees[0, k]),
-                )
+        return [
+            Component(
+                self._source(k),
+                self._limits_of_variance(float(self._estimated[0, k]), self._left_out[:, k]),
+                float(values[k]) / whole if whole > 0 else math.nan,
+                float(self._estimated[0, k]),
+                float(self._mean_squares[0, k]),
+                int(self._degrees[0, k]),
             )
-        return found
+            for k in order
+        ]
 
     @property
     def constant(self) -> bool:
@@ -159,20 +139,29 @@ class Study:
         """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""
         own = dict(zip(self.facets, self.levels, strict=True))
         counts = own if design is None else dict.fromkeys(self.facets, 1) | dict(design)
-        ends = []
-        for absolute in (True, False):
-            ratio, left_out = (self._ratio(own, counts, absolute) for own in (self._estimated, self._left_out))
-            ends.append((self._bounded(float(ratio[0])), *self._limits_of_reliability(float(ratio[0]), left_out)))
-        return Reliability(counts, *ends[0], *ends[1])
+        phi, relative = (
+            self._limits_of_reliability(
+                float(self._ratio(self._estimated, counts, absolute)[0]), self._ratio(self._left_out, counts, absolute)
+            )
+            for absolute in (True, False)
+        )
+        return Reliability(counts, phi, relative)
 
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
         """How many values of one facet to average, the others counting once, for a reliability; None: no number."""
         checks.share(target, "target")
-        signal, shrinks, stays = self._parts_of(facet, absolute)
+        if facet not in self.facets:
+            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
+        # The variance of items, the error that shrinks as more of the facet are averaged, and the error that stays.
+        signal = shrinks = stays = 0.0
+        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
+            source = self._source(k)
+            if source == (ITEM,):
+                signal = float(value)
+            elif absolute or ITEM in source:
+                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
         room = signal * (1 - target) / target - stays
-        if room <= 0:
-            return None
-        return max(1, math.ceil(shrinks / room - 1e-9))
+        return max(1, math.ceil(float(shrinks) / room - 1e-9)) if room > 0 else None
 
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
         """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
@@ -184,7 +173,7 @@ class Study:
             if product > fewest:
                 continue
             design = dict(zip(self.facets, counts, strict=True))
-            value = self._bounded(float(self._ratio(self._estimated, design, absolute)[0]))
+            value = float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
             if value >= target - 1e-12 and (product < fewest or value > reached):
                 best, fewest, reached = design, product, value
         return best
@@ -215,9 +204,7 @@ class Study:
         """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
 
         Args:
-            n: Items in each, shape (n_sets,).
-            squares: Sums of `_squares` over items, shape (n_sets, n_subsets).
-            sums: Sums of scores per cell, shape (n_sets, n_cells).
+            n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of scores per cell.
         """
         of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
         own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
@@ -238,19 +225,6 @@ class Study:
             columns.append(np.asarray(signed) / repeated)
         return np.stack(columns, axis=1), mean_squares, degrees
 
-    def _parts_of(self, facet: str, absolute: bool) -> tuple[float, float, float]:
-        """Variance of items, error that shrinks as more of the facet are averaged, and error that stays."""
-        if facet not in self.facets:
-            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
-        signal = shrinks = stays = 0.0
-        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
-            source = self._source(k)
-            if source == (ITEM,):
-                signal = float(value)
-            elif absolute or ITEM in source:
-                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
-        return signal, float(shrinks), float(stays)
-
     def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
         """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of them is 0."""
         error = np.zeros(len(estimated))
@@ -261,30 +235,25 @@ class Study:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(np.maximum(estimated[:, 0], 0)) - np.log(error))
 
-    @staticmethod
-    def _bounded(ratio: float) -> float:
-        """The logarithm of a ratio as a reliability; NaN (no variance at all) stays."""
-        return float(special.expit(ratio))
+    def _limits_of_reliability(self, ratio: float, left_out: Array) -> Estimate:
+        """Of logarithms of items' variance over error variance; NaN (no variance at all) stays."""
+        value = float(special.expit(ratio))
+        found = jackknife.of_left_out(value, special.expit(left_out), self._codes, self.level, bounds=(0.0, 1.0))
+        low, high = found.interval
+        if math.isfinite(ratio) and np.isfinite(left_out).all():
+            ends = special.expit(self._of_logarithm(ratio, left_out))
+            low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+        return Estimate(value, low, high, self.level, self.n_groups, self.n_items)
 
-    def _limits_of_reliability(self, ratio: float, left_out: Array) -> tuple[float, float]:
-        """Of logarithms of items' variance over error variance."""
-        found = jackknife.of_left_out(
-            self._bounded(ratio), special.expit(left_out), self._codes, self.level, bounds=(0.0, 1.0)
-        )
-        if not (math.isfinite(ratio) and np.isfinite(left_out).all()):
-            return found.low, found.high
-        low, high = self._of_logarithm(ratio, left_out)
-        return min(found.low, self._bounded(low)), max(found.high, self._bounded(high))
-
-    def _limits_of_variance(self, estimate: float, left_out: Array) -> tuple[float, float]:
+    def _limits_of_variance(self, estimate: float, left_out: Array) -> Estimate:
         if self.n_groups < FEWEST_FOR_LIMITS:
-            return math.nan, math.nan
+            return unknown(self.level, self.n_groups, self.n_items).replace(value=max(estimate, 0.0))
         found = jackknife.of_left_out(estimate, left_out, self._codes, self.level, bounds=(-math.inf, math.inf))
         low, high = max(found.low, 0.0), max(found.high, 0.0)
         if estimate > 0 and (left_out > 0).all():
             ends = self._of_logarithm(math.log(estimate), np.log(left_out))
             low, high = min(low, math.exp(ends[0])), max(high, math.exp(min(ends[1], 700)))
-        return low, high
+        return Estimate(max(estimate, 0.0), low, high, self.level, self.n_groups, self.n_items)
 
     def _of_logarithm(self, estimate: float, left_out: Array) -> tuple[float, float]:
         units = means.sums(jackknife.pseudo_values(estimate, left_out, self._codes), self._codes)

@@ -1,11 +1,10 @@
 """Runs what happens around the jobs of a sweep: the parent run before them, the report after them.
 
-jobs      the jobs' folders -> records
+jobs      the jobs' folders -> records, and what a search keeps of its trials
 family    every two jobs tested by every measure, corrected once
-tables    leaderboard, agreement, worth, costs
 verdicts  whether the best may be believed, and whether it is better than the others
-compare   all of that as one result
-search    a search in place of a grid: jobs chosen by those before them; `trials`: what it leaves in its folder
+compare   all of that as one result, with its tables: leaderboard, agreement, worth, costs
+search    a search in place of a grid: jobs chosen by those before them
 reaching  whether what is swept reaches a model at all
 workers   jobs side by side share the cores
 
@@ -19,7 +18,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,29 @@ class SweepCallback(Callback):
         with _stopping():
             check_config(config)
             check_reaching(config)
-            self._start(config)
+            check_launcher(config)
+            folder = claimed(config, "sweep")
+            typed = [str(word) for word in config.hydra.overrides.task]
+            overrides = [scrub_words(word) for word in typed if not word.startswith("run.resume=")]
+            earlier = RunFolder(folder).sweep
+            if earlier is not None and [scrub_words(word) for word in earlier["overrides"]] != overrides:
+                raise ConfigError(
+                    f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
+                    "Repeat that command with run.resume, or leave run.resume out to start anew."
+                )
+            if earlier is None and any((folder / name).exists() for name in (MANIFEST, "judgments.jsonl")):
+                raise ConfigError(
+                    f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep. Continue it without -m."
+                )
+            params = dict(word.lstrip("+~").partition("=")[::2] for word in overrides)
+            known = earlier or {"mlflow_run": None, "started": time.time()}
+            parent = _tracker(config).open_sweep(_name(overrides), folder, params, known["mlflow_run"])
+            _note(folder, overrides=overrides, started=known["started"], mlflow_run=parent, status="running")
+            os.environ[SWEEP_FOLDER] = str(folder)
+            if parent is not None:
+                os.environ[SWEEP_RUN] = parent
+            announce(config)
+            atexit.register(_abandoned, config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Write and log the sweep's report and print its table; note the exit status."""
@@ -79,70 +100,40 @@ class SweepCallback(Callback):
             in_full(error)
             note_status(status)
         finally:
-            os.environ.pop(SWEEP_FOLDER, None)
-            os.environ.pop(SWEEP_RUN, None)
-            os.environ.pop(WORKERS, None)
-
-    def _start(self, config: DictConfig) -> None:
-        check_launcher(config)
-        folder = claimed(config, "sweep")
-        overrides = [scrub_words(str(o)) for o in config.hydra.overrides.task if not str(o).startswith("run.resume=")]
-        earlier = read_manifest(folder)
-        if earlier is not None and [scrub_words(o) for o in earlier["overrides"]] != overrides:
-            raise ConfigError(
-                f"`run.resume` is {str(folder)!r}, which holds another sweep: {' '.join(earlier['overrides'])}. "
-                "Repeat that command with run.resume, or leave run.resume out to start anew."
-            )
-        if earlier is None and any((folder / name).exists() for name in (MANIFEST, "judgments.jsonl")):
-            raise ConfigError(
-                f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep. Continue it without -m."
-            )
-        parent = _tracker(config).open_sweep(
-            _name(overrides),
-            folder,
-            dict(o.lstrip("+~").partition("=")[::2] for o in overrides),
-            earlier["mlflow_run"] if earlier is not None else None,
-        )
-        started = earlier["started"] if earlier is not None else time.time()
-        write_manifest(folder, overrides=overrides, started=started, mlflow_run=parent, status="running")
-        os.environ[SWEEP_FOLDER] = str(folder)
-        if parent is not None:
-            os.environ[SWEEP_RUN] = parent
-        announce(config)
-        atexit.register(_abandoned, config)
+            for name in (SWEEP_FOLDER, SWEEP_RUN, WORKERS):
+                os.environ.pop(name, None)
 
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """Print an error of the user's and end the command with its status; also one that a resolver raised."""
+    """Print an error and end the command with its status: the user's, also one that a resolver raised, and a fault of
+    ours, which as a warning would let a run begin that nobody has checked."""
     try:
         yield
-    except (UndogmaticError, OmegaConfBaseException) as error:
-        found = ours(error)
-        say(f"error: {found or str(error).splitlines()[0]}")
-        raise SystemExit(found.exit_status if found is not None else 2) from None
-    except Exception as error:  # a fault of ours: as a warning, it would let a run begin that nobody has checked
-        message, status = tell(error)
+    except Exception as error:
+        of_user = isinstance(error, UndogmaticError | OmegaConfBaseException)
+        cause = ours(error) if of_user else error
+        message, status = tell(cause) if cause is not None else (str(error).splitlines()[0], 2)
         say(f"error: {message}")
-        in_full(error)
+        if not of_user:
+            in_full(error)
         raise SystemExit(status) from None
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
+    """Compare the jobs, write and log the report, and print it."""
     from undogmatic.report import sweep as report
     from undogmatic.report import terminal
     from undogmatic.runs.progress import doing
     from undogmatic.sweep.compare import compare
 
-    manifest = read_manifest(folder)
+    manifest = RunFolder(folder).sweep
     assert manifest is not None, "written by on_multirun_start"
     with doing("comparing the jobs"):
         result = compare(folder, _name(manifest["overrides"]), config.report.language)
     with doing("writing the sweep's report"):
         report.write(result, folder)
-    write_manifest(
-        folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()}
-    )
+    _note(folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()})
     if result.failed:
         note_status(1)
     where = None
@@ -154,8 +145,7 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
         note_status(error.exit_status)
     terminal.show_sweep(result, where)
     if result.failed:
-        hint = f"run.resume={as_typed(folder)}"
-        say(f"To do the unfinished jobs again: the same command with {hint}")
+        say(f"To do the unfinished jobs again: the same command with run.resume={as_typed(folder)}")
 
 
 def _abandoned(config: DictConfig) -> None:
@@ -171,9 +161,8 @@ def _abandoned(config: DictConfig) -> None:
 def _tracker(config: DictConfig) -> Any:
     from undogmatic.config.build import build
 
-    node = OmegaConf.to_container(config.tracking, resolve=True)
-    assert isinstance(node, dict)
-    return build({str(k): v for k, v in node.items()}, "tracking")
+    node: Any = OmegaConf.to_container(config.tracking, resolve=True)
+    return build(node, "tracking")
 
 
 def _name(overrides: list[str]) -> str:
@@ -182,11 +171,6 @@ def _name(overrides: list[str]) -> str:
     return " ".join(varied or overrides) or "sweep"
 
 
-def read_manifest(folder: Path) -> Mapping[str, Any] | None:
-    """`sweep.json` of a sweep's folder, or None if there is none. Raises DataError where it is damaged."""
-    return RunFolder(folder).sweep
-
-
-def write_manifest(folder: Path, **facts: Any) -> None:
+def _note(folder: Path, **facts: Any) -> None:
     """Write `sweep.json`: overrides, status ("running", "finished", "stopped"), start, MLflow run."""
     files.write(folder / SWEEP_MANIFEST, json.dumps(facts, indent=2) + "\n")

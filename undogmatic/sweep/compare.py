@@ -4,88 +4,120 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.compared import DESCRIBED
+from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
-from undogmatic.analyses.variance import VarianceAnalysis
-from undogmatic.records.results import FigureData, Finding
-from undogmatic.records.rubric import Rubric
+from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
+from undogmatic.records.results import Finding, Telling
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.stats import review
-from undogmatic.stats.selection import front
-from undogmatic.sweep import tables
-from undogmatic.sweep.family import ALPHA, WITH_MARGIN, Sweep
-from undogmatic.sweep.jobs import Job, read_jobs, varying
-from undogmatic.sweep.verdicts import against_others, named, of_search, verdicts
+from undogmatic.stats import agreement, coefficients, means, review
+from undogmatic.stats.compare import NOISE, twins
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.selection import front, letter_display
+from undogmatic.sweep.family import (
+    ALPHA,
+    BETTER,
+    LABELLED,
+    MERITS,
+    WITH_MARGIN,
+    Pair,
+    Sweep,
+    judged_both,
+    same_items,
+    uncertain,
+    units_of,
+)
+from undogmatic.sweep.jobs import Job, read_jobs, read_search, varying
+from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_AGREED = 12
 """Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
 MOST_CURVES = 7
+COUNTS = ("judged", "failed", "calls_cached")
+PARTS = ("judge", "criterion")
+"""Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
+MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
+AGREEMENT = ("left right n pearson_between spearman_between kendall kappa alpha bias lower upper drift").split()
+WORTH = {
+    "worth_order": ("review_gain", "aurc", "excess_aurc", "spearman_error"),
+    "worth_claims": ("ece", "coverage", "width", "interval_score", "mae"),
+}
+"""Metrics of `analysis=calibration`, by table: does the uncertainty find the errors, and does it hold what it says?"""
+NUMBERS = ("spearman", "pearson", "mae")
+"""Metrics of `analysis=labelled`, of jobs that are ranked by how they follow labels."""
+QUANTITIES = ("calls", "tokens", "seconds", "usd")
+_MERIT = ("", "_interval", "_group")
+UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
+"""Groups of keys that say nothing to a judge: jobs that differ in them alone count once."""
 
 
 def compare(folder: Path, name: str, language: str) -> SweepResult:
-    """Everything the sweep in `folder` yielded.
-
-    Jobs are ranked by their headline metric, which every analysis defines so that more is better.
-
-    Args:
-        folder: The sweep's folder, with one numbered folder per job.
-        name: Name of the sweep.
-        language: Of the report.
-    """
+    """Everything that the sweep `name` yielded in its folder, which has one numbered folder per job; `language` is the
+    report's. Jobs are ranked by their headline metric, which every analysis defines so that more is better."""
     jobs = read_jobs(folder)
     choices = varying(jobs)
     by_name = _named(jobs, choices)
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
-    sweep = Sweep(finished, _headline(list(finished.values())))
+    headlines = Counter(job.facts["headline"] for job in finished.values() if job.facts.get("headline") is not None)
+    sweep = Sweep(finished, headlines.most_common(1)[0][0] if headlines else None)
     tests = sweep.family.table
-    worth = tables.worth(finished, tests)
-    leaderboard = tables.leaderboard(by_name, choices, sweep.headline, further=not worth)
-    best = set(leaderboard["name"].head(MOST_AGREED))
-    agreement = tables.agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
-    variance = tables.variance(finished, choices)
-    further = worth | {
-        "following": tables.following(finished),
-        "described": tables.described(finished),
-        "costs": tables.costs(finished),
-        "variance": variance.table,
+    merits = worth(finished, tests)
+    table = leaderboard(by_name, choices, sweep.headline, further=not merits)
+    best = set(table["name"].head(MOST_AGREED))
+    agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
+    divided = variance(finished, choices)
+    further = merits | {
+        "following": following(finished),
+        "described": described(finished),
+        "costs": costs(finished),
+        "variance": divided.table,
     }
-    own, searched = verdicts(leaderboard, sweep), of_search(folder, finished)
-    said, count = own, len(own)
-    if searched is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
-        said = [*searched.verdicts, *(Finding("sweep.on_trials") for _ in own[:1]), *own, *searched.findings]
+    tell = Telling("sweep")
+    on_trials, search = verdicts(table, sweep), read_search(folder)
+    count = len(on_trials)
+    if search is None:
+        tell.findings += on_trials
+    else:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+        searched = Searched(folder, search, finished)
         count = len(searched.verdicts)
+        tell.findings += [*searched.verdicts, Finding("sweep.on_trials"), *on_trials, *searched.findings]
         further = {"trials": searched.table, **further}
+    _tell_of_the_best(tell, table, sweep)
+    _tell_of_all(tell, sweep, choices)
+    _tell_tests(tell, sweep)
+    _draw(tell, table, sweep, agreed)
+    _tell_uncertainty(tell, finished)
+    # Measure by measure the tests of the best job first: of forty jobs, these can still be read.
+    leader = table["name"].iloc[0] if len(table) else ""
+    others = (tests[["left", "right"]] != leader).all(axis="columns")
+    order = np.lexsort((others, pd.factorize(tests["measure"])[0]))
+    # The rubric of a job with a result: another's may be what it failed on. Several have no scale or unit in common.
+    rubrics = [job.rubric for job in finished.values()]
     return SweepResult(
         name=name,
         folder=folder,
         language=language,
-        jobs=leaderboard,
-        choices=(*choices, *(part for part in tables.PARTS if part in leaderboard and part not in choices)),
+        jobs=table,
+        choices=(*choices, *(part for part in PARTS if part in table and part not in choices)),
         headline=sweep.headline,
-        comparisons=_best_first(tests, leaderboard),
-        agreement=agreement,
+        comparisons=tests.iloc[order].reset_index(drop=True),
+        agreement=agreed,
         verdicts=count,
-        findings=[
-            *said,
-            *_of_the_best(leaderboard, sweep),
-            *_findings(sweep, choices),
-            *_tests(sweep),
-            *_least_risk(finished),
-            *variance.findings,
-        ],
-        figures=[*_figures(leaderboard, sweep, agreement), *_curves(finished)],
+        findings=[*tell.findings, *divided.findings],
+        figures=tell.figures,
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
-        rubric=_rubric(jobs),
+        rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
         texts=[
             OWN_TEXTS,
             *texts_beside(VarianceAnalysis),
@@ -94,195 +126,354 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     )
 
 
-def _best_first(tests: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Measure by measure the tests of the best job first: of forty jobs, these can still be read."""
-    best = table["name"].iloc[0] if len(table) else ""
-    measures = {measure: n for n, measure in enumerate(dict.fromkeys(tests["measure"]))}
-    others = (tests["left"] != best) & (tests["right"] != best)
-    order = pd.DataFrame({"measure": tests["measure"].map(measures), "others": others})
-    return tests.loc[order.sort_values(["measure", "others"], kind="stable").index].reset_index(drop=True)
-
-
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not; of several
-    judges or criteria in one job each by its name too."""
-    found: dict[str, Job] = {}
+    judges or criteria in one job each by its name too. A switch or a number says nothing without its key."""
+    by_name: dict[str, Job] = {}
     for job in jobs:
-        label = ", ".join(_told(key, job.overrides.get(key, "default")) for key in choices) or f"job {job.number}"
-        if job.part:
-            label = f"{label}, {job.part}"
-        found[label if label not in found else f"{label} (job {job.number})"] = job
-    return found
+        parts = []
+        for key in choices:
+            value = job.overrides.get(key, "default")
+            bare = value.lower() in ("true", "false", "null") or re.fullmatch(r"[-+]?\d[\d.]*(e[-+]?\d+)?", value)
+            parts.append(f"{key.rpartition('.')[2]}={value}" if bare else value)
+        label = ", ".join(parts) or f"job {job.number}"
+        label = f"{label}, {job.part}" if job.part else label
+        by_name[label if label not in by_name else f"{label} (job {job.number})"] = job
+    return by_name
 
 
-def _told(key: str, value: str) -> str:
-    """A choice as it names a job: the value, and with its key where it would say nothing by itself, as a switch or a
-    number does."""
-    bare = value.lower() in ("true", "false", "null") or re.fullmatch(r"[-+]?\d[\d.]*(e[-+]?\d+)?", value)
-    return f"{key.rpartition('.')[2]}={value}" if bare else value
-
-
-def _headline(jobs: Sequence[Job]) -> str | None:
-    """The headline metric that most jobs have, or None."""
-    named = Counter(job.facts["headline"] for job in jobs if job.facts.get("headline") is not None)
-    return named.most_common(1)[0][0] if named else None
-
-
-def _rubric(jobs: Sequence[Job]) -> Rubric | None:
-    """That of the first job with a result (another's may be what it failed on); None where jobs judged by several, as
-    their scores have neither scale nor unit in common."""
-    finished = [job.rubric for job in jobs if job.status == "finished"]
-    return finished[0] if len({rubric.name for rubric in finished}) == 1 else None
-
-
-def _of_the_best(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
-    """That the best was chosen by what it is praised for, how the others stand to it, and whom their own verdicts
+def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
+    """Say that the best was chosen by what it is praised for, how the others stand to it, and whom their own verdicts
     support."""
-    ranked = table[(table["status"] == "finished") & table["headline"].notna()]
+    ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
-        return []
-    best, *others = map(str, ranked["name"])
-    found = [Finding("sweep.winner", {"best": best, "metric": sweep.headline, "n": len(ranked)})]
+        return
+    best, *others = ranked
+    tell.say("winner", best=best, metric=sweep.headline, n=len(ranked))
     measure, against = against_others(sweep, best, others)
     if len(against) > 1:
-        shown = Counter(said for said, _ in against.values())
-        counts = {said: shown[said] for said in ("better", "equal", "worse")}
-        counts |= {"n": len(against), "open": len(against) - sum(counts.values())}
-        found.append(Finding("sweep.others", {"best": best, "measure": measure, **counts}))
-    supported = [name for name in (best, *others) if sweep.jobs[name].standing == "supported"]
+        shown = Counter(word for word, _ in against.values())
+        counts = {word: shown[word] for word in ("better", "equal", "worse")}
+        tell.say("others", counts, best=best, measure=measure, n=len(against), open=len(against) - sum(counts.values()))
+    supported = [name for name in ranked if sweep.jobs[name].standing == "supported"]
     if sweep.jobs[best].standing not in (None, "supported"):
-        key = "sweep.others_supported" if supported else "sweep.none_supported"
-        found.append(Finding(key, {"names": named(supported), "n": len(supported), "total": len(ranked)}))
-    return found
+        key = "others_supported" if supported else "none_supported"
+        tell.say(key, names=named(supported), n=len(supported), total=len(ranked))
 
 
-def _tests(sweep: Sweep) -> list[Finding]:
-    """What all the tests show, measure by measure (and criterion by criterion, as each has its margin), and how they
-    were corrected."""
-    family = sweep.family
-    table = family.table[family.table["p"].notna()]
-    several = "_of" if len(sweep.margins) > 1 else ""
-    found = []
-    for measure in table["measure"].unique():
-        own = table[table["measure"] == measure]
-        if measure not in WITH_MARGIN:
-            found.append(Finding("sweep.tests", _counted(own)))
-            continue
-        for criterion, rows in own.groupby(own["left"].map(lambda name: sweep.jobs[name].criterion), sort=False):
-            shown = rows["shown"].value_counts()
-            values = _counted(rows) | {key: int(shown.get(key, 0)) for key in ("equal", "open")}
-            values |= {"margin": sweep.margins[str(criterion)].value, "criterion": criterion}
-            values |= {"apart": len(rows) - values["equal"] - values["open"]}
-            found.append(Finding(f"sweep.tests_margin{several}", values))
-    if family.size:
-        values = {"n": family.size, "measures": list(table["measure"].unique()), "level": 1 - family.alpha}
-        found.append(Finding("sweep.family", values | {"alpha": ALPHA}))
-    return found
-
-
-def _counted(rows: pd.DataFrame) -> dict[str, Any]:
-    """Of the tested pairs of jobs by one measure, how many there are and how many differ by more than chance."""
-    differing = int((rows["p_holm"] < ALPHA).sum())
-    return {"measure": rows["measure"].iloc[0], "n": differing, "total": len(rows)}
-
-
-def _least_risk(finished: Mapping[str, Job]) -> list[Finding]:
-    areas = {
-        name: job.metrics["calibration.aurc"] for name, job in finished.items() if "calibration.aurc" in job.metrics
-    }
-    if len(areas) < 2 or len({finished[name].criterion for name in areas}) > 1:
-        return []
-    best = min(areas, key=lambda name: areas[name])
-    metrics = finished[best].metrics
-    values = {"best": best, "value": areas[best], "mae": metrics["calibration.mae"]}
-    values["interval"] = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
-    return [Finding("sweep.least_risk", values)]
-
-
-def _curves(finished: Mapping[str, Job]) -> list[FigureData]:
-    """Error caught by share reviewed, a line per job; at most seven can be told apart, so the best seven."""
-    best = sorted(
-        (name for name, job in finished.items() if "calibration.review_gain" in job.metrics),
-        key=lambda name: -finished[name].metrics["calibration.review_gain"],
-    )[:MOST_CURVES]
-    if len(best) < 2:
-        return []
-    lines: dict[str, Any] = {}
-    for name in best:
-        items = finished[name].items
-        # The curve itself is exact; one resample because the band is not used.
-        curve = review.review_curve(items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
-        lines[name] = {"x": (curve.budget / len(items)).tolist(), "y": curve.guided.tolist()}
-    data = {"lines": lines, "x_label": "reviewed", "y_label": "caught", "n": len(finished[best[0]].items)}
-    return [FigureData("review", "curve", data)]
-
-
-def _findings(sweep: Sweep, choices: Sequence[str]) -> list[Finding]:
-    finished, findings = sweep.jobs, []
+def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
+    """Say what of the jobs cannot be compared, or needs care, and how far all of them agree."""
+    finished, criteria = sweep.jobs, Counter(job.criterion for job in sweep.jobs.values())
     if len(finished) > MOST_AGREED:
-        findings.append(Finding("sweep.many", {"n": len(finished), "most": MOST_AGREED}))
-    blind = [label for label, job in finished.items() if not job.facts.get("uses_prompt", True)]
+        tell.say("many", n=len(finished), most=MOST_AGREED)
+    blind = {label: job for label, job in finished.items() if not job.facts.get("uses_prompt", True)}
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
-        readouts = ", ".join(dict.fromkeys(finished[label].readout for label in blind))
-        findings.append(Finding("sweep.prompt_unused", {"names": named(blind), "readouts": readouts}))
-    same = [pair for pair in sweep.pairs if pair.identical]
+        readouts = (str(job.facts.get("choices", {}).get("readout", "?")) for job in blind.values())
+        tell.say("prompt_unused", names=named([*blind]), readouts=", ".join(dict.fromkeys(readouts)))
+    same = [f"{pair.left} = {pair.right}" for pair in sweep.pairs if pair.identical]
     if same:
-        listed = named([f"{pair.left} = {pair.right}" for pair in same])
-        findings.append(Finding("sweep.identical", {"n": len(same), "names": listed}))
-    criteria = Counter(job.criterion for job in finished.values())
+        tell.say("identical", n=len(same), names=named(same))
     if len(criteria) > 1:
-        findings.append(Finding("sweep.other_criteria", {"names": ", ".join(criteria)}))
+        tell.say("other_criteria", names=", ".join(criteria))
     possible = sum(n * (n - 1) // 2 for n in criteria.values())
     if len(sweep.pairs) < possible:
-        findings.append(Finding("sweep.other_items", {"n": possible - len(sweep.pairs), "total": possible}))
-    overall = tables.overall_alpha(finished)
+        tell.say("other_items", n=possible - len(sweep.pairs), total=possible)
+    overall = overall_alpha(finished)
     if overall is not None:
         alpha, n_jobs, items = overall
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
         word = "apart" if alpha.high < TENTATIVE else word
-        values = {**alpha.values("alpha"), "jobs": n_jobs, "n": items}
-        findings.append(Finding(f"sweep.alpha_{word}", values | {"groups": alpha.n_groups}))
+        tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=n_jobs, n=items, groups=alpha.n_groups)
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
-        findings.append(Finding("sweep.cached", {"names": named(cached)}))
-    return findings
+        tell.say("cached", names=named(cached))
 
 
-def _figures(table: pd.DataFrame, sweep: Sweep, agreement: pd.DataFrame) -> list[FigureData]:
-    figures, headline = [], sweep.headline
+def _tell_tests(tell: Telling, sweep: Sweep) -> None:
+    """Say what all the tests show, measure by measure (and criterion by criterion, as each has its margin), and how
+    they were corrected."""
+    family = sweep.family
+    table = family.table[family.table["p"].notna()]
+    several = "_of" if len(sweep.margins) > 1 else ""
+    criteria = table["left"].map(lambda name: sweep.jobs[name].criterion)
+    for (measure, criterion), rows in table.groupby(
+        ["measure", criteria.where(table["measure"].isin(WITH_MARGIN), "")], sort=False
+    ):
+        values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
+        if measure not in WITH_MARGIN:
+            tell.say("tests", values)
+            continue
+        shown = Counter(rows["shown"])
+        values |= {"equal": shown["equal"], "open": shown["open"], "apart": len(rows) - shown["equal"] - shown["open"]}
+        margin = sweep.margins[str(criterion)].value
+        tell.say(f"tests_margin{several}", values, margin=margin, criterion=criterion)
+    if family.size:
+        measures = list(table["measure"].unique())
+        tell.say("family", n=family.size, measures=measures, level=1 - family.alpha, alpha=ALPHA)
+
+
+def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
+    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line per job; at most seven
+    can be told apart, so the best seven."""
+
+    def having(metric: str) -> dict[str, float]:
+        return {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
+
+    areas, gains = having("calibration.aurc"), having("calibration.review_gain")
+    if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
+        best = min(areas, key=lambda name: areas[name])
+        metrics = finished[best].metrics
+        interval = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
+        tell.say("least_risk", best=best, value=areas[best], mae=metrics["calibration.mae"], interval=interval)
+    if len(gains) < 2:
+        return
+    lines: dict[str, Any] = {}
+    for name in sorted(gains, key=lambda name: -gains[name])[:MOST_CURVES]:
+        items = finished[name].items
+        # The curve itself is exact; one resample because the band is not used.
+        curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
+        lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
+    n = len(finished[next(iter(lines))].items)
+    tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
+
+
+def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -> None:
+    """Draw the leaderboard, quality by cost, and how the jobs agree."""
+    headline = sweep.headline
     ranked = table[table["headline"].notna()]
     if headline is not None and len(ranked) > 1:
-        labels = ranked["name"].tolist()
-        forest: dict[str, Any] = {"labels": labels, "estimate": ranked["headline"].tolist()}
-        forest |= {"low": ranked["low"].tolist(), "high": ranked["high"].tolist(), "x_label": headline}
-        figures.append(FigureData("leaderboard", "forest", forest))
+        ends = {end: ranked[end].tolist() for end in ("low", "high")}
+        estimate = ranked["headline"].tolist()
+        tell.draw("leaderboard", "forest", labels=ranked["name"].tolist(), estimate=estimate, **ends, x_label=headline)
         cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
         ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
         if len(ranked) > 1:
-            best = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
-            cloud = {"x": ranked[cost].tolist(), "y": ranked["headline"].tolist()}
-            cloud["groups"] = ["front" if each else "behind" for each in best]
-            marks = ranked[["number", *(part for part in tables.PARTS if part in ranked)]].astype(str)
-            cloud["labels"] = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
-            figures.append(FigureData("cost", "scatter", cloud | {"x_label": cost, "y_label": headline}))
-    if len(agreement) >= FEWEST_FOR_HEATMAP:
-        figures.append(FigureData("agreement", "heatmap", _matrix(agreement)))
+            on_front = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
+            marks = ranked[["number", *(part for part in PARTS if part in ranked)]].astype(str)
+            tell.draw(
+                "cost",
+                "scatter",
+                x=ranked[cost].tolist(),
+                y=ranked["headline"].tolist(),
+                groups=np.where(on_front, "front", "behind").tolist(),
+                labels=marks.agg(" ".join, axis=1).tolist(),  # names would cover one another
+                x_label=cost,
+                y_label=headline,
+            )
+    if len(agreed) >= FEWEST_FOR_HEATMAP:  # Spearman's correlation as a square; NaN where it does not exist
+        names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
+        half = agreed.set_index(["left", "right"])["spearman_between"].astype(np.float64).unstack()
+        half = half.reindex(index=names, columns=names)
+        square = half.fillna(half.T).to_numpy(copy=True)
+        np.fill_diagonal(square, 1.0)
+        tell.draw("agreement", "heatmap", matrix=square.tolist(), rows=names, columns=names, label="correlation")
     if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
-        _, _, a, b = sweep.pairs[0]
-        limits = agreement.iloc[0]
-        data = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "x_label": "mean_of_two"}
-        data |= {key: float(limits[key]) for key in ("bias", "lower", "upper")} | {"y_label": "difference"}
-        figures.append(FigureData("bland_altman", "bland_altman", data))
-    return figures
+        a, b, limits = sweep.pairs[0].a, sweep.pairs[0].b, agreed.iloc[0]
+        pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist()}
+        ends = {key: float(limits[key]) for key in ("bias", "lower", "upper")}
+        tell.draw("bland_altman", "bland_altman", **pairs, **ends, x_label="mean_of_two", y_label="difference")
 
 
-def _matrix(agreement: pd.DataFrame) -> dict[str, Any]:
-    """Spearman's correlation as a square; NaN where it does not exist."""
-    names = list(dict.fromkeys([*agreement["left"], *agreement["right"]]))
-    matrix = np.full((len(names), len(names)), np.nan)
-    np.fill_diagonal(matrix, 1.0)
-    for row in agreement.itertuples():
-        value = np.nan if row.spearman_between is None else row.spearman_between
-        one, other = names.index(row.left), names.index(row.right)
-        matrix[one, other] = matrix[other, one] = value
-    return {"matrix": matrix.tolist(), "rows": names, "columns": names, "label": "correlation"}
+def leaderboard(
+    by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
+) -> pd.DataFrame:
+    """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
+    present = dict.fromkeys(m for job in by_name.values() for m in job.metrics)
+    related = [m for m in present if further and m != headline and f"{m}_low" in present]
+    if headline is not None:
+        related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
+    related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
+    criteria = {job.criterion for job in by_name.values() if job.status == "finished"}
+    parted = any(job.part for job in by_name.values()) or len(criteria) > 1
+    standing = any(job.standing is not None for job in by_name.values())
+    rows = []
+    for label, job in by_name.items():
+        row: dict[str, Any] = {"number": job.number, "name": label, "status": job.status}
+        row |= {key: job.overrides.get(key, "default") for key in choices}
+        row |= dict(zip(PARTS, (job.judge, job.criterion), strict=True)) if parted else {}
+        row |= {"standing": job.standing} if standing else {}
+        for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
+            row[column] = job.metrics.get(f"{headline}{end}", np.nan)
+        row |= _with_intervals(job, related[:MOST_INTERVALS])
+        counts = {count: job.metrics.get(count) for count in COUNTS if count in present}
+        row |= {count: None if value is None else int(value) for count, value in counts.items()}
+        # From the journal, not the run's own clock: a continued run judges nothing again.
+        row["seconds"] = float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
+        rows.append(row | ({"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}))
+    if not rows:
+        return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
+    table = pd.DataFrame(rows)
+    places = pd.factorize(pd.Series([job.criterion for job in by_name.values()]))[0]
+    order = np.lexsort((table["number"], -table["headline"], places, table["status"] != "finished"))
+    table = table.iloc[order].reset_index(drop=True)
+    return table if places.any() else table.drop(columns="criterion", errors="ignore")
+
+
+def _with_intervals(job: Job, names: Iterable[str], section: str = "") -> dict[str, Any]:
+    """Metrics of a job's own report, each with its interval where that has both ends."""
+    cells: dict[str, Any] = {}
+    for name in names:
+        value, low, high = (job.metrics.get(f"{section}{name}{end}") for end in ("", "_low", "_high"))
+        cells[name] = np.nan if value is None else value
+        cells[f"{name}_interval"] = None if low is None or high is None else (low, high)
+    return cells
+
+
+def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The worth of the jobs' uncertainty, a row per job: the tables of WORTH; {} without such jobs.
+
+    Per metric m the columns are m, m_interval and, for MERITS that were tested (`Sweep.family.table`), m_group: two
+    jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
+    """
+    jobs = {name: job for name, job in finished.items() if "calibration.judged" in job.metrics}
+    tables = {}
+    for title, names in WORTH.items():
+        rows = [{"name": name} | _with_intervals(job, names, "calibration.") for name, job in jobs.items()]
+        table = pd.DataFrame(rows, columns=["name", *(f"{name}{end}" for name in names for end in _MERIT)])
+        for name in (name for name in names if name in MERITS and rows):
+            letters = _letters(table.set_index("name")[name], tests[tests["measure"] == name], -BETTER[name])
+            table[f"{name}_group"] = table["name"].map(letters)
+        tables[title] = table.dropna(axis="columns", how="all")
+    return {title: table for title, table in tables.items() if len(table.columns) > 1}
+
+
+def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str]:
+    """Letters of the jobs that were tested; the best get the first ones. {} where two of them were not compared."""
+    tests = tests[tests["left"].isin(values.index) & tests["right"].isin(values.index)]
+    compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
+    tested = set().union(*compared)
+    names = [name for name in (sign * values).sort_values(kind="stable").index if name in tested]
+    if len(compared) < len(names) * (len(names) - 1) // 2:
+        return {}
+    apart = tests[tests["p_holm"] < ALPHA]
+    return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
+
+
+def following(finished: Mapping[str, Job]) -> pd.DataFrame:
+    """Correlations with labels and error of the jobs, each with the interval of the job's own report; a row per job,
+    empty where fewer than two of them are ranked by it."""
+    jobs = {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED}
+    if len(jobs) < 2:
+        return pd.DataFrame()
+    counts = {"n_judged": "labelled.judged", "n_failed": "labelled.failed"}
+    rows = [
+        {"name": name}
+        | _with_intervals(job, NUMBERS, "labelled.")
+        | {column: int(job.metrics.get(count, 0)) for column, count in counts.items()}
+        for name, job in jobs.items()
+    ]
+    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+
+
+def described(finished: Mapping[str, Job]) -> pd.DataFrame:
+    """Coverage, width and seconds of every two jobs: mean difference with its interval of level 0.95, untested.
+
+    Returns:
+        Columns left, right, measure, difference (left minus right), low, high, n; what one of the two lacks, or both
+        have the same, is left out.
+    """
+    rows = []
+    pairs = list(judged_both(uncertain(finished), finished, "truth"))
+    for measure, name in DESCRIBED.items():
+        for left, right, a, b, _ in pairs:
+            difference = (a[name] - b[name]).round(NOISE)
+            if difference.notna().all() and difference.any():
+                low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
+                rows.append((left, right, measure, float(difference.mean()), low, high, a["unit"].nunique()))
+    return pd.DataFrame(rows, columns=["left", "right", "measure", "difference", "low", "high", "n"])
+
+
+def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
+    """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of them."""
+    if groups.nunique() < 2:
+        return None
+    mean = means.interval(values, groups=groups.tolist())
+    return mean.low, mean.high
+
+
+def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
+    """Agreement of the scores of every pair: columns AGREEMENT, in score units where they have a unit.
+
+    Kappa is quadratically weighted over the rubric's levels, each score standing for the nearest. A coefficient that
+    does not exist (a job that gives every item one score) is None.
+    """
+    kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
+    rows = []
+    for left, right, a, b in pairs:
+        levels = jobs[left].rubric.levels
+        steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
+        limits = agreement.bland_altman(a, b)
+        coefficients = [agreement.correlation(kind, a, b).estimate for kind in kinds]
+        coefficients.append(agreement.weighted_kappa(*steps, levels).estimate)
+        coefficients.append(agreement.krippendorff_alpha(np.stack([a, b])).estimate)
+        ends = limits.bias.value, limits.lower.value, limits.upper.value
+        rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
+    return pd.DataFrame(rows, columns=AGREEMENT)
+
+
+def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
+    """Krippendorff's alpha (interval) over these jobs with its interval over groups, the number of jobs and of items;
+    None if they did not judge the same items.
+
+    Jobs with the same score for every item are one rater: a copy agrees with its original whatever the judge is worth.
+    """
+    first = twins({name: job.scores["score"] for name, job in jobs.items()})
+    several = [jobs[name] for name in dict.fromkeys(first.values())]
+    if len(several) < 2 or not all(same_items(several[0], other) for other in several[1:]):
+        return None
+    ratings = pd.DataFrame([job.scores["score"] for job in several], dtype=np.float64)[several[0].scores.index]
+    items = int((ratings.count() >= 2).sum())
+    alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(several[0]).tolist()) if items else None
+    return None if alpha is None else (alpha, len(several), items)
+
+
+def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
+    """What the jobs took per text, and as multiples of the cheapest of them; columns without any number are left out.
+
+    Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
+    of the judgments without any (see `analyses.costs`). The cheapest job has the fewest calls, then the fewest seconds.
+
+    Returns:
+        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per QUANTITIES, trigger_rate
+        (of a selective judge).
+    """
+    rows = []
+    for name, job in finished.items():
+        spent = per_item(job.costs)
+        known = job.scores.dropna(subset="seconds")
+        spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
+        spent["seconds"] = float(job.scores["seconds"].mean())  # of the first repeat, as its interval
+        row: dict[str, Any] = {"name": name} | {f"{quantity}_per_item": spent[quantity] for quantity in QUANTITIES}
+        row["seconds_per_item_interval"] = mean_interval(known["seconds"], known["group"])
+        rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
+    if len(rows) < 2:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    cheapest = table.sort_values(["calls_per_item", "seconds_per_item"], kind="stable").iloc[0]
+    for quantity in QUANTITIES:
+        base = float(cheapest[f"{quantity}_per_item"])
+        table[f"{quantity}_ratio"] = table[f"{quantity}_per_item"] / base if base > 0 else np.nan
+    order = [f"{quantity}_{kind}" for quantity in QUANTITIES for kind in ("per_item", "per_item_interval", "ratio")]
+    shown = ["name", *(column for column in order if column in table), "trigger_rate"]
+    return table[shown].dropna(axis="columns", how="all")
+
+
+def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
+    """Where the variance of the scores comes from: what varies between the jobs that judged the same items, crossed
+    with the items; without a table where there are none or several criteria, and with a sentence where the jobs do not
+    cross what varies in full."""
+    jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
+    several = any(job.part for job in jobs)
+    facets = [key for key in choices if key.partition(".")[0] not in UNHEARD]
+    facets += ["judge"] if several and "judge" not in facets else []
+    alike = {(job.criterion, frozenset(job.scores.index)) for job in jobs}
+    if len(jobs) < 2 or len(alike) > 1:
+        return nothing
+    frames = []
+    for job in jobs:
+        settings = {key: job.overrides.get(key, "default") for key in facets} | (
+            {"judge": job.judge} if several else {}
+        )
+        frames.append(job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings))
+    table = pd.concat(frames, ignore_index=True).drop_duplicates(["item_id", *facets])
+    return of_scores(table, facets) if any(table[key].nunique() > 1 for key in facets) else nothing

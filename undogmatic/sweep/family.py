@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.compared import COMPARED
+from undogmatic.analyses.compared import COMPARED, Whole
 from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
-from undogmatic.stats.compare import NOISE, Apart, Array, Comparison, Differences, Family, twins
+from undogmatic.stats.checks import Array
+from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
 from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05
@@ -51,12 +52,8 @@ class Pair(NamedTuple):
 
 
 class Sweep:
-    """The finished jobs of a sweep by name, and what is shown between them.
-
-    Args:
-        jobs: By name.
-        headline: The metric that ranks them, None where there is none.
-    """
+    """The finished jobs of a sweep by name, the metric that ranks them (None where there is none), and what is shown
+    between them."""
 
     def __init__(self, jobs: Mapping[str, Job], headline: str | None = None) -> None:
         self.jobs, self.headline = jobs, headline
@@ -67,39 +64,42 @@ class Sweep:
         pairs = []
         for (left, one), (right, other) in combinations(self.jobs.items(), 2):
             if same_items(one, other):
-                a = one.scores["score"].to_numpy(dtype=np.float64)
-                b = other.scores["score"].reindex(one.scores.index).to_numpy(dtype=np.float64)
-                both = ~np.isnan(a) & ~np.isnan(b)
-                if both.sum() >= FEWEST:
-                    pairs.append(Pair(left, right, a[both], b[both]))
+                scores = pd.concat([one.scores["score"], other.scores["score"]], axis="columns", keys=["a", "b"])
+                known = scores.reindex(one.scores.index).astype(np.float64).dropna()
+                if len(known) >= FEWEST:
+                    pairs.append(Pair(left, right, known["a"].to_numpy(), known["b"].to_numpy()))
         return pairs
 
     @cached_property
     def margins(self) -> dict[str, Margin]:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
-        criteria = dict.fromkeys(job.criterion for job in self.jobs.values())
-        return {
-            criterion: margin_of_jobs([job for job in self.jobs.values() if job.criterion == criterion])
-            for criterion in criteria
-        }
+        by_criterion: dict[str, list[Job]] = {}
+        for job in self.jobs.values():
+            by_criterion.setdefault(job.criterion, []).append(job)
+        return {criterion: margin_of_jobs(jobs) for criterion, jobs in by_criterion.items()}
 
     @cached_property
     def family(self) -> Family:
         """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
         values = values_of(self.jobs)
-        of_all = _of_all(self.jobs)
-        same = {measure: twins(of_job) for measure, of_job in values.items()}
-        same |= {
-            measure: twins({name: own[list(_COLUMNS[measure])] for name, own in judged.items()})
-            for judged, _, measures in of_all
-            for measure in measures
+        known = {name: job.scores for name, job in self.jobs.items() if job.facts.get("headline") == LABELLED}
+        labelled = {
+            name: scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})[["score", "label", "unit"]]
+            for name, scores in known.items()
         }
-        comparisons = [*self._by_text(values), *self._by_all(of_all)]
+        wholes = [(uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
+        same = {measure: twins(of_job) for measure, of_job in values.items()}
+        for judged, _, measures in wholes:
+            for measure in measures:
+                same[measure] = twins({name: own[list(_COLUMNS[measure])] for name, own in judged.items()})
+        comparisons = [*self._by_text(values)]
+        for judged, truth, measures in wholes:
+            comparisons += self._by_all(judged, truth, measures)
         table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
-        places = table["measure"].map({measure: n for n, measure in enumerate(BETTER)})
-        order = pd.DataFrame({"place": places, "p": table["p_holm"].astype(float)})
-        order = order.sort_values(["place", "p"], kind="stable")
-        return Family(table.loc[order.index].reset_index(drop=True), size, alpha)
+        places = {measure: n for n, measure in enumerate(BETTER)}
+        sorting = {"measure": lambda column: column.map(places), "p_holm": lambda column: column.astype(float)}
+        order = table.sort_values([*sorting], key=lambda c: sorting[c.name](c), kind="stable", ignore_index=True)
+        return Family(order, size, alpha)
 
     def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
         """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
@@ -110,15 +110,14 @@ class Sweep:
                     a, b = of_job[left], of_job[right]
                     if a is None or b is None:
                         continue
-                    difference = a.to_numpy(dtype=np.float64) - b.reindex(a.index).to_numpy(dtype=np.float64)
-                    there = ~np.isnan(difference)
-                    if there.any():
+                    difference = (a.astype(np.float64) - b.reindex(a.index).astype(np.float64)).dropna()
+                    if len(difference):
                         margin = self.margins[self.jobs[left].criterion]
                         reach = margin.span * (2 if measure == "pair_difference" else 1)
-                        own = units[left].reindex(a.index).to_numpy()[there]
-                        yield of_means(left, right, measure, difference[there], own, margin, reach)
+                        own = units[left].reindex(difference.index).to_numpy()
+                        yield of_means(left, right, measure, difference.to_numpy(), own, margin, reach)
 
-    def _by_all(self, of_all: Sequence[_OfAll]) -> Iterator[Comparison]:
+    def _by_all(self, judged: Mapping[str, pd.DataFrame], truth: str, measures: Sequence[str]) -> Iterator[Comparison]:
         """Every two jobs by the numbers of all texts that both judged, and by the interval score of these, a mean.
 
         A measure that one of the two lacks is left out. The p-value of review_gain, aurc and ece comes from exchanging
@@ -127,14 +126,11 @@ class Sweep:
         n_pairs = len(self.jobs) * (len(self.jobs) - 1) // 2
         wholes = Wholes(min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))))
         with doing("testing the uncertainty of every two jobs"):
-            for judged, truth, measures in of_all:
-                for both in judged_both(judged, self.jobs, truth):
-                    # A sweep may hold jobs of several scales; that of the first says nothing of the others.
-                    span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
-                    for measure in measures:
-                        compared = wholes.compare(both, measure, span)
-                        if compared is not None:
-                            yield compared
+            for both in judged_both(judged, self.jobs, truth):
+                # A sweep may hold jobs of several scales; that of the first says nothing of the others.
+                span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
+                compared = (wholes.compare(both, measure, span) for measure in measures)
+                yield from (each for each in compared if each is not None)
 
 
 def same_items(one: Job, other: Job) -> bool:
@@ -163,7 +159,6 @@ def of_means(
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
     Args:
-        left, right, measure: What is compared.
         values: Left minus right, shape (n,).
         units: The independent unit of each value; test and interval are over them.
         margin: What matters, in the units of the values.
@@ -240,12 +235,9 @@ class Both(NamedTuple):
 
 
 def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Both]:
-    """Every two jobs on the texts that both judged and whose true score both take for the same.
+    """Every two jobs on the texts that both judged and whose true score (column `truth`) both take for the same.
 
-    Args:
-        judged: Per job a row per text (index), with the column `unit`, its independent unit.
-        jobs: The jobs.
-        truth: The column with the true score.
+    `judged` has per job a row per text (index), with the column `unit`, its independent unit.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
     judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
@@ -260,30 +252,14 @@ def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], tru
             yield Both(left, right, a, b, texts)
 
 
-_OfAll = tuple[dict[str, pd.DataFrame], str, tuple[str, ...]]
-"""Texts that jobs judged, with what is compared of them (see `judged_both`), and the measures of these."""
-
-
-def _of_all(jobs: Mapping[str, Job]) -> list[_OfAll]:
-    labelled = {}
-    for name, job in jobs.items():
-        if job.facts.get("headline") == LABELLED:
-            own = job.scores.dropna(subset=["score", "label"])
-            labelled[name] = pd.DataFrame({"score": own["score"], "label": own["label"], "unit": own["group"]})
-    return [(uncertain(jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
-
-
 def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
     """What `analysis=calibration` says of each text, and the seconds that it took, by job."""
     return {name: job.items.join(job.scores["seconds"]) for name, job in jobs.items() if not job.items.empty}
 
 
 class Wholes:
-    """Compares jobs by measures of all texts; what such a measure is without each unit is made once per job.
-
-    Args:
-        draws: Exchanges for a p-value.
-    """
+    """Compares jobs by measures of all texts, with so many exchanges (`draws`) for a p-value; what such a measure is
+    without each unit is made once per job."""
 
     def __init__(self, draws: int) -> None:
         self.draws = draws
@@ -296,15 +272,18 @@ class Wholes:
         one, other = (side[columns].to_numpy(dtype=np.float64) for side in (a, b))
         if np.isnan(one).any() or np.isnan(other).any():
             return None
-        if measure not in _WHOLES:
+        whole = _WHOLES.get(measure)
+        if whole is None:
             return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
-        whole = _WHOLES[measure]
         one, other = one.round(NOISE), other.round(NOISE)
         if n < whole.fewest:
             return None
         if np.array_equal(one, other):
             return compare.identical(left, right, measure, n)
-        first, second = (self._left_out(job, measure, texts, side) for job, side in ((left, a), (right, b)))
+        first, second = (
+            self._left_out((job, measure, texts), whole, rows, side["unit"].tolist())
+            for job, rows, side in ((left, one, a), (right, other, b))
+        )
         if first is None or second is None:
             return None
 
@@ -316,7 +295,6 @@ class Wholes:
             return Apart((low, high), "beyond" if low > 0 else "against" if high < 0 else "open")
 
         estimate = first.estimate - second.estimate
-        p: float | None
         if whole.exchanged:
             codes = np.unique(a["unit"].to_numpy(), return_inverse=True)[1]
             p = compare.exchange_p(whole.statistic, one, other, codes, estimate, self.draws)
@@ -325,16 +303,13 @@ class Wholes:
         return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
 
     def _left_out(
-        self, job: str, measure: str, texts: tuple[str, ...] | None, items: pd.DataFrame
+        self, key: tuple[str, str, tuple[str, ...] | None], whole: Whole, rows: Array, units: Sequence[object]
     ) -> jackknife.LeftOut | None:
-        """Of a job on these texts; None where it does not exist."""
-        key = (job, measure, texts)
+        """Of a job by a measure on these texts (`key`); None where it does not exist."""
         if key not in self._left_outs:
-            whole = _WHOLES[measure]
-            rows = items[list(_COLUMNS[measure])].to_numpy(dtype=np.float64).round(NOISE)
             rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
             try:
-                self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, items["unit"].tolist())
+                self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, units)
             except jackknife.Undefined:  # a constant has no correlation, equal errors no order
                 self._left_outs[key] = None
         return self._left_outs[key]

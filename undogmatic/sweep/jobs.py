@@ -1,4 +1,5 @@
-"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result.
+"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result; and keeps what a search
+notes of its trials (`search.json`).
 
 A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself. Of an
 optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
@@ -6,6 +7,9 @@ optimisation only the program that it came to is: what it began with is judged t
 
 from __future__ import annotations
 
+import json
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,20 +17,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.analyses.compared import ITEM_COLUMNS
-from undogmatic.analyses.costs import spent
+from undogmatic.analyses.costs import per_item, spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.records.records import OVERALL, Verdict
+from undogmatic.optimize.splits import looked
+from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.results import Standing, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 
-ITEMS = "items_{name}.csv"
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 Voice = tuple[str, str]
 """A judge and a criterion."""
@@ -78,20 +84,14 @@ class Job:
     def standings(self) -> dict[str, str]:
         """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
         noted."""
-        front = f"{self.part}."
-        noted: Mapping[str, str] = self.facts.get("standing") or {}
-        own = {name.removeprefix(front): each for name, each in noted.items() if self.part and name.startswith(front)}
-        return own or {name: each for name, each in noted.items() if "." not in name}
+        front, noted = f"{self.part}.", self.facts.get("standing") or {}
+        own = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
+        return own or {name: standing for name, standing in noted.items() if "." not in name}
 
     @property
     def standing(self) -> str | None:
         """The worst of its standings: a judge is supported if all its verdicts say so. None if none was noted."""
-        return next((each for each in STANDINGS if each in self.standings.values()), None)
-
-    @property
-    def readout(self) -> str:
-        """The readout it used, resolved."""
-        return str(self.facts.get("choices", {}).get("readout", "?"))
+        return next((standing for standing in STANDINGS if standing in self.standings.values()), None)
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -103,13 +103,12 @@ def read_jobs(folder: Path) -> list[Job]:
     """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
     jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
-    if len({job.rubric.name for job in jobs if job.status == "finished"}) < 2:
-        return jobs
-    return [replace(job, criterion=_of_rubric(job)) if job.status == "finished" else job for job in jobs]
-
-
-def _of_rubric(job: Job) -> str:
-    return job.rubric.name if job.criterion == OVERALL else f"{job.rubric.name}.{job.criterion}"
+    several = len({job.rubric.name for job in jobs if job.status == "finished"}) > 1
+    for n, job in enumerate(jobs):
+        if several and job.status == "finished":
+            name = job.rubric.name
+            jobs[n] = replace(job, criterion=name if job.criterion == OVERALL else f"{name}.{job.criterion}")
+    return jobs
 
 
 def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -132,41 +131,44 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
             return [replace(job, status="stopped")] if status == "stopped" else [job]
         if status != "finished":
             return [replace(job, status="stopped", message="it did not come to its end (killed?)")]
-        job = replace(job, config={**job.config, "rubric": folder.section("rubric")})
+        job = replace(job, config={**job.config, "rubric": folder.section("rubric")}, status="finished")
         assert job.rubric, "what cannot be built is said here"
-        return _parts(folder, replace(job, status="finished"))
+        table, voices = folder.table(SCORES), list(folder.voices())
+        if "judge" in table:  # also one that came to no item, because a step had failed
+            voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
+            voices = [voice for voice in voices if voice[0] == AFTER]
+        names = part_names(voices)
+        return [_part(folder, job, voice, names) for voice in names]
     except UndogmaticError as damage:
         return [replace(job, status="failed", message=str(damage))]
 
 
-def _parts(folder: RunFolder, job: Job) -> list[Job]:
-    """The jobs as which a finished one is read."""
-    table, voices = folder.table(SCORES), list(folder.voices())
-    if "judge" in table:  # also one that came to no item, because a step had failed
-        voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
-    if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
-        voices = [voice for voice in voices if voice[0] == AFTER]
-    names = part_names(voices)
-    return [_part(folder, job, voice, names) for voice in names]
-
-
 def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
+    """One of the jobs as which a finished one is read."""
     judge, criterion = voice
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
-    fronts = [f"{name}." for name in names.values() if name]
+    scores, labels = folder.scores(*voice), folder.labels(*voice)
+    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
+    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
+    scores["seconds"] = seconds.mask(seconds.index.isin(cached))
+    scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
+    if scores["group"].isna().any():
+        raise _damaged(folder, SCORES, "an item without `group`")
     headline = str(job.facts.get("headline"))
-    own = [headline.removeprefix(front) for front in fronts if headline.startswith(front)]
+    front = next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), "")
+    # The headline as an analysis calls it where it reads one judge and criterion.
+    facts = {**job.facts, "headline": headline.removeprefix(front)} if front else job.facts
     return replace(
         job,
         judge=judge,
         criterion=criterion,
         part=names[voice],
-        # The headline as an analysis calls it where it reads one judge and criterion.
-        facts={**job.facts, **({"headline": own[0]} if own else {})},
+        facts=facts,
         metrics=_metrics(folder, voice, names, costs),
-        scores=_scores(folder, voice, payer, costs),
+        scores=scores,
         items=_items(folder, names[voice]),
         costs=costs,
     )
@@ -187,21 +189,8 @@ def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs:
     return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
 
 
-def _scores(folder: RunFolder, voice: Voice, payer: Voice, costs: pd.DataFrame) -> pd.DataFrame:
-    scores, labels = folder.scores(*voice), folder.labels(*voice)
-    cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
-    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
-    scores["seconds"] = seconds.mask(seconds.index.isin(cached))
-    if labels is not None:
-        scores = scores.join(labels["label"])
-    scores = scores.reindex(columns=list(SCORED))
-    if scores["group"].isna().any():
-        raise _damaged(folder, SCORES, "an item without `group`")
-    return scores
-
-
 def _items(folder: RunFolder, part: str) -> pd.DataFrame:
-    name = ITEMS.format(name=f"{part}.calibration" if part else "calibration")
+    name = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
     if not folder.has(name):
         return pd.DataFrame()
     items = folder.table(name).set_index("item_id")
@@ -213,3 +202,113 @@ def _items(folder: RunFolder, part: str) -> pd.DataFrame:
 
 def _damaged(folder: RunFolder, name: str, why: str) -> DataError:
     return DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
+
+
+SEARCH = "search.json"
+FINAL = "final"
+"""The folder of the winner's run, beside those of the trials."""
+PRUNING = "pruning"
+COSTS = ("calls", "tokens", "seconds", "usd")
+State = Literal["waiting", "complete", "pruned", "failed"]
+
+
+class Trial(BaseModel):
+    """One point of the space.
+
+    Attributes:
+        number: The name of its folder.
+        params: Key -> value.
+        state: "waiting" until its job has ended.
+        values: The objectives, in their order; empty without a result.
+        rungs: The headline by the number of texts it was judged on, before all of them were.
+        why: Why it has no result.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(ge=0)
+    params: dict[str, str | int | float]
+    state: State = "waiting"
+    values: list[float] = []
+    rungs: dict[int, float] = {}
+    why: str | None = None
+
+
+class SearchState(BaseModel):
+    """`search.json`: what is searched, and how far it has come.
+
+    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    space: dict[str, str]
+    objectives: list[str]
+    search: list[str]
+    final: list[str]
+    seed: int
+    trials: list[Trial] = []
+    winner: int | None = None
+    looks: int | None = None
+    stopped_by: str | None = None
+
+    def ranked(self) -> list[Trial]:
+        """The complete trials, best quality first; of equals the cheaper, then the earlier."""
+        done = [trial for trial in self.trials if trial.state == "complete"]
+        return sorted(done, key=lambda t: (-t.values[0], *t.values[1:], t.number))
+
+    def front(self) -> list[Trial]:
+        """The complete trials that no other one beats in one objective without losing in another."""
+        done = self.ranked()
+        merits = [[trial.values[0], *(-cost for cost in trial.values[1:])] for trial in done]
+
+        def beaten(one: list[float]) -> bool:
+            return any(other != one and all(map(operator.ge, other, one)) for other in merits)
+
+        return [trial for trial, own in zip(done, merits, strict=True) if not beaten(own)]
+
+
+def read_search(folder: Path) -> SearchState | None:
+    """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
+    noted = RunFolder(folder)
+    if not noted.has(SEARCH):
+        return None
+    try:
+        return SearchState.model_validate(noted.json(SEARCH))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
+
+
+def write_search(folder: Path, search: SearchState) -> None:
+    """Keep how far a search has come; the file is whole at any moment."""
+    files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
+    """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
+    run = RunFolder(folder / name)
+    if not reached(folder / name)[0]:
+        return None
+    return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
+
+
+def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:
+    """What the job in this folder came to by these objectives: its headline and its costs; or none, and why."""
+    run = RunFolder(folder)
+    if run.has(ERROR_FILE):
+        return [], read_text(folder / ERROR_FILE).strip().splitlines()[0]
+    if run.facts.get("status") != "finished":
+        return [], "it did not come to its end"
+    quality = run.metrics.get(str(run.facts.get("headline")), math.nan)
+    if not math.isfinite(quality):
+        return [], "its analysis gave no headline metric to search by"
+    costs = per_item(spent(run.judgments))
+    costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
+    values = [costs[name] for name in objectives]
+    unknown = [name for name, value in zip(objectives, values, strict=True) if not math.isfinite(value)]
+    if unknown:
+        return [], (
+            f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price. "
+            "engine.cache=false asks again; calls are always known"
+        )
+    return values, None

@@ -7,8 +7,8 @@ prompts would there pay for the same answers under several names, and conclude t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -34,14 +34,8 @@ class _Swept(NamedTuple):
 
 
 def check_reaching(config: DictConfig) -> None:
-    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent.
-
-    Args:
-        config: The composed config of a multirun, Hydra's part included.
-    """
+    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent."""
     fixed, swept = _read(config)
-    if not any(_of(one.key, PROMPT) for one in swept):
-        return
     # What varies beside what is sent (texts, seeds) stays at its first value.
     kept = [one if _of(one.key, RENDERING) else one._replace(words=one.words[:1]) for one in swept]
     for n, one in enumerate(kept):
@@ -59,33 +53,28 @@ def _check(config: DictConfig, one: _Swept, fixed: Sequence[str], others: Sequen
         sent = []
         for word in one.words:
             composed += 1
-            found = _sent(config, [*fixed, *rest, word]) if composed <= MOST else None
-            if found is None:  # it says what is wrong when it is started
+            requests = _sent(config, [*fixed, *rest, word]) if composed <= MOST else None
+            if requests is None:  # it says what is wrong when it is started
                 return
-            sent.append(found.requests)
-            readouts.add(f"readout={found.readout} of {found.model}")
+            readout, *texts = requests
+            sent.append(texts)
+            readouts.add(readout)
         same = {(a, b) for a, b in same if sent[a] == sent[b]}
         if not same or (not one.alone and len(same) < everything):
             return
-    if not same:
-        return
-    a, b = min(same)
-    raise ConfigError(
-        f"`{one.words[a]}` and `{one.words[b]}` would send the same requests with every other setting of this sweep "
-        f"({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe and rules read no "
-        "prompt, and a style that asks a base model its own questions sends none of it. Sweep over what reaches this "
-        "model (judge=score readout=logprobs), or take an instruction model."
-    )
+    if same:
+        a, b = min(same)
+        raise ConfigError(
+            f"`{one.words[a]}` and `{one.words[b]}` would send the same requests with every other setting of this "
+            f"sweep ({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe and rules read "
+            "no prompt, and a style that asks a base model its own questions sends none of it. Sweep over what "
+            "reaches this model (judge=score readout=logprobs), or take an instruction model."
+        )
 
 
-class _Requests(NamedTuple):
-    requests: tuple[str, ...]
-    readout: str
-    model: str
-
-
-def _sent(config: DictConfig, words: Sequence[str]) -> _Requests | None:
-    """What a job with these overrides would send beside the judged texts, or None where that cannot be said."""
+def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
+    """The readout of a job with these overrides, and what it would send beside the judged texts; None where that cannot
+    be said."""
     from undogmatic.config import compose
     from undogmatic.config.build import settings
     from undogmatic.config.wall import resolved
@@ -101,39 +90,42 @@ def _sent(config: DictConfig, words: Sequence[str]) -> _Requests | None:
         return None
     if parts.steps or parts.prompt.brings_program:
         return None
-    found = []
+    requests = [f"readout={parts.readout_name} of {parts.model.name}"]
     for step in parts.judges:
-        found += [step.provenance.program_hash, *(source.shown() for source in step.judge.readouts())]
-    return _Requests(tuple(found), parts.readout_name, parts.model.name)
+        requests += [step.provenance.program_hash, *(source.shown() for source in step.judge.readouts())]
+    return requests
 
 
 def _read(config: DictConfig) -> tuple[list[str], list[_Swept]]:
-    """The overrides that every job has, and the keys that vary; of a key that is given twice the last word counts."""
+    """The overrides that every job has, and the keys that vary."""
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
-    words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
-    fixed: dict[str, str] = {}
-    swept: dict[str, _Swept] = {}
     try:
-        for override in OverridesParser.create().parse_overrides(words):
-            key = override.get_key_element()
-            fixed.pop(key, None)
-            swept.pop(key, None)
-            values = list(itertools.islice(_values(override), MOST)) if override.is_sweep_override() else []
-            if values:
-                swept[key] = _Swept(key.lstrip("+~"), values, override.is_choice_sweep())
-            elif not override.is_sweep_override():
-                fixed[key] = str(override.input_line)
+        fixed, sweeps = latest([*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task])
     except OverrideParseException:  # Hydra says so
         return [], []
-    return list(fixed.values()), list(swept.values())
+    swept = []
+    for key, override in sweeps.items():
+        if not override.is_interval_sweep():  # a continuous range stands for no single values
+            words = [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), MOST)]
+            swept += [_Swept(key.lstrip("+~"), words, override.is_choice_sweep())] if words else []
+    return list(fixed.values()), swept
 
 
-def _values(override: Override) -> Iterator[str]:
-    """The overrides of single jobs that this one stands for; none for a continuous range."""
-    if override.is_interval_sweep():
-        return iter(())
-    key = override.get_key_element()
-    return (f"{key}={value}" for value in override.sweep_string_iterator())
+def latest(words: Sequence[str], loader: Any = None) -> tuple[dict[str, str], dict[str, Override]]:
+    """Read overrides: those of one value as typed, and those of several, by key; of a key that is given twice the last
+    word counts. Raises OverrideParseException. `loader` is Hydra's, which knows which keys are groups."""
+    fixed: dict[str, str] = {}
+    sweeps: dict[str, Override] = {}
+    for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
+        key = override.get_key_element()
+        for earlier in [name for name in (*fixed, *sweeps) if name.lstrip("+") == key.lstrip("+")]:
+            fixed.pop(earlier, None)
+            sweeps.pop(earlier, None)
+        if override.is_sweep_override():
+            sweeps[key] = override
+        else:
+            fixed[key] = str(override.input_line)
+    return fixed, sweeps
 
 
 def _of(key: str, groups: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,17 +11,16 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.records.results import Finding, Standing
+from undogmatic.records.results import Finding, Telling
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
-from undogmatic.sweep.jobs import STANDINGS, Job
-from undogmatic.sweep.trials import FINAL, SearchState, reached, read_search
+from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached
 
-QUALITY = ("absolute_error", "pair_difference")
-"""Measures that say which of two jobs is the better judge, the first that was tested decides; where the headline itself
-was tested, it does."""
+QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
+"""Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
+decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
 FEWEST_TEXTS = 5
 """For the effect of choosing the best of several trials."""
@@ -46,16 +45,13 @@ LEAD = Rules("sweep.verdict_", (
 """Whether the best of several judges is better than the others."""
 
 
-def _left(standing: Standing) -> Callable[[Any], bool]:
-    """The condition that the winner's own verdict on texts of its own left it so."""
-    return lambda e: bool(e.standing == standing)
-
-
-_TESTED = "best metric test=test.value test_interval=test.interval texts=test.judged n value interval"
+_TESTED = "best metric test=test.estimate.value test_interval=test.estimate.interval texts=test.judged n value interval"
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
     Rule("untested", "undecided", lambda e: e.test is None, "best n metric value interval"),
-    *(Rule(standing, standing, _left(standing), f"{_TESTED} analyses") for standing in STANDINGS),
+    Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
+    Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
+    Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
     Rule("silent", "undecided", always, _TESTED),
 ))  # fmt: skip
 """Whether the winner of a search holds on texts that no trial has seen."""
@@ -69,34 +65,29 @@ def named(names: Sequence[str]) -> str:
 
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     """First that the best judge is not to be believed, where that is so; then what is shown of its lead. Once for each
-    criterion, where several were judged: what is high on one says nothing of another.
-
-    Args:
-        table: One row per job, best first (`SweepResult.jobs`).
-        sweep: What is shown between the finished ones.
-    """
+    criterion, where several were judged: what is high on one says nothing of another. `table` has one row per job, best
+    first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
-    if "criterion" not in table or finished.empty or sweep.headline is None:
-        return _of_the_first(Lead(table, sweep), sweep)
-    criteria = (Lead(own, sweep) for _, own in finished.groupby("criterion", sort=False))
-    return [said for lead in criteria for said in _of_the_first(lead, sweep, of_several=True)]
+    several = not ("criterion" not in table or finished.empty or sweep.headline is None)
+    parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
+    return [finding for rows in parts for finding in _of_the_first(Lead(rows, sweep), sweep, several)]
 
 
-def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool = False) -> list[Finding]:
+def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     """What the first job's own verdict says where that does not support it, what is shown of its lead, its twins."""
-    if lead.ranked.empty:
-        return [verdict(LEAD, lead).finding]
-    job = sweep.jobs[lead.names[0]]
-    analyses = [analysis for analysis, standing in job.standings.items() if standing == job.standing]
-    own = {field: getattr(lead, field) for field in _LEADS.split()} | {"analyses": analyses}
-    if of_several and lead.jobs == 1 and job.standing is not None:  # it leads nothing
-        return [Finding(f"sweep.verdict_alone_{job.standing}", own)]
     findings = [verdict(LEAD, lead).finding]
+    if lead.ranked.empty:
+        return findings
+    job = sweep.jobs[lead.names[0]]
+    values = {field: getattr(lead, field) for field in _LEADS.split()}
+    values["analyses"] = [analysis for analysis, standing in job.standings.items() if standing == job.standing]
+    if of_several and lead.jobs == 1 and job.standing is not None:  # it leads nothing
+        return [Finding(f"sweep.verdict_alone_{job.standing}", values)]
     if job.standing not in (None, "supported"):
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
-        own |= {standing: counts[standing] for standing in STANDINGS}
-        findings.insert(0, Finding(f"sweep.verdict_best_{job.standing}", own))
+        values |= {standing: counts[standing] for standing in STANDINGS}
+        findings.insert(0, Finding(f"sweep.verdict_best_{job.standing}", values))
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
     return findings
@@ -105,9 +96,6 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool = False) -> list[Fi
 class Lead:
     """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
 
-    Args:
-        table: One row per job, best first.
-        sweep: What is shown between them.
     Attributes:
         finished, ranked: The rows of jobs that came to an end, and of those with a headline; the rest is there where
             any has one.
@@ -119,8 +107,7 @@ class Lead:
         measure: The measure that decides; "" where none was tested.
         against: By it, what is shown of the first against each other distinct job, and the row that says so.
         margin: The smallest difference that matters in this measure, where there is one.
-        size: Hypotheses that were corrected for.
-        seen: How many of the texts something in the first was fitted on.
+        size, seen: Hypotheses that were corrected for; texts that something in the first was fitted on.
         open: The jobs against which nothing is shown of it.
         needed: Independent groups of texts that would decide what is open; None where no number would.
     """
@@ -134,14 +121,14 @@ class Lead:
             return
         headlines = self.ranked.set_index("name")["headline"]
         same = {
-            frozenset((left, right))
-            for left, right, *_ in (pair for pair in sweep.pairs if pair.identical)
-            if np.isclose(headlines.get(left, np.nan), headlines.get(right, np.nan))
+            frozenset((pair.left, pair.right))
+            for pair in sweep.pairs
+            if pair.identical and np.isclose(headlines.get(pair.left, np.nan), headlines.get(pair.right, np.nan))
         }
         first, *others = map(str, headlines.index)
         self.names = [first, *(other for other in others if frozenset((first, other)) in same)]
-        self.distinct: list[str] = []
-        for name in (first, *others):
+        self.distinct = [first]
+        for name in others:
             if not any(frozenset((name, other)) in same for other in self.distinct):
                 self.distinct.append(name)
         self.best, self.n, self.value = " = ".join(self.names), len(self.distinct), float(headlines.iloc[0])
@@ -167,137 +154,107 @@ class Lead:
         return values | {"names": named(names), "names_n": len(names)}
 
 
-Against = tuple[str, Mapping[Any, Any]]
-"""What is shown of one job against another, and the row of the table that says so."""
-
-
-def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, dict[str, Against]]:
+def against_others(
+    sweep: Sweep, best: str, others: Sequence[str]
+) -> tuple[str, dict[str, tuple[str, Mapping[Any, Any]]]]:
     """The measure that decides, and by it of each other job what is shown of `best` against it, and the whole row."""
     table, own = sweep.family.table, str(sweep.headline).rpartition(".")[2]
     mirrored = {"better": "worse", "worse": "better"}
     for measure in (own,) if own in table["measure"].values and own in (*MERITS, *FOLLOWING) else QUALITY:
-        rows = table[(table["measure"] == measure) & ((table["left"] == best) | (table["right"] == best))]
-        against: dict[str, Against] = {}
-        for row in rows.to_dict("records"):
-            other = row["right"] if row["left"] == best else row["left"]
-            shown = row["shown"] if row["left"] == best else mirrored.get(row["shown"], row["shown"])
-            against |= {other: (shown, row)} if other in others else {}
+        rows = table[table["measure"] == measure].to_dict("records")
+        ahead = {row["right"]: (row["shown"], row) for row in rows if row["left"] == best}
+        behind = {row["left"]: (mirrored.get(row["shown"], row["shown"]), row) for row in rows if row["right"] == best}
+        against = {other: shown for other, shown in (ahead | behind).items() if other in others}
         if against:
             return measure, against
     return "", {}
 
 
 class Headline(NamedTuple):
-    """The headline of a finished run with its interval, its judgments, and how its own verdicts left its judge."""
+    """The headline of a finished run, its judgments, and how its own verdicts left its judge."""
 
     metric: str
-    value: float
-    interval: tuple[float, float]
+    estimate: Estimate
     judged: int
     standings: Mapping[str, str]
 
-
-def _headline(place: Path) -> Headline:
-    run = RunFolder(place)
-    metric = str(run.facts.get("headline"))
-    value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
-    standings = run.facts.get("standing") or {}
-    return Headline(metric, value, (low, high), int(run.metrics.get("judged", 0)), standings)
+    @classmethod
+    def of(cls, folder: Path) -> Headline:
+        """The headline of the run in this folder."""
+        run = RunFolder(folder)
+        metric = str(run.facts.get("headline"))
+        value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+        return cls(
+            metric, Estimate(value, low, high), int(run.metrics.get("judged", 0)), run.facts.get("standing") or {}
+        )
 
 
 class Searched:
-    """What a search came to: the evidence of SEARCH, the sentences and the table of all trials.
-
-    Args:
-        folder: The sweep's.
-        search: What stands in it.
-        finished: Its finished jobs by name.
-    """
+    """What the search in this folder came to: the evidence of SEARCH, the sentences and the table of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
-        self.search, self.finished = search, finished
-        self.n_trials = len(search.trials)
-        self.verdicts, self.findings = [], []
+        self.search, tell, ranked = search, Telling("search"), search.ranked()
+        self.n_trials, self.n, self.findings = len(search.trials), len(ranked), tell.findings
         self.best: str | None = None
-        ranked = search.ranked()
         if not ranked:
             self.verdicts = [verdict(SEARCH, self).finding]
             return
-        names = {job.number: name for name, job in finished.items()}
-        winner, self.n = ranked[0].number, len(ranked)
-        self.best = names.get(winner, f"{winner}")
-        self.metric, self.value, self.interval, *_ = _headline(folder / str(winner))
+        names = {trial.number: str(trial.number) for trial in ranked}
+        names |= {job.number: name for name, job in finished.items()}
+        winner = ranked[0].number
+        self.best, of_trial = names[winner], Headline.of(folder / str(winner))
+        self.metric, self.value, self.interval = of_trial.metric, of_trial.estimate.value, of_trial.estimate.interval
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
-        tested = next((place for place in places if reached(place).quality is not None), None)
-        self.test = None if tested is None else _headline(tested)
+        self.test = next((Headline.of(place) for place in places if reached(place)[0]), None)
         standings = {} if self.test is None else self.test.standings
         self.standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
         self.analyses = [analysis for analysis, own in standings.items() if own == self.standing]
         self.verdicts = [verdict(SEARCH, self).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
+        if self.test is not None:  # how it differs from what the trials said
+            both = of_trial.estimate, self.test.estimate
+            if np.isfinite([(one.value, *one.interval) for one in both]).all():
+                gap = apart(*both)
+                key = "gap_shown" if gap.low > 0 else "gap_open"
+                tell.say(key, gap.values("gap"), n=self.n, metric=self.metric)
+        self._tell_flattery(tell, {name: job for name, job in finished.items() if job.scores["score"].notna().any()})
         states = Counter(trial.state for trial in search.trials)
-        counts = {"n": self.n_trials, "complete": self.n} | {state: states[state] for state in ("pruned", "failed")}
-        self.findings = [*self._gap(), *self._flattery(), Finding("search.trials", counts)]
+        tell.say("trials", {state: states[state] for state in ("complete", "pruned", "failed")}, n=self.n_trials)
         if search.stopped_by == "searched_through":
-            self.findings.append(Finding("search.searched_through", {"n": self.n_trials}))
+            tell.say("searched_through", n=self.n_trials)
         if len(search.objectives) > 1:
-            shown = [names.get(trial.number, str(trial.number)) for trial in search.front()]
-            values = {"names": "; ".join(shown), "n": len(shown), "cost": search.objectives[1]}
-            self.findings.append(Finding("search.front", values))
+            shown = [names[trial.number] for trial in search.front()]
+            tell.say("front", names="; ".join(shown), n=len(shown), cost=search.objectives[1])
 
-    def _gap(self) -> list[Finding]:
-        """How the winner's figure on texts of its own differs from what the trials said."""
-        if self.test is None:
-            return []
-        numbers = [(self.value, *self.interval), (self.test.value, *self.test.interval)]
-        if not np.isfinite(numbers).all():
-            return []
-        gap = apart(*(Estimate(*of_one) for of_one in numbers))
-        values = {**gap.values("gap"), "n": self.n, "metric": self.metric}
-        return [Finding("search.gap_shown" if gap.low > 0 else "search.gap_open", values)]
-
-    def _flattery(self) -> list[Finding]:
-        """What choosing the best of the trials is worth by itself, in the first measure that all of them have."""
-        jobs = {name: job for name, job in self.finished.items() if job.scores["score"].notna().any()}
+    def _tell_flattery(self, tell: Telling, jobs: Mapping[str, Job]) -> None:
+        """Say what choosing the best of the trials is worth by itself, in the first measure that all of them have."""
         if len(jobs) < 2:
-            return []
+            return
         of_jobs = values_of(jobs)
-        for measure in QUALITY:
+        for measure, sign in QUALITY.items():
             columns = {name: own for name, own in of_jobs[measure].items() if own is not None}
             table = pd.DataFrame(columns).dropna()
-            if len(columns) < len(jobs) or len(table) < FEWEST_TEXTS:
-                continue
-            sign = -1.0 if measure == "absolute_error" else 1.0
-            first = next(iter(jobs.values())).scores
-            keyed = first if measure == "absolute_error" else first.drop_duplicates("pair_id").set_index("pair_id")
-            groups = pd.factorize(keyed["group"].reindex(table.index))[0]
-            effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
-            values = {"n": self.n, "effect": effect, "measure": measure}
-            return [Finding("search.flattery", values | {"texts": len(table), "groups": len(set(groups))})]
-        return []
+            if len(columns) == len(jobs) and len(table) >= FEWEST_TEXTS:
+                first = next(iter(jobs.values())).scores
+                keyed = first if sign < 0 else first.drop_duplicates("pair_id").set_index("pair_id")
+                groups = pd.factorize(keyed["group"].reindex(table.index))[0]
+                effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
+                counts = {"texts": len(table), "groups": len(set(groups))}
+                tell.say("flattery", counts, n=self.n, effect=effect, measure=measure)
+                return
 
     @property
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
         counts = sorted({count for trial in self.search.trials for count in trial.rungs})
-        rows = []
+        rows: list[dict[str, Any]] = []
         for trial in self.search.trials:
-            row: dict[str, Any] = {"number": trial.number, **trial.params, "state": trial.state}
-            row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
-            for n, objective in enumerate(self.search.objectives):
-                row[objective] = trial.values[n] if trial.values else np.nan
-            rows.append(row | {"why": trial.why})
+            rungs = {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
+            values = dict.fromkeys(self.search.objectives, np.nan)
+            values |= dict(zip(self.search.objectives, trial.values, strict=False))
+            rows.append(
+                {"number": trial.number, **trial.params, "state": trial.state, **rungs, **values, "why": trial.why}
+            )
         table = pd.DataFrame(rows)
         return table.drop(columns="why") if len(table) and table["why"].isna().all() else table
-
-
-def of_search(folder: Path, finished: Mapping[str, Job]) -> Searched | None:
-    """What a search in this folder came to; None where the sweep was none.
-
-    Args:
-        folder: The sweep's.
-        finished: Its finished jobs by name.
-    """
-    search = read_search(folder)
-    return None if search is None else Searched(folder, search, finished)

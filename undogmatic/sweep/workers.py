@@ -6,6 +6,7 @@ threads are divided, and of launchers that start all jobs at once no more run th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -30,16 +31,11 @@ def cores() -> int:
 
 def workers(config: DictConfig) -> int:
     """How many jobs the configured launcher runs side by side on this machine; 1 for one that runs them elsewhere."""
-    launcher = OmegaConf.select(config, "hydra.launcher") or {}
     kind = _kind(config)
-    if kind == "JoblibLauncher":
-        asked = int(launcher.get("n_jobs") or 1)
-        found = asked if asked > 0 else cores() + 1 + asked
-    elif kind == "LocalLauncher":
-        found = cores()
-    else:
-        found = 1
-    return max(1, found)
+    if kind == "LocalLauncher":
+        return cores()
+    asked = int(OmegaConf.select(config, "hydra.launcher.n_jobs") or 1) if kind == "JoblibLauncher" else 1
+    return max(1, asked if asked > 0 else cores() + 1 + asked)
 
 
 def check_launcher(config: DictConfig) -> None:
@@ -55,14 +51,12 @@ def announce(config: DictConfig) -> None:
     """Tell the workers how many they are, and the user where that leaves a model fewer threads than were asked for."""
     count = workers(config)
     os.environ[WORKERS] = str(count)
-    threads = OmegaConf.select(config, "model.threads")
-    if count > 1 and _embedded(config) and isinstance(threads, int):
-        each = max(1, cores() // count)
-        if each < threads:
-            say(
-                f"note: {count} jobs at once share {cores()} cores, so each has {each} "
-                f"{'thread' if each == 1 else 'threads'} for the embedded model (model.threads is {threads})."
-            )
+    threads, share = OmegaConf.select(config, "model.threads"), max(1, cores() // count)
+    if count > 1 and _embedded(config) and isinstance(threads, int) and share < threads:
+        say(
+            f"note: {count} jobs at once share {cores()} cores, so each has {share} "
+            f"{'thread' if share == 1 else 'threads'} for the embedded model (model.threads is {threads})."
+        )
 
 
 def take_slot(config: DictConfig) -> None:
@@ -76,12 +70,10 @@ def take_slot(config: DictConfig) -> None:
     while True:
         for n in range(cores()):
             lock = FileLock(folder / f"{n}.lock")
-            try:
+            with contextlib.suppress(Timeout):
                 lock.acquire(timeout=0)
-            except Timeout:
-                continue
-            _held.append(lock)
-            return
+                _held.append(lock)
+                return
         time.sleep(_PAUSE)
 
 

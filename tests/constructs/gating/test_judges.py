@@ -28,7 +28,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.questions import numbers
-from undogmatic.judges.selective import DisagreesWithF1, HighScore, Rules, SelectiveJudge
+from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
@@ -215,7 +215,7 @@ def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(o
     cheap = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
     strict = UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS))
     cheap.asker = strict.asker
-    rules = Rules(disagrees_with_f1=DisagreesWithF1(), high_score=HighScore())
+    rules = Rules(disagrees_with_f1={}, high_score={})
     judge = SelectiveJudge(cheap, strict, own.rubric, rules)
     calm = verdict(judged(own, judge, automatic_f1=0.6, hallucination_rate=0.0)[OVERALL])
     assert (calm.score, calm.details["rules_fired"]) == (6, "")

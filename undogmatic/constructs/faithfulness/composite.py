@@ -279,7 +279,7 @@ class CompositeAnalysis:
             row = {"place": places.place[n], "system": system, "n": len(whole), "composite": mean}
             row |= {"low": low, "high": high}
             row |= {name: "" if math.isnan(end) else self.band(end) for name, end in bands.items()}
-            row |= {"place_low": places.low[n], "place_high": places.high[n], "first_share": places.first[n]}
+            row |= {"place_low": places.ends.low[n], "place_high": places.ends.high[n], "first_share": places.first[n]}
             rows.append(row | {f"of_{pillar}": pillars.loc[system, pillar] for pillar in self.weights})
         tell.tables["ranking"] = ranking = pd.DataFrame(rows).sort_values("place", kind="stable", ignore_index=True)
         tell.tables["tests"] = systems.tests()

@@ -15,19 +15,12 @@ from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_bound, check_order, units
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
-MEASURED = {
-    "automatic_f1": "f1",
-    "precision": "precision",
-    "recall": "recall",
-    "structure_accuracy": "structure_accuracy",
-    "critical_recall": "critical_recall",
-    "hallucination_rate": "hallucination_rate",
-    "depth_accuracy": "depth_accuracy",
-}
+MEASURED = {"automatic_f1": "f1"} | {name: name for name in ("precision", "recall", "structure_accuracy")}
+MEASURED |= {name: name for name in ("critical_recall", "hallucination_rate", "depth_accuracy")}
 """Metadata of the dataset, and what the report calls it."""
 COUNTERPARTS = {
     OVERALL: "automatic_f1",
@@ -96,78 +89,67 @@ class GatingAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
+        tell = Telling(self.name)
         first = judged.frame[judged.frame["repeat"] == 0]
-        items = first.drop_duplicates("item_id")
-        measured = items[items[F1].notna()]
-        findings, tables, metrics = self._predictions(items, measured)
+        self._tell_predictions(tell, first.drop_duplicates("item_id"))
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))
         known = first[first[F1].notna()]
         rulings = [
             verdict(JUDGE, self._followed(known[known["judge"] == judge], judge, level, rng)) for judge in judges
         ]
-        followed = [ruling.evidence for ruling in rulings]
-        findings += [ruling.finding for ruling in rulings]
+        tell.findings += [ruling.finding for ruling in rulings]
         failed = known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
         if len(failed):
-            findings.append(Finding("gating.failed", {"n": len(failed)}))
-        tracking = self._tracking(judged, known, rng, level)
-        for row in tracking.itertuples():
-            for column in ("spearman", "low", "high", "mae", "bias"):
-                value = float(getattr(row, column))
-                if np.isfinite(value):
-                    metrics[metric_name("gating", column, str(row.judge), str(row.criterion))] = value
-        shown = [judge.found for judge in followed if judge.found is not None]
-        if shown:
-            lowest = min(shown, key=lambda found: found.value)
-            metrics |= lowest.metrics("gating.spearman")
+            tell.say("failed", n=len(failed))
+        self._tell_tracking(tell, judged, known, rng, level)
+        correlations = [ruling.evidence.found for ruling in rulings if ruling.evidence.found is not None]
+        tell.number(min(correlations, key=lambda each: each.value, default=None), "spearman")
+        for e in (ruling.evidence for ruling in rulings):
+            if e.n > 2:
+                groups = {"groups": e.rows["condition"].tolist()} if e.rows["condition"].notna().all() else {}
+                points = {"x": e.rows[F1].tolist(), "y": e.rows["score"].tolist(), "x_label": "f1", "y_label": "score"}
+                tell.draw(f"scatter_{e.judge}", "scatter", **points, **groups)
         by = {
             standing: [ruling.evidence.judge for ruling in rulings if ruling.standing == standing]
             for standing in ("supported", "refuted", "undecided")
         }
         ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"tracking": tracking} | tables if len(tracking) else tables,
-                findings,
-                [_figure(judge.judge, judge.rows) for judge in followed if judge.n > 2],
-                ruling.finding,
-                ruling.standing,
-                "gating.spearman" if shown else None,
-            )
-        ]
+        return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
 
-    def _predictions(
-        self, items: pd.DataFrame, measured: pd.DataFrame
-    ) -> tuple[list[Finding], dict[str, pd.DataFrame], dict[str, float]]:
+    def _tell_predictions(self, tell: Telling, items: pd.DataFrame) -> None:
         """What was predicted, before anybody judges it."""
-        metrics: dict[str, float] = {"gating.predictions": len(items), "gating.malformed": len(items) - len(measured)}
-        own = {"n": len(measured), "total": len(items), "cases": int(measured["group"].nunique())}
-        findings = [Finding("gating.predictions", own)]
-        tables: dict[str, pd.DataFrame] = {}
-        if len(measured) < len(items):
+        measured = items[items[F1].notna()]
+        malformed = len(items) - len(measured)
+        tell.number(len(items), "predictions")
+        tell.number(malformed, "malformed")
+        tell.say("predictions", n=len(measured), total=len(items), cases=int(measured["group"].nunique()))
+        if malformed:
+            tell.say("malformed", n=malformed)
             counts = items[DEFECT].value_counts()
-            findings.append(Finding("gating.malformed", {"n": len(items) - len(measured)}))
-            tables["defects"] = counts.rename_axis("defect").reset_index(name="n")
-            metrics |= {metric_name("gating.defect", str(kind)): int(n) for kind, n in counts.items()}
+            tell.tables["defects"] = counts.rename_axis("defect").reset_index(name="n")
+            for kind, n in counts.items():
+                tell.number(int(n), "defect", str(kind))
+        columns = {f"metadata.{name}": label for name, label in MEASURED.items() if f"metadata.{name}" in measured}
         rows = []
-        for name, label in MEASURED.items():
-            column = f"metadata.{name}"
-            if column not in measured or not (given := measured[measured[column].notna()]).size:
+        for column, label in columns.items():
+            having = measured[measured[column].notna()]
+            if having.empty:
                 continue
-            row: dict[str, Any] = {"metric": label, "n": len(given), "average": float(given[column].mean())}
-            if given["group"].nunique() > 1:
-                held = means.interval(given[column], self.level, groups=units(given), bounds=(0.0, 1.0))
+            row: dict[str, Any] = {"metric": label, "n": len(having), "average": float(having[column].mean())}
+            if having["group"].nunique() > 1:
+                held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
                 row |= {"low": held.low, "high": held.high}
             rows.append(row)
-            metrics[f"gating.mean.{label}"] = row["average"]
-        tables["metrics"] = pd.DataFrame(rows)
-        for table, column in (("by_condition", "condition"), ("by_system", "metadata.system")):
-            if column in measured and measured[column].notna().any():
-                tables[table] = _by(measured, column, table.removeprefix("by_"))
-        return findings, tables, metrics
+            tell.number(row["average"], "mean", label)
+        tell.tables["metrics"] = pd.DataFrame(rows)
+        for name, column in (("condition", "condition"), ("system", "metadata.system")):
+            if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first
+                grouped = measured.rename(columns=columns).groupby(column, sort=False)
+                table = grouped[list(columns.values())].mean()
+                table.insert(0, "n", grouped.size())
+                table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
+                tell.tables[f"by_{name}"] = table
 
     def _followed(self, rows: pd.DataFrame, judge: str, level: float, rng: np.random.Generator) -> SimpleNamespace:
         """How the overall score of one judge follows F1, failures of it included: what JUDGE rules on. `beyond` is the
@@ -187,41 +169,33 @@ class GatingAnalysis:
             e.outcome = limits.hold(e.found, self.order).outcome
         return e
 
-    def _tracking(self, judged: Judged, known: pd.DataFrame, rng: np.random.Generator, level: float) -> pd.DataFrame:
+    def _tell_tracking(
+        self, tell: Telling, judged: Judged, known: pd.DataFrame, rng: np.random.Generator, level: float
+    ) -> None:
         """A row per judge and criterion that a metric measures: rank correlation, error and bias in shares."""
         rows = []
-        for (judge, criterion), all_of_it in known.groupby(["judge", "criterion"], sort=False):
-            column = f"metadata.{COUNTERPARTS.get(str(criterion), '')}"
-            if column not in all_of_it:
+        for (judge, criterion), both in known.groupby(["judge", "criterion"], sort=False):
+            metric = COUNTERPARTS.get(str(criterion), "")
+            column = f"metadata.{metric}"
+            if column not in both:
                 continue
-            own = all_of_it[all_of_it[column].notna()]
-            done = own[own["score"].notna()]
+            having = both[both[column].notna()]
+            done = having[having["score"].notna()]
             share = done["score"].map(judged.rubric.share)
-            row: dict[str, Any] = {"judge": judge, "criterion": criterion}
-            row |= {"metric": MEASURED[column.removeprefix("metadata.")]}
-            row |= {"n": len(done), "spearman": np.nan, "low": np.nan, "high": np.nan}
-            row |= {"mae": float((share - done[column]).abs().mean()), "bias": float((share - done[column]).mean())}
+            away = share - done[column]
+            row: dict[str, Any] = {"judge": judge, "criterion": criterion, "metric": MEASURED[metric], "n": len(done)}
+            row |= dict.fromkeys(("spearman", "low", "high"), np.nan)
+            row |= {"mae": float(away.abs().mean()), "bias": float(away.mean())}
+            whole = None
             if len(done) >= 4:
                 whole = agreement.correlation("spearman", share.to_numpy(), done[column].to_numpy()).estimate
-                row["spearman"] = np.nan if whole is None else whole
-                if whole is not None and done["group"].nunique() >= FEWEST_GROUPS:
-                    held = limits.order(own["score"], own[column], rng, groups=units(own), level=level)
+            if whole is not None:
+                row["spearman"] = whole
+                if done["group"].nunique() >= FEWEST_GROUPS:
+                    held = limits.order(having["score"], having[column], rng, groups=units(having), level=level)
                     row |= {} if held is None else {"low": held.low, "high": held.high}
             rows.append(row)
-        return pd.DataFrame(rows)
-
-
-def _by(rows: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    """Means of the metrics per group, the lowest F1 first."""
-    columns = {f"metadata.{given}": label for given, label in MEASURED.items() if f"metadata.{given}" in rows}
-    grouped = rows.rename(columns=columns).groupby(column, sort=False)
-    table = grouped[list(columns.values())].mean()
-    table.insert(0, "n", grouped.size())
-    return table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
-
-
-def _figure(judge: str, rows: pd.DataFrame) -> FigureData:
-    data: dict[str, Any] = {"x": rows[F1].tolist(), "y": rows["score"].tolist(), "x_label": "f1", "y_label": "score"}
-    if rows["condition"].notna().all():
-        data["groups"] = rows["condition"].tolist()
-    return FigureData(f"scatter_{judge}", "scatter", data)
+            for name in ("spearman", "low", "high", "mae", "bias"):
+                tell.number(row[name] if np.isfinite(row[name]) else None, name, str(judge), str(criterion))
+        if rows:
+            tell.tables = {"tracking": pd.DataFrame(rows)} | tell.tables

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.constructs.gating.hierarchy import Gate, Malformed, from_value, gate_name, names, outline, parse
-from undogmatic.constructs.gating.metrics import Metrics, metrics
+from undogmatic.constructs.gating.metrics import metrics
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines, listed
 from undogmatic.errors import ConfigError, DataError
@@ -30,13 +30,11 @@ _LICENCE = {
 
 
 class Case(NamedTuple):
-    """A true hierarchy with its panel (markers, and what dyes are known) and what is known of the sample."""
+    """A true hierarchy with its markers, and what judges are shown of it besides: sample and panel."""
 
-    name: str
     truth: Gate
     markers: tuple[str, ...]
-    panel: str
-    sample: str
+    shown: dict[str, str]
 
 
 class GatingDataset:
@@ -59,14 +57,13 @@ class GatingDataset:
     def __init__(self, path: str | None = None, truth: str | None = None) -> None:
         self._shipped = path is None
         folder = data_folder() / "gating" if path is None else Path(path).expanduser()
-        given = str(folder / PREDICTIONS if _is_folder(folder) else folder)
-        self.path = existing_file(given, "dataset.path", (".jsonl",))
-        self.truth = existing_file(
-            str(self.path.with_name(TRUTH)) if truth is None else truth, "dataset.truth", (".jsonl",)
-        )
-        for key, file in (("path", self.path), ("truth", self.truth)):
-            if file.suffix != ".jsonl":
-                raise ConfigError(f"`dataset.{key}` is {brief(str(file))}; it must be JSON Lines (.jsonl).")
+        files = {"path": str(folder / PREDICTIONS if os.path.isdir(folder) else folder)}
+        self.path = existing_file(files["path"], "dataset.path", (".jsonl",))
+        files["truth"] = str(self.path.with_name(TRUTH)) if truth is None else truth
+        self.truth = existing_file(files["truth"], "dataset.truth", (".jsonl",))
+        for key, file in files.items():
+            if not file.endswith(".jsonl"):
+                raise ConfigError(f"`dataset.{key}` is {brief(file)}; it must be JSON Lines (.jsonl).")
         self.about = "shipped predictions with planted faults" if path is None else self.path.name
 
     @property
@@ -78,10 +75,11 @@ class GatingDataset:
         """The predictions in file order. Raises DataError naming file and line."""
         cases: dict[str, Case] = {}
         for number, row in json_lines(self.truth):
-            case = _case(f"{self.truth}:{number}", row)
-            if case.name in cases:
-                raise DataError(f"{self.truth}:{number}: the case {brief(case.name)} stands here a second time.")
-            cases[case.name] = case
+            place = f"{self.truth}:{number}"
+            name, case = _case_name(place, row), _case(place, row)
+            if name in cases:
+                raise DataError(f"{place}: the case {brief(name)} stands here a second time.")
+            cases[name] = case
         return unique(self._items(cases), str(self.path))
 
     def _items(self, cases: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:
@@ -97,14 +95,10 @@ class GatingDataset:
                 raise DataError(
                     f"{place}: the field `prediction` is missing. Fields: test_case_id, prediction, id, model."
                 )
-            yield place, _item(place, str(number), row, cases[name])
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False  # said by existing_file
+            inputs, about = _read(place, row, name, cases[name])
+            fields = {"id": str(number if row.get("id") is None else row["id"]), "inputs": inputs, "pair": name}
+            condition = None if row.get("condition") is None else str(row["condition"])
+            yield place, make_item(place, fields | {"condition": condition, "metadata": about})
 
 
 def _case_name(place: str, row: Mapping[str, Any]) -> str:
@@ -117,85 +111,59 @@ def _case_name(place: str, row: Mapping[str, Any]) -> str:
 
 
 def _case(place: str, row: Mapping[str, Any]) -> Case:
-    name = _case_name(place, row)
     try:
         truth = from_value(row.get("gating_hierarchy", row.get("truth")))
     except Malformed as error:
         raise DataError(f"{place}: `gating_hierarchy` is not a hierarchy ({error}).") from None
-    panel = row.get("panel")
-    panel = [] if panel is None else panel
-    if not isinstance(panel, list):
+    panel, context = row.get("panel"), row.get("context")
+    if not isinstance(panel, list | None):
         raise DataError(
             f"{place}: `panel` is {brief(panel)}; it must be a list of markers, or of {{marker, fluorophore}}."
         )
     markers, shown = [], []
-    for each in panel:
-        given = each if isinstance(each, Mapping) else {"marker": each}
+    for each in panel or ():
+        stain = each if isinstance(each, Mapping) else {"marker": each}
         try:
-            marker = gate_name(given.get("marker"))
+            markers.append(gate_name(stain.get("marker")))
         except Malformed:
             raise DataError(f"{place}: `panel` holds {brief(each)}, which names no marker.") from None
-        dye = given.get("fluorophore")
-        markers.append(marker)
-        shown.append(f"{marker} ({dye.strip()})" if isinstance(dye, str) and dye.strip() else marker)
-    # Without a marker nobody can say what the panel cannot show: such a case has no hallucination rate.
-    return Case(name, truth, tuple(markers), ", ".join(shown) or "not stated", _sample(place, row.get("context")))
-
-
-def _sample(place: str, context: Any) -> str:
-    if context is None:
-        return "not stated"
-    if isinstance(context, str) and context.strip():
-        return context.strip()
-    if not isinstance(context, Mapping):
+        dye = stain.get("fluorophore")
+        shown.append(f"{markers[-1]} ({dye.strip()})" if isinstance(dye, str) and dye.strip() else markers[-1])
+    if isinstance(context, Mapping):
+        # Without the names of the fields, which would make samples of different cases near-copies of one another.
+        sample = "; ".join(str(context[key]) for key in _ABOUT if context.get(key) not in (None, "", "unknown"))
+    elif context is None or (isinstance(context, str) and context.strip()):
+        sample = (context or "").strip()
+    else:
         raise DataError(f"{place}: `context` is {brief(context)}; it must be an object (species, sample_type, ...).")
-    # Without the names of the fields, which would make samples of different cases near-copies of one another.
-    said = [str(context[key]) for key in _ABOUT if context.get(key) not in (None, "", "unknown")]
-    return "; ".join(said) or "not stated"
+    # Without a marker nobody can say what the panel cannot show: such a case has no hallucination rate.
+    return Case(truth, tuple(markers), {"sample": sample or "not stated", "panel": ", ".join(shown) or "not stated"})
 
 
-def _item(place: str, number: str, row: Mapping[str, Any], case: Case) -> Item:
-    inputs = {"sample": case.sample, "panel": case.panel, "truth": outline(case.truth)}
-    about: dict[str, Any] = {"case": case.name, "truth_gates": len(names(case.truth))}
+def _read(place: str, row: Mapping[str, Any], name: str, case: Case) -> tuple[dict[str, str], dict[str, Any]]:
+    """The inputs and the metadata of a prediction; F1 and hallucination rate as the rules of `judge=selective` name
+    them."""
+    inputs = case.shown | {"truth": outline(case.truth)}
+    about: dict[str, Any] = {"case": name, "truth_gates": len(names(case.truth))}
     about |= {key: row[key] for key in ("model", "note", "bootstrap_run") if row.get(key) is not None}
     if "model" in about:
         about["system"] = str(about["model"])
+    answer = row["prediction"]
     try:
-        predicted = parse(row["prediction"])
+        predicted = parse(answer)
     except Malformed as error:
-        inputs[UNPARSED] = _raw(row["prediction"])
-        about |= {"defect": error.defect, "defect_message": str(error)}
-    else:
-        inputs["prediction"] = _shown(predicted)
-        about |= _measured(metrics(predicted, case.truth, case.markers)) | {"gates": len(names(predicted))}
-        if not case.markers:
-            about["hallucination_unknown"] = f"{place}: the case {case.name} names no marker in `panel`"
-    given = row.get("id")
-    fields = {
-        "id": number if given is None else str(given),
-        "inputs": inputs,
-        "pair": case.name,
-        "condition": None if row.get("condition") is None else str(row["condition"]),
-        "metadata": about,
-    }
-    return make_item(place, fields)
-
-
-def _shown(predicted: Gate) -> str:
-    """A hierarchy as judges read it: an outline; a root alone as JSON, since one line would be no hierarchy."""
-    return outline(predicted) if predicted.children else json.dumps({"name": predicted.name, "children": []})
-
-
-def _measured(found: Metrics) -> dict[str, Any]:
-    """The metrics as metadata; F1 and hallucination rate under the names that `judge=selective` knows."""
-    numbers: dict[str, Any] = {"automatic_f1": found.f1} | found._asdict()
-    said = {name: ", ".join(numbers.pop(name)) for name in ("missing_critical", "hallucinated")}
-    del numbers["f1"]
-    return {k: v for k, v in numbers.items() if v is not None and math.isfinite(v)} | said
-
-
-def _raw(given: Any) -> str:
-    """The answer as it was, for the record; what is empty has a word in its place."""
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    text = without_halves(text).replace("\0", "\ufffd")
-    return text if text.strip() else "(empty)"
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        text = without_halves(text).replace("\0", "\ufffd")
+        inputs[UNPARSED] = text if text.strip() else "(empty)"
+        return inputs, about | {"defect": error.defect, "defect_message": str(error)}
+    # A root alone is shown as JSON, since an outline of one line would be no hierarchy.
+    alone = json.dumps({"name": predicted.name, "children": []})
+    inputs["prediction"] = outline(predicted) if predicted.children else alone
+    measured = metrics(predicted, case.truth, case.markers)._asdict()
+    gates = {key: ", ".join(measured.pop(key)) for key in ("missing_critical", "hallucinated")}
+    about["automatic_f1"] = measured.pop("f1")
+    about |= {key: value for key, value in measured.items() if value is not None}
+    about |= gates | {"gates": len(names(predicted))}
+    if not case.markers:
+        about["hallucination_unknown"] = f"{place}: the case {name} names no marker in `panel`"
+    return inputs, about

@@ -51,14 +51,11 @@ class Place(NamedTuple):
     level: int
 
 
-def places(root: Gate) -> Iterator[Place]:
+def places(gate: Gate, parent: str | None = None, level: int = 0) -> Iterator[Place]:
     """Every gate from the root down, each before those below it, in their order."""
-    waiting = [Place(root, None, 0)]
-    while waiting:
-        place = waiting.pop()
-        yield place
-        below = (Place(child, place.gate.name, place.level + 1) for child in reversed(place.gate.children))
-        waiting.extend(below)
+    yield Place(gate, parent, level)
+    for child in gate.children:
+        yield from places(child, gate.name, level + 1)
 
 
 def names(root: Gate) -> list[str]:
@@ -97,24 +94,19 @@ def gate_name(given: Any) -> str:
     return name
 
 
-class _Counted:
-    """Counts gates while they are made, so that what is absurdly wide is refused before it fills the memory."""
-
-    gates = 0
-
-    def more(self) -> None:
-        self.gates += 1
-        if self.gates > MOST_GATES:
-            raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
-
-
 def from_value(value: Any) -> Gate:
     """The hierarchy of a JSON value. Raises Malformed.
 
     Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as keys
     ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one hierarchy.
     """
-    value = _unwrapped(value)
+    while isinstance(value, Mapping) and _key(value, NAME) is None:  # the wrappers
+        inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
+        if not inner and set(value) <= set(CHILDREN):
+            inner = [each for each in value.values() if isinstance(each, list)]
+        if len(inner) != 1:
+            break
+        value = inner[0]
     if isinstance(value, Sequence) and not isinstance(value, str):
         if value and all(isinstance(each, Mapping) and _key(each, PARENT) is not None for each in value):
             return from_links([(each[str(_key(each, PARENT))], _named(each)) for each in value])
@@ -123,21 +115,14 @@ def from_value(value: Any) -> Gate:
         value = value[0]
     if not isinstance(value, Mapping):
         raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
-    counted = _Counted()
     if _key(value, NAME) is not None:
-        return _object(value, (), counted)
-    return _keyed(value, counted)
-
-
-def _unwrapped(value: Any) -> Any:
-    while isinstance(value, Mapping) and _key(value, NAME) is None:
-        inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
-        if not inner and set(value) <= set(CHILDREN):
-            inner = [each for each in value.values() if isinstance(each, list)]
-        if len(inner) != 1:
-            break
-        value = inner[0]
-    return value
+        return _object(value, (), itertools.count(1))
+    if len(value) != 1:
+        raise Malformed("not_a_hierarchy", f"an object with {len(value)} keys and not one root: {brief([*value], 60)}")
+    ((root, inside),) = value.items()
+    if not isinstance(inside, Mapping | list):
+        raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
+    return _keyed(root, inside, (), itertools.count(1))
 
 
 def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
@@ -151,56 +136,51 @@ def _named(given: Mapping[str, Any]) -> Any:
     return given[key]
 
 
-def _object(given: Any, above: tuple[str, ...], counted: _Counted) -> Gate:
-    counted.more()
+def _object(given: Any, above: tuple[str, ...], gates: Iterator[int]) -> Gate:
+    """The gate of a name, or of an object with a name and a list below it."""
     if isinstance(given, str):
-        return Gate(_below(given, above))
+        return Gate(_below(given, above, gates))
     if not isinstance(given, Mapping):
         raise Malformed("not_a_hierarchy", f"a gate is {brief(given, 60)}")
-    name = _below(_named(given), above)
+    name = _below(_named(given), above, gates)
     listed = given.get(str(_key(given, CHILDREN))) or ()
-    if isinstance(listed, Mapping):
-        listed = [listed] if _key(listed, NAME) is not None else None
+    if isinstance(listed, Mapping) and _key(listed, NAME) is not None:
+        listed = [listed]
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise Malformed("not_a_hierarchy", f"the gates below {brief(name, 60)} are no list")
     critical = given.get(CRITICAL)
-    below = tuple(_object(each, (*above, name), counted) for each in listed)
+    below = tuple(_object(each, (*above, name), gates) for each in listed)
     return Gate(name, below, critical if isinstance(critical, bool) else None)
 
 
-def _keyed(given: Mapping[str, Any], counted: _Counted) -> Gate:
-    """Names as keys, each with an object, a list of names or nothing below it."""
-    if len(given) != 1:
-        raise Malformed("not_a_hierarchy", f"an object with {len(given)} keys and not one root: {brief([*given], 60)}")
+def _keyed(given: Any, inside: Any, above: tuple[str, ...], gates: Iterator[int]) -> Gate:
+    """The gate of a key, with what stands behind the key below it: an object of the same kind, a list, a name, nothing.
 
-    def made(name: str, inside: Any, above: tuple[str, ...]) -> Gate:
-        counted.more()
-        path = (*above, _below(name, above))
-        if inside is None or inside in ("", [], {}):
-            return Gate(path[-1])
-        if isinstance(inside, str):
-            return Gate(path[-1], (made(inside, None, path),))
-        if isinstance(inside, Mapping):
-            return Gate(path[-1], tuple(made(key, value, path) for key, value in inside.items()))
-        if isinstance(inside, list):
-            return Gate(path[-1], tuple(of_list(each, path) for each in inside))
+    In a list stand names, objects with a name, and objects with one key.
+    """
+    path = (*above, _below(given, above, gates))
+    if inside is None or inside in ("", [], {}):
+        return Gate(path[-1])
+    if isinstance(inside, str):
+        return Gate(path[-1], (_keyed(inside, None, path, gates),))
+    if isinstance(inside, Mapping):
+        return Gate(path[-1], tuple(_keyed(key, value, path, gates) for key, value in inside.items()))
+    if not isinstance(inside, list):
         raise Malformed("not_a_hierarchy", f"below {brief(path[-1], 60)} stands {brief(inside, 60)}")
-
-    def of_list(each: Any, above: tuple[str, ...]) -> Gate:
-        if not isinstance(each, Mapping) or _key(each, NAME) is not None:
-            return _object(each, above, counted)
-        if len(each) != 1:
-            raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(each, 60)}")
-        ((key, value),) = each.items()
-        return made(key, value, above)
-
-    ((root, inside),) = given.items()
-    if not isinstance(inside, Mapping | list):
-        raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
-    return made(root, inside, ())
+    below = []
+    for each in inside:
+        if isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1:
+            ((key, value),) = each.items()
+            below.append(_keyed(key, value, path, gates))
+        else:
+            below.append(_object(each, path, gates))
+    return Gate(path[-1], tuple(below))
 
 
-def _below(given: Any, above: tuple[str, ...]) -> str:
+def _below(given: Any, above: tuple[str, ...], gates: Iterator[int]) -> str:
+    """The name of the next of `gates` below those named `above`. Raises Malformed for what is absurdly wide or deep."""
+    if next(gates) > MOST_GATES:
+        raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
     name = gate_name(given)
     if len(above) > MOST_LEVELS:
         raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
@@ -218,32 +198,32 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
     below: dict[str, list[str]] = {}
     for parent, gate in links:
         name = gate_name(gate)
-        own = above.setdefault(name, [])
+        parents = above.setdefault(name, [])
         if parent is None or (isinstance(parent, str) and not parent.strip()):
             continue
         over = gate_name(parent)
         above.setdefault(over, [])
-        if over not in own:
-            own.append(over)
+        if over not in parents:
+            parents.append(over)
             below.setdefault(over, []).append(name)
         if len(above) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
     try:
         TopologicalSorter(above).prepare()
     except CycleError as error:
-        raise Malformed(
-            "cyclic", f"the gates run in a ring: {brief(' -> '.join(reversed(error.args[1])), 80)}"
-        ) from None
+        ring = " -> ".join(reversed(error.args[1]))
+        raise Malformed("cyclic", f"the gates run in a ring: {brief(ring, 80)}") from None
     if twice := next((name for name, parents in above.items() if len(parents) > 1), None):
         raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
     roots = [name for name, parents in above.items() if not parents]
     if len(roots) != 1:
         raise Malformed("not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}")
 
-    def made(name: str, over: tuple[str, ...]) -> Gate:
-        return Gate(_below(name, over), tuple(made(each, (*over, name)) for each in below.get(name, ())))
+    def made(name: str, over: tuple[str, ...], gates: Iterator[int]) -> Gate:
+        path = (*over, _below(name, over, gates))
+        return Gate(path[-1], tuple(made(each, path, gates) for each in below.get(name, ())))
 
-    return made(roots[0], ())
+    return made(roots[0], (), itertools.count(1))
 
 
 LONGEST_ANSWER = 200_000
@@ -256,8 +236,8 @@ MOST_WORDS = 12
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⟶|➔|»")
 _MARKS = re.compile(r"^(?P<indent>[\s│|]*)(?P<mark>(?:[├└┣┗╰+`][─━\-]+|[-*•–]|\d{1,3}[.)])\s+)?(?P<name>.*)$")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
-_BRACKETS = re.compile(r"[\[\]{}]")
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+"""A bracket, or a text in quotes, in which brackets do not count."""
 
 
 def parse(given: Any) -> Gate:
@@ -303,65 +283,41 @@ def _guarded(value: Any) -> Gate:
 
 def _parse_text(text: str) -> Gate:
     found = None
-    for part in _json_parts(text):
+    for part, deepest, closed in _json_parts(text):
         try:
-            if part.depth > 2 * MOST_LEVELS + 20:
-                raise Malformed("too_deep", f"brackets within brackets, {part.depth} times")
-            if not part.closed:
+            if deepest > 2 * MOST_LEVELS + 20:
+                raise Malformed("too_deep", f"brackets within brackets, {deepest} times")
+            if not closed:
                 raise Malformed("truncated", "the answer ends inside its JSON")
-            return _guarded(_loaded(part.text))
+            return _guarded(_loaded(part))
         except Malformed as error:
             if found is None or found.defect == "not_a_hierarchy":
                 found = error
     if found is not None and (found.defect != "not_a_hierarchy" or text[0] in "[{"):
         raise found
-    if len(_ARROW.split(text)) > 1:
-        return _arrows(text)
-    return _outline(text)
+    return _arrows(text) if _ARROW.search(text) else _outline(text)
 
 
-class _Part(NamedTuple):
-    """A bracketed part of a text, how deeply its brackets are nested, and whether the last one closes."""
-
-    text: str
-    depth: int
-    closed: bool
-
-
-def _json_parts(text: str) -> Iterator[_Part]:
-    """What stands between an opening bracket and the one that closes it, the outermost ones; brackets in quotes do not
-    count. Square brackets count only at the beginning of the text: elsewhere they are words' own."""
+def _json_parts(text: str) -> Iterator[tuple[str, int, bool]]:
+    """What stands between an opening bracket and the one that closes it, the outermost ones; how deeply brackets are
+    nested in it; and whether the last one closes. Square brackets count only at the beginning of the text: elsewhere
+    they are words' own."""
     place = 0
     for _ in range(MOST_TRIES):
-        start = text.find("{", place)
-        if place == 0 and text[0] == "[":
-            start = 0
+        start = 0 if place == 0 and text[0] == "[" else text.find("{", place)
         if start < 0:
             return
         opened, deepest, end = 0, 0, None
-        for mark in _outside_strings(text, start):
-            opened += 1 if mark[0] in "[{" else -1
+        for mark in _BRACKET.finditer(text, start):
+            opened += {"[": 1, "{": 1, '"': 0}.get(mark[0][0], -1)
             deepest = max(deepest, opened)
             if opened == 0:
                 end = mark.end()
                 break
-        yield _Part(text[start:end], deepest, end is not None)
+        yield text[start:end], deepest, end is not None
         if end is None:
             return
         place = end
-
-
-def _outside_strings(text: str, start: int) -> Iterator[re.Match[str]]:
-    place = start
-    while (mark := _BRACKETS.search(text, place)) is not None:
-        quote = text.find('"', place, mark.start())
-        if quote >= 0:
-            string = _STRING.match(text, quote)
-            assert string is not None, "a quote begins a string, if only one that does not end"
-            place = string.end()
-            continue
-        yield mark
-        place = mark.end()
 
 
 def _loaded(text: str) -> Any:
@@ -429,10 +385,6 @@ def _outline(text: str) -> Gate:
         raise Malformed("not_a_hierarchy", "neither JSON, nor an indented list, nor arrows")
     while len(lines) > 2 and lines[0][0] == lines[1][0] and all(indent >= lines[1][0] for indent, _ in lines[1:]):
         lines = lines[1:]  # a heading
-    return _nested(lines)
-
-
-def _nested(lines: list[tuple[int, str]]) -> Gate:
     root: dict[str, Any] = {"name": lines[0][1], "children": []}
     path = [(lines[0][0], root)]
     for indent, name in lines[1:]:

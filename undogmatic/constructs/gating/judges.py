@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -10,10 +9,11 @@ from undogmatic.constructs.gating.hierarchy import Malformed, parse
 from undogmatic.errors import UnfitInput
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, written
+from undogmatic.judges.devils_advocate import damaged
 from undogmatic.judges.questions import Answer, Number, numbers
-from undogmatic.records.records import OVERALL, Item, Record, ScoreDistribution, Verdict
+from undogmatic.readouts.base import entropy_verdict
+from undogmatic.records.records import OVERALL, Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
-from undogmatic.stats.uncertainty import critique_uncertainty
 
 PREDICTION, UNPARSED = "prediction", "unparsed"
 SHARE = NumericScale(minimum=0, maximum=1)
@@ -30,14 +30,6 @@ class Judged(Answer):
     """What a style says: its number fields are its criteria, `overall` the last; words are issues and a summary."""
 
     room: ClassVar[int] = 1500
-
-    def found(self) -> tuple[str, ...]:
-        """What is wrong with the prediction, in words."""
-        return getattr(self, "issues", ())
-
-    def said(self) -> str | None:
-        """The verdict in a sentence or two."""
-        return getattr(self, "summary", None)
 
 
 class Default(Judged):
@@ -60,9 +52,6 @@ class Validation(Judged):
     critical_recall: Estimated
     overall: Scored
 
-    def said(self) -> str | None:
-        return self.reasoning
-
 
 class Qualitative(Judged):
     """Words first, and a grade in words."""
@@ -74,12 +63,6 @@ class Qualitative(Judged):
     coverage: Graded
     logic: Graded
     overall: Graded
-
-    def found(self) -> tuple[str, ...]:
-        return (*self.errors, *(f"missing: {each}" for each in self.missing))
-
-    def said(self) -> str | None:
-        return self.advice
 
 
 class Orthogonal(Judged):
@@ -103,9 +86,6 @@ class Binary(Judged):
     parents_right: Asserted
     panel_respected: Asserted
     overall: Asserted
-
-    def found(self) -> tuple[str, ...]:
-        return self.reasons
 
 
 class GatingJudge(Judge):
@@ -134,14 +114,22 @@ class GatingJudge(Judge):
         """A verdict per criterion."""
         hierarchy(item)
         prediction = await self.ask.acall(item=item)
-        answer: Judged = prediction.answer
+        words = prediction.answer.model_dump()
         verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            verdicts[name] = verdict_of(getattr(answer, name), number, self.rubric, prediction.distributions.get(name))
-            if name != OVERALL:
-                shares[name] = share(getattr(answer, name), number, self.rubric)
-        whole = verdicts[OVERALL].replace(details=shares, issues=answer.found(), rationale=answer.said())
+            shares[name] = part = share(words[name], number, self.rubric)
+            verdicts[name] = Verdict(score=self.rubric.units(part))
+            if (asked := prediction.distributions.get(name)) is not None:  # it was read by log-probabilities
+                values = tuple(self.rubric.units(share(level, number, self.rubric)) for level in asked.values)
+                verdicts[name] = entropy_verdict(
+                    asked.model_copy(update={"values": values}), score=verdicts[name].score
+                )
+        del shares[OVERALL]
+        issues = [issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())]
+        issues += [f"missing: {gate}" for gate in words.get("missing", ())]
+        summary = next((words[name] for name in ("summary", "reasoning", "advice") if name in words), None)
+        whole = verdicts[OVERALL].replace(details=shares, issues=tuple(issues), rationale=summary)
         return verdicts | {OVERALL: whole}
 
 
@@ -191,16 +179,6 @@ def share(value: float, number: Number, rubric: Rubric) -> float:
     return (value - scale.minimum) / (scale.maximum - scale.minimum)
 
 
-def verdict_of(value: float, number: Number, rubric: Rubric, asked: ScoreDistribution | None) -> Verdict:
-    """A number as a score of the rubric; read by log-probabilities, with its distribution and that one's confidence."""
-    score = rubric.units(share(value, number, rubric))
-    if asked is None:
-        return Verdict(score=score)
-    values = tuple(rubric.units(share(level, number, rubric)) for level in asked.values)
-    spread = asked.model_copy(update={"values": values})
-    return Verdict(score=score, distribution=spread, confidence=spread.confidence, confidence_source="entropy")
-
-
 class BiologicalIssue(Record):
     """Something that is wrong as biology."""
 
@@ -246,31 +224,34 @@ class UncertaintyJudge(Judge):
     async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
         """`verdict`; `initial` is one of the initial judge that was already had."""
         hierarchy(item)
-        if initial is None:
-            initial = (await self.initial.acall(item=item)).verdict
+        initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, first = self.rubric, float(initial.score or 0)
-        context = {"initial": self._quoted(initial)}
-        doubts: Doubts = (await self.critique.acall(item=item, context=context)).answer
+        # All scores of the initial judge: the overall one, and those of its other criteria that its details keep.
+        others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
+        quoted = [
+            f"{name} {rubric.scale.write(rubric.units(x))}"
+            for name, x in others.items()
+            if not isinstance(x, str | None)
+        ]
+        quoted.append(f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric))
+        doubts: Doubts = (await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})).answer
         ends = sorted((first, doubts.revised_overall))
-        counts = Counter(issue.severity for issue in doubts.biological_issues)
-        strength = 1 - doubts.confidence / 100
-        shares = (10 * rubric.share(ends[0]), 10 * rubric.share(ends[1]))
-        found = critique_uncertainty(10 * rubric.share(first), strength, shares, counts["major"])
+        damage, severities = damaged(rubric, first, 1 - doubts.confidence / 100, ends, doubts.biological_issues)
         details: dict[str, float | str] = {
             "initial_score": first,
             "hallucination_risk": doubts.hallucination_risk / 10,
             "stated_confidence": doubts.confidence,
             "expert_review": doubts.expert_review,
-            "level_from": found.level_from,
+            "level_from": damage.level_from,
         }
         if self.asker.in_words:
-            details |= {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
+            details |= severities
             details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
             details["invented_gates"] = ", ".join(doubts.invented_gates)
         return initial.replace(
             score=doubts.revised_overall,
             distribution=None,
-            interval=rubric.interval(found.confidence_interval),
+            interval=rubric.interval(damage.confidence_interval),
             confidence=doubts.confidence,
             confidence_source="procedure",
             issues=(
@@ -280,17 +261,8 @@ class UncertaintyJudge(Judge):
                 *(f"may be invented: {gate}" for gate in doubts.invented_gates),
                 *(f"marker: {concern}" for concern in doubts.marker_concerns),
             ),
-            uncertainty=found.level,
-            doubt=strength,
-            review=found.recommend_human_review or doubts.expert_review > 0.5,
+            uncertainty=damage.level,
+            doubt=1 - doubts.confidence / 100,
+            review=damage.recommend_human_review or doubts.expert_review > 0.5,
             details=initial.details | details,
         )
-
-    def _quoted(self, initial: Verdict) -> str:
-        """All scores of the initial judge: the overall one, and those of its other criteria that its details keep."""
-        others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
-        units = {name: self.rubric.units(share) for name, share in others.items() if isinstance(share, float | int)}
-        if not units:
-            return written(initial, self.rubric)
-        said = [f"{name} {self.rubric.scale.write(score)}" for name, score in units.items()]
-        return ", ".join([*said, f"{OVERALL} {written(initial, self.rubric)}"])

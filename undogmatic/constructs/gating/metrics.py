@@ -11,49 +11,18 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places
 from undogmatic.records.records import Record
 from undogmatic.safety.outside import read_yaml
 
-_REPLACED = (
-    ("positive", "+"),
-    ("negative", "-"),
-    (" cells", ""),
-    (" cell", ""),
-    ("lymphocytes", "lymphs"),
-    ("monocytes", "monos"),
-    ("neutrophils", "neuts"),
-)
+_REPLACED = {"positive": "+", "negative": "-", " cells": "", " cell": ""}
+_REPLACED |= {"lymphocytes": "lymphs", "monocytes": "monos", "neutrophils": "neuts"}
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _SEVERAL = re.compile(r"[()\[\],;|]|\s/\s|\sor\s|\saka\s")
 _GREEK = str.maketrans({"α": "a", "β": "b", "γ": "g", "δ": "d", "ε": "e", "κ": "k", "λ": "l", "ζ": "z"})
 _MOST_PARTS = 3
-
-
-class Overlap(NamedTuple):
-    """Gates in common. All on 0-1; `matched` are the normalised names in both."""
-
-    precision: float
-    recall: float
-    f1: float
-    matched: tuple[str, ...]
-
-
-class Recalled(NamedTuple):
-    """Critical gates that were predicted, as a share, and the names of those that were not."""
-
-    share: float
-    missing: tuple[str, ...]
-
-
-class Hallucinated(NamedTuple):
-    """Predicted gates that the panel cannot show, as a share of the different names, and which they are; the rate is
-    None where the panel names no marker."""
-
-    rate: float | None
-    gates: tuple[str, ...]
 
 
 class Metrics(NamedTuple):
@@ -74,23 +43,22 @@ class Metrics(NamedTuple):
 def normalised(name: str) -> str:
     """A gate's name as it is compared: lower case, without parentheses and what is in them, "positive" and "negative"
     as signs, without "cells", and with the usual short forms."""
-    found = _PARENTHESES.sub("", name.lower())
-    for long, short in _REPLACED:
-        found = found.replace(long, short)
-    return " ".join(found.split())
+    short = _PARENTHESES.sub("", name.lower())
+    for word, form in _REPLACED.items():
+        short = short.replace(word, form)
+    return " ".join(short.split())
 
 
-def overlap(predicted: Gate, truth: Gate) -> Overlap:
-    """Precision, recall and F1 of gate names.
+def overlap(predicted: Gate, truth: Gate) -> tuple[float, float, float]:
+    """F1, precision and recall of gate names.
 
     Names that normalise alike match once, and precision divides by the different names as they were written: who names
     two gates "Singlets (FSC)" and "Singlets (SSC)" where the truth has one has one match and two names.
     """
     said, true = set(names(predicted)), set(names(truth))
-    matched = {normalised(name) for name in said} & {normalised(name) for name in true}
+    matched = set(map(normalised, said)) & set(map(normalised, true))
     precision, recall = len(matched) / len(said), len(matched) / len(true)
-    f1 = 0.0 if not matched else 2 * precision * recall / (precision + recall)
-    return Overlap(precision, recall, f1, tuple(sorted(matched)))
+    return 0.0 if not matched else 2 * precision * recall / (precision + recall), precision, recall
 
 
 def structure_accuracy(predicted: Gate, truth: Gate) -> float | None:
@@ -99,15 +67,18 @@ def structure_accuracy(predicted: Gate, truth: Gate) -> float | None:
     A root lies below nothing, so that two roots of one name agree. A name that stands in a hierarchy more than once is
     taken where it stands last. None where no name is in both.
     """
-    said, true = _parents(predicted), _parents(truth)
-    both = [name for name in said if name in true]
-    if not both:
-        return None
-    return sum(said[name] == true[name] for name in both) / len(both)
+    said, true = (
+        {place.gate.name: None if place.parent is None else normalised(place.parent) for place in places(root)}
+        for root in (predicted, truth)
+    )
+    agree = [said[name] == true[name] for name in said if name in true]
+    return sum(agree) / len(agree) if agree else None
 
 
-def critical_recall(predicted: Gate, truth: Gate, panel: Sequence[str], known: Cells | None = None) -> Recalled:
-    """The share of critical gates that were predicted, under their own name or a synonym.
+def critical_recall(
+    predicted: Gate, truth: Gate, panel: Sequence[str], known: Cells | None = None
+) -> tuple[float, tuple[str, ...]]:
+    """The share of critical gates that were predicted, under their own name or a synonym, and those that were not.
 
     Critical are the gates that the truth flags; where it flags none: singlets, live and one gate per lineage with a
     marker in the panel.
@@ -118,15 +89,20 @@ def critical_recall(predicted: Gate, truth: Gate, panel: Sequence[str], known: C
         known: The tables; None: the shipped ones.
     """
     known = cells() if known is None else known
-    said = {normalised(name) for name in names(predicted)}
+    said = set(map(normalised, names(predicted)))
     flagged = {place.gate.name for place in places(truth) if place.gate.critical}
-    wanted = {name: known.same(normalised(name)) for name in flagged} or _usual(panel, known)
+    wanted = {name: known.same(normalised(name)) for name in flagged}
+    if not wanted:
+        markers, lineages = spellings(panel), known.lineages
+        wanted = {name: known.same(name) for name in known.always_critical}
+        wanted |= {each.gate: frozenset(each.names) for each in lineages if markers & spellings(each.markers)}
     missing = tuple(sorted(name for name, others in wanted.items() if not others & said))
-    return Recalled(1 - len(missing) / len(wanted), missing)
+    return 1 - len(missing) / len(wanted), missing
 
 
-def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = None) -> Hallucinated:
-    """The share of different gate names that this panel cannot show.
+def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, tuple[str, ...]]:
+    """The share of different gate names that this panel cannot show, and which they are; None where the panel names no
+    marker.
 
     A gate counts if no marker of the panel is part of its name and there is a + or - in it, or if it names a population
     none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -:
@@ -136,57 +112,27 @@ def hallucination(predicted: Gate, panel: Sequence[str], known: Cells | None = N
     Args:
         predicted: The hierarchy.
         panel: The markers.
-        known: The tables; None: the shipped ones.
     """
-    known = cells() if known is None else known
     markers = spellings(panel)
-    said = sorted(set(names(predicted)))
     if not markers:
-        return Hallucinated(None, ())
-    found = tuple(name for name in said if _impossible(name, markers, known))
-    return Hallucinated(len(found) / len(said), found)
+        return None, ()
+    said = sorted(set(names(predicted)))
+    impossible = tuple(name for name in said if _impossible(name, markers, cells()))
+    return len(impossible) / len(said), impossible
 
 
 def depth_accuracy(predicted: Gate, truth: Gate) -> float:
     """1 - |depth - true depth| / true depth, at least 0. Of a truth that is a root alone: whether the prediction is."""
     said, true = depth(predicted), depth(truth)
-    if true == 0:
-        return float(said == 0)
-    return max(0.0, 1 - abs(said - true) / true)
+    return max(0.0, 1 - abs(said - true) / true) if true else float(said == 0)
 
 
 def metrics(predicted: Gate, truth: Gate, panel: Sequence[str]) -> Metrics:
     """All of them for one prediction; `panel` holds the markers."""
-    common, critical, made_up = (
-        overlap(predicted, truth),
-        critical_recall(predicted, truth, panel),
-        hallucination(predicted, panel),
-    )
-    return Metrics(
-        common.f1,
-        common.precision,
-        common.recall,
-        structure_accuracy(predicted, truth),
-        critical.share,
-        made_up.rate,
-        depth_accuracy(predicted, truth),
-        critical.missing,
-        made_up.gates,
-    )
-
-
-def _parents(root: Gate) -> dict[str, str | None]:
-    above = {place.gate.name: place.parent for place in places(root)}
-    return {name: None if parent is None else normalised(parent) for name, parent in above.items()}
-
-
-def _usual(panel: Sequence[str], known: Cells) -> dict[str, frozenset[str]]:
-    markers = spellings(panel)
-    wanted = {name: known.same(name) for name in known.always_critical}
-    for lineage in known.lineages:
-        if markers & spellings(lineage.markers):
-            wanted[lineage.gate] = frozenset(lineage.names)
-    return wanted
+    recall, missing = critical_recall(predicted, truth, panel)
+    rate, hallucinated = hallucination(predicted, panel)
+    common, structure = overlap(predicted, truth), structure_accuracy(predicted, truth)
+    return Metrics(*common, structure, recall, rate, depth_accuracy(predicted, truth), missing, hallucinated)
 
 
 def spellings(panel: Iterable[str]) -> frozenset[str]:
@@ -256,5 +202,4 @@ class Cells(Record):
 @functools.cache
 def cells() -> Cells:
     """The shipped tables."""
-    read: Any = read_yaml(Path(__file__).with_name("cells.yaml"))
-    return Cells.model_validate(read)
+    return Cells.model_validate(read_yaml(Path(__file__).with_name("cells.yaml")))

@@ -7,19 +7,18 @@ fitted on; those of the split `test` are in none, so that they say what the prob
 
 from __future__ import annotations
 
-import json
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, digest
 from undogmatic.records.wordings import Licence
-from undogmatic.safety.files import write
 from undogmatic.safety.outside import brief, read_yaml
 from undogmatic.safety.paths import data_folder
 
@@ -32,16 +31,8 @@ LABEL_SCALE = (0.0, 100.0)
 Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
 INJECTED = 8
 """Texts of either class that are shown with every family of injected text."""
-_FILES = {
-    "pairs": "pairs.jsonl",
-    "theses": "ab_pairs.jsonl",
-    "controls": "controls.jsonl",
-    "adversarial": "adversarial.jsonl",
-    "labelled": "labelled.jsonl",
-    "injected": "labelled.jsonl",
-}
-
-
+FOLDER = data_folder() / "curated"
+_FILES = {part: part for part in get_args(Part)} | {"theses": "ab_pairs", "injected": "labelled"}
 _LICENCE = {
     "en": "The curated texts are part of this project (CC BY 4.0). They tell real precedents in the authors' words; "
     "the precedents themselves are official acts, which Brazilian copyright law leaves free (Lei 9.610/1998, art. 8, "
@@ -77,7 +68,6 @@ class CuratedDataset:
         if path is not None and len(parts) != 1:
             raise ConfigError(f"`dataset.path` replaces one file, but `dataset.parts` names {len(parts)}.")
         self.parts, self.split, self.conditions = parts, split, conditions
-        self._second_labels: dict[str, float] = {}
         self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
@@ -90,17 +80,19 @@ class CuratedDataset:
     def load(self) -> list[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
         files = ", ".join(str(self._file(part)) for part in self.parts)
-        found = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
+        items = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
         if self.conditions is None:
-            return found
-        kept = [item for item in found if item.condition in self.conditions]
+            return items
+        kept = [item for item in items if item.condition in self.conditions]
         if not kept:
-            known = sorted({str(item.condition) for item in found})
+            known = sorted({str(item.condition) for item in items})
             raise ConfigError(f"`dataset.conditions` is {self.conditions}; there are: {', '.join(known)}.")
         return kept
 
+    def _file(self, part: Part) -> Path:
+        return self.path or FOLDER / f"{_FILES[part]}.jsonl"
+
     def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
-        path = self._file(part)
         if part == "injected":
             labelled = {item.id: (place, item) for place, item in self._part("labelled")}
             for item in injected([item for _, item in labelled.values()], self.split, INJECTED):
@@ -108,36 +100,21 @@ class CuratedDataset:
                 if origin is not None or "labelled" not in self.parts:
                     yield labelled[str(origin or item.id)][0], item
             return
+        path, second = self._file(part), {}
+        if part == "labelled" and self.path is None:  # the blind second labels of 60 development texts
+            second = {
+                str(row["id"]): float(row["second_label"]) for _, row in json_lines(FOLDER / "second_labels.jsonl")
+            }
         for number, row in json_lines(path):
-            place = f"{path}:{number}"
-            if self.split != "all" and row.get("split", "test") != self.split:
-                continue
-            if part == "labelled" and (second := self._second().get(str(row.get("id")))) is not None:
-                row["second_label"] = second
-            paired = part in ("pairs", "theses")
-            yield from _pair_items(place, part, row) if paired else [(place, _single(place, part, row))]
-
-    def _file(self, part: Part) -> Path:
-        return self.path or data_folder() / "curated" / _FILES[part]
-
-    def _second(self) -> dict[str, float]:
-        """The blind second labels of shipped texts by id (60 development texts); none for a file of the user's."""
-        if self.path is not None:
-            return {}
-        if not self._second_labels:
-            rows = json_lines(data_folder() / "curated" / "second_labels.jsonl")
-            self._second_labels = {str(row["id"]): float(row["second_label"]) for _, row in rows}
-        return self._second_labels
+            if self.split in ("all", row.get("split", "test")):
+                place = f"{path}:{number}"
+                if (label := second.get(str(row.get("id")))) is not None:
+                    row["second_label"] = label
+                yield from _pair(place, part, row) if part in ("pairs", "theses") else _single(place, part, row)
 
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
-PAIR_GOLD = {
-    "authority_only": 95.0,
-    "explained_only": 4.0,
-    "explained_cited": 17.0,
-    "imitation": 84.0,
-    "explanation": 15.0,
-}
+PAIR_GOLD = dict(zip((*THESIS, *PAIR), (95.0, 4.0, 17.0, 84.0, 15.0), strict=True))
 
 
 class DevelopmentDataset(CuratedDataset):
@@ -168,19 +145,19 @@ def development_texts() -> tuple[list[str], list[float]]:
     return [item.text for item in items], [float(item.label) for item in items if item.label is not None]
 
 
-def _single(place: str, part: Part, row: dict[str, Any]) -> Item:
-    prefix = {"controls": "", "adversarial": "attack:", "labelled": "gold:"}[part]
-    name = row.get("level") if part == "labelled" else row.get("condition")
-    if not name:
-        raise DataError(f"{place}: `{'level' if part == 'labelled' else 'condition'}` is missing.")
+def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+    """The item of a row with one text."""
+    prefix, key = {"adversarial": ("attack:", "condition"), "labelled": ("gold:", "level")}.get(part, ("", "condition"))
+    if not row.get(key):
+        raise DataError(f"{place}: `{key}` is missing.")
     extra = {k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None}
     extra |= {"precedent": row["precedents"]} if row.get("precedents") else {}
-    fields: dict[str, Any] = {k: row[k] for k in ("id", "text", "label") if k in row}
-    fields["condition"] = f"{prefix}{name}"
-    return make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
+    fields = {k: row[k] for k in ("id", "text", "label") if k in row} | {"condition": f"{prefix}{row[key]}"}
+    yield place, make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra})
 
 
-def _pair_items(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
+    """The items of a row with several texts on one subject."""
     pair = row.get("id")
     if not pair:
         raise DataError(f"{place}: `id` is missing.")
@@ -191,9 +168,8 @@ def _pair_items(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[s
         if variant == "explained_cited" and text is None:
             continue
         if not isinstance(text, str) or not text.strip():
-            raise DataError(
-                f"{place}: `{variant}` is {'missing' if text is None else 'empty'}; every pair needs both texts."
-            )
+            what = "missing" if text is None else "empty"
+            raise DataError(f"{place}: `{variant}` is {what}; every pair needs both texts.")
         fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
         yield place, make_item(place, fields | {"metadata": {"part": part} | extra})
 
@@ -224,11 +200,6 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
             )
         rows.append({k: row[k] for k in needed})
     return rows
-
-
-def write_json_lines(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """One object a line, UTF-8; the folder is created."""
-    write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 NUMBERS = (0, 0, 0, 1, 2, 3, 5, 7, 10, 12, 20, 25, 40, 50, 60, 75, 80, 90, 95, 100, 100)
@@ -268,9 +239,8 @@ class Family(NamedTuple):
 @cache
 def families(split: str = "all") -> tuple[Family, ...]:
     """The shipped families of a split ("development", "test" or "all"), by name."""
-    path = data_folder() / "curated" / "injections.yaml"
-    found: Any = read_yaml(path)
-    made = (Family(name, **fields) for name, fields in sorted(found.items()))
+    read: Any = read_yaml(FOLDER / "injections.yaml")
+    made = (Family(name, **fields) for name, fields in sorted(read.items()))
     return tuple(family for family in made if split in ("all", family.split))
 
 
@@ -291,15 +261,13 @@ def injected(items: Sequence[Item], split: str, each: int) -> list[Item]:
         split: Of the families.
         each: Texts of either class.
     """
-    found: list[Item] = []
-    for condition in ("gold:naked", "gold:explained"):
-        own = sorted((item for item in items if item.condition == condition), key=lambda item: digest(item.id))[:each]
-        found += own
-        for family in families(split):
-            name = f"attack:{family.name}" if condition == "gold:naked" else f"injected:{family.name}"
-            for item in own:
-                more = {"original": item.id, "part": "injected"}
-                update = {"id": f"{item.id}+{family.name}", "condition": name, "metadata": item.metadata | more}
-                update["inputs"] = {"text": family.into(item.text, item.id)}
-                found.append(item.model_copy(update=update))
-    return found
+    made: list[Item] = []
+    for condition, prefix in (("gold:naked", "attack"), ("gold:explained", "injected")):
+        texts = sorted((item for item in items if item.condition == condition), key=lambda item: digest(item.id))[:each]
+        made += texts
+        for family, item in itertools.product(families(split), texts):
+            more = {"original": item.id, "part": "injected"}
+            update: dict[str, Any] = {"id": f"{item.id}+{family.name}", "condition": f"{prefix}:{family.name}"}
+            update |= {"metadata": item.metadata | more, "inputs": {"text": family.into(item.text, item.id)}}
+            made.append(item.model_copy(update=update))
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Write the pairs."""
-    from undogmatic.constructs.shame.curated import make_pairs, write_json_lines
+    from undogmatic.constructs.shame.curated import make_pairs
     from undogmatic.datasets.base import existing_file
+    from undogmatic.safety.files import write
     from undogmatic.safety.paths import data_folder
 
     default = data_folder() / "curated" / "theses.jsonl"
     theses = default if given.theses is None else existing_file(given.theses, "theses", (".jsonl",))
     rows = make_pairs(theses)
-    write_json_lines(rows, Path(given.out))
+    write(Path(given.out), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     print(f"{len(rows)} pairs written to {given.out}")

@@ -17,8 +17,6 @@ from undogmatic.readouts.integers import IntegersReadout
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale
 
-NEEDED = ("HIGH", "LOW")
-
 
 class TraitJudge(ScoreJudge):
     """Ask once, for a rubric that says what a high and what a low score mean.
@@ -46,7 +44,7 @@ def check_guide(rubric: Rubric) -> None:
         what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
         raise ConfigError(f"{said} {what}. Write {form} and its meanings, or use judge=score.")
     names = [band.name.upper() for band in rubric.guide.bands]
-    lacking = [name for name in NEEDED if name not in names]
+    lacking = [name for name in ("HIGH", "LOW") if name not in names]
     if lacking:
         raise ConfigError(
             f"{said} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
@@ -114,39 +112,27 @@ class CoherenceJudge(Judge):
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
         verdict: Verdict = (await self.readout.acall(item=alone)).verdict
         assert verdict.score is not None
-        details: dict[str, float | str] = {
-            **verdict.details,
-            "structure": verdict.score,
-            "cut_off": float(broken_off),
-        }
+        details = verdict.details | {"structure": verdict.score, "cut_off": float(broken_off)}
         if QUESTION not in item.inputs:
             return verdict.replace(details=details)
-        off_topic = details["off_topic_asked"] = await self._off_topic(item)
+        asked: float = (await self.relevance.acall(item=item)).answer.off_topic
+        off_topic = asked
         if not self.asker.in_words:
-            idle = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
-            off_topic = _corrected(off_topic, await self._off_topic(idle))
-        details["off_topic"] = off_topic
+            content_free = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
+            idle: float = (await self.relevance.acall(item=content_free)).answer.off_topic
+            clipped = [min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)]
+            odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
+            off_topic = odds / (1 + odds)
+        details |= {"off_topic_asked": asked, "off_topic": off_topic}
         cap = self.rubric.units(self.cap)
         known = off_topic >= self.sure - ROUNDING
-        if not known or verdict.score <= cap:
-            issues = verdict.issues
-            if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
-                issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
-            return verdict.replace(details=details, issues=issues)
-        # The distribution is that of the structure, and its expectation no longer the score.
-        return verdict.replace(score=cap, distribution=None, interval=None, details=details)
-
-    async def _off_topic(self, item: Item) -> float:
-        answer: Relevance = (await self.relevance.acall(item=item)).answer
-        return answer.off_topic
-
-
-def _corrected(asked: float, idle: float) -> float:
-    """A probability whose odds are divided by those of the question that says nothing."""
-    low, high = 1e-4, 1 - 1e-4
-    asked, idle = min(max(asked, low), high), min(max(idle, low), high)
-    odds = asked / (1 - asked) * (1 - idle) / idle
-    return odds / (1 + odds)
+        if known and verdict.score > cap:
+            # The distribution is that of the structure, and its expectation no longer the score.
+            return verdict.replace(score=cap, distribution=None, interval=None, details=details)
+        issues = verdict.issues
+        if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
+            issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
+        return verdict.replace(details=details, issues=issues)
 
 
 def whole_part(text: str) -> tuple[str, bool]:
@@ -155,12 +141,7 @@ def whole_part(text: str) -> tuple[str, bool]:
     What is left out is never more than what stays, nor than LONGEST_REST words: a text that never ends a sentence is
     not cut off, and stays as it is.
     """
-    ends = [match.end() for match in _ENDED.finditer(text)]
-    if not ends:
-        return text, False
-    kept, rest = text[: ends[-1]], text[ends[-1] :].split()
-    if not rest or not any(word[:1].isalnum() for word in rest):
-        return text, False
-    if len(rest) > min(LONGEST_REST, len(kept.split())):
-        return text, False
-    return kept, True
+    end = max((match.end() for match in _ENDED.finditer(text)), default=0)
+    kept, rest = text[:end], text[end:].split()
+    cut_off = any(word[:1].isalnum() for word in rest) and len(rest) <= min(LONGEST_REST, len(kept.split()))
+    return (kept, True) if cut_off else (text, False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import Names, json_lines, listed
+from undogmatic.datasets.rows import Names, empty, json_lines, listed
 from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
@@ -22,7 +21,6 @@ INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
 LABEL_SCALE = (0.0, 100.0)
 """Of all labels that ship: those of one trait may well lie at one end of it."""
-_BANDS = ((70.0, "high"), (30.0, "mid"), (0.0, "low"))
 _FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
 _LICENCE = {
     "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
@@ -62,33 +60,21 @@ class ResponsesDataset:
 
     def _items(self) -> Iterator[tuple[str, Item]]:
         for number, row in table_rows(self.path, ()):
-            place = f"{self.path}:{number}"
-            own = {} if row.get("id") is not None else {"id": str(number)}
-            yield place, item_of(place, self._named(place, row) | own, (), self.label_scale, INPUTS)
-
-    def _named(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The row with its inputs under their names. Raises DataError for one without a response."""
-        left, texts = dict(row), {}
-        for name in INPUTS:
-            filled = [column for column in self.columns.get(name, ()) if _says(left.get(column))]
-            if filled:
-                texts[name] = left.pop(filled[0])
-        if RESPONSE not in texts and not isinstance(row.get("inputs"), dict):
-            names = ", ".join(self.columns[RESPONSE])
-            raise DataError(
-                f"{place}: no response. One of these columns must hold it: {names}; the row has: {listed(list(row))}. "
-                "Another name: dataset.columns.response=[NAME]."
-            )
-        for name, text in texts.items():
-            if not isinstance(text, str):
-                raise DataError(f"{place}: the {name} is {brief(text)} ({type(text).__name__}); it must be a text.")
-        return left | texts
-
-
-def _says(value: Any) -> bool:
-    """Whether a cell is filled."""
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return not missing and str(value).strip() != ""
+            place, texts = f"{self.path}:{number}", {}
+            others = row | ({} if row.get("id") is not None else {"id": str(number)})
+            for name in INPUTS:
+                if filled := [column for column in self.columns.get(name, ()) if not empty(others.get(column))]:
+                    texts[name] = others.pop(filled[0])
+            if RESPONSE not in texts and not isinstance(row.get("inputs"), dict):
+                names = ", ".join(self.columns[RESPONSE])
+                raise DataError(
+                    f"{place}: no response. One of these columns must hold it: {names}; the row has: "
+                    f"{listed(list(row))}. Another name: dataset.columns.response=[NAME]."
+                )
+            for name, text in texts.items():
+                if not isinstance(text, str):
+                    raise DataError(f"{place}: the {name} is {brief(text)} ({type(text).__name__}); it must be a text.")
+            yield place, item_of(place, others | texts, (), self.label_scale, INPUTS)
 
 
 class LabelledResponsesDataset:
@@ -128,45 +114,39 @@ class LabelledResponsesDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
-        rows = [(f"{self.path}:{number}", row) for number, row in json_lines(self.path)]
+        rows = list(json_lines(self.path))
         if self.trait not in (None, "all"):
-            rows = self._of_trait(rows)
-        chosen = [
-            (place, row)
-            for place, row in rows
+            known = sorted({str(row.get("trait")) for _, row in rows})
+            rows = [(number, row) for number, row in rows if row.get("trait") == self.trait]
+            if not rows:
+                close = difflib.get_close_matches(str(self.trait), known, 1)
+                hint = f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
+                raise ConfigError(
+                    f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
+                    f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
+                )
+        items = (
+            (f"{self.path}:{number}", self._item(f"{self.path}:{number}", row))
+            for number, row in rows
             if self.split in ("all", row.get("split")) and self.language in (None, row.get("language"))
-        ]
-        return unique(((place, _item(place, self.part, row)) for place, row in chosen), f"{self.path} ({self.about})")
-
-    def _of_trait(self, rows: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-        own = [(place, row) for place, row in rows if row.get("trait") == self.trait]
-        if own:
-            return own
-        known = sorted({str(row.get("trait")) for _, row in rows})
-        close = difflib.get_close_matches(str(self.trait), known, 1)
-        hint = f"Did you mean {close[0]}?" if close else f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
-        raise ConfigError(
-            f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} has no "
-            f"items. Traits: {listed(known)}. {hint}"
         )
+        return unique(items, f"{self.path} ({self.about})")
 
-
-def _item(place: str, part: str, row: Mapping[str, Any]) -> Item:
-    """A row as an item, its label as the overall one. Raises DataError."""
-    label = row.get("label")
-    if isinstance(label, bool) or not isinstance(label, int | float) or not LABEL_SCALE[0] <= label <= LABEL_SCALE[1]:
-        raise DataError(f"{place}: `label` is {brief(label)}; it must be a number from 0 to {LABEL_SCALE[1]:g}.")
-    if not row.get("group"):
-        raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
-    kind = row.get("kind") if part == "coherence" else next(name for low, name in _BANDS if label >= low)
-    if not kind:
-        raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
-    labels = {"overall": {UNNAMED: label}}
-    if isinstance(row.get("structure"), int | float):
-        labels["structure"] = {UNNAMED: row["structure"]}
-    about = {key: row[key] for key in ("group", "split", "language", "trait", "engages", "second_label") if key in row}
-    fields = {"id": row.get("id"), "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None}}
-    return make_item(
-        place,
-        fields | {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE, "metadata": about},
-    )
+    def _item(self, place: str, row: Mapping[str, Any]) -> Item:
+        """A row as an item, its label as the overall one. Raises DataError."""
+        label, (low, high) = row.get("label"), LABEL_SCALE
+        if isinstance(label, bool) or not isinstance(label, int | float) or not low <= label <= high:
+            raise DataError(f"{place}: `label` is {brief(label)}; it must be a number from 0 to {high:g}.")
+        if not row.get("group"):
+            raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
+        band = "high" if label >= 70 else "mid" if label >= 30 else "low"
+        kind = row.get("kind") if self.part == "coherence" else band
+        if not kind:
+            raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
+        labels = {"overall": {UNNAMED: label}}
+        if isinstance(row.get("structure"), int | float):
+            labels["structure"] = {UNNAMED: row["structure"]}
+        about = ("group", "split", "language", "trait", "engages", "second_label")
+        fields = {"id": row.get("id"), "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None}}
+        fields |= {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE}
+        return make_item(place, fields | {"metadata": {key: row[key] for key in about if key in row}})
