@@ -296,23 +296,19 @@ def _modes(judged: Judged, table: pd.DataFrame) -> pd.DataFrame:
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:
         return pd.DataFrame()
-    own = frame.assign(reads=frame[columns].notna().any(axis=1), says=0.0)
-    if f"details.{HEDGING}" in frame:
-        said = frame[f"details.{HEDGING}"].map(lambda told: {"true": 1.0}.get(told, told))  # as tables write a yes
-        own["says"] = pd.to_numeric(said, errors="coerce").fillna(0)
     by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
-    own = own.rename(columns={"metadata.system": "system"})
-    read = own.groupby([*by, "item_id"], sort=False).agg({"reads": "max", "says": "max"}).reset_index()
+    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace({"true": 1.0})  # as tables write a yes
+    own = frame.rename(columns={"metadata.system": "system"}).assign(
+        reads=frame[columns].notna().any(axis=1), says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5
+    )
+    read = own.groupby([*by, "item_id"], sort=False)[["reads", "says"]].max().reset_index()
     read = read[read["reads"]]
-    found = {kind: set(zip(rows["item"], rows["voice"], strict=True)) for kind, rows in table.groupby("kind")}
-    hedged = table[table["class"] == HEDGING]
-    found[HEDGING] = set(zip(hedged["item"], hedged["voice"], strict=True))
-    keys = list(zip(read["item_id"], read["judge"], strict=True))
-    for name in (*KINDS, HEDGING):
-        read[name] = [key in found.get(name, ()) for key in keys]
-    read[HEDGING] |= read["says"] > 0.5
-    counted = read.groupby(by, sort=False)
-    return counted.agg(summaries=("item_id", "size"), **{n: (n, "sum") for n in (*KINDS, HEDGING)}).reset_index()
+    keys = pd.MultiIndex.from_frame(read[["item_id", "judge"]])
+    for name, quoted in [*((kind, table["kind"] == kind) for kind in KINDS), (HEDGING, table["class"] == HEDGING)]:
+        read[name] = keys.isin(pd.MultiIndex.from_frame(table.loc[quoted, ["item", "voice"]]))
+    read[HEDGING] |= read["says"]
+    counts = {name: (name, "sum") for name in (*KINDS, HEDGING)}
+    return read.groupby(by, sort=False).agg(summaries=("item_id", "size"), **counts).reset_index()
 
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
