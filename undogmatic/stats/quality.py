@@ -109,7 +109,7 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
     Returns:
         NaN where all labels are equal.
     """
-    a, b, y = (checks.vector(each, name) for each, name in ((one, "one"), (other, "other"), (labels, "labels")))
+    a, b, y = (checks.vector(values, name) for values, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
 
     def ordered(first: Array, second: Array) -> Array:
