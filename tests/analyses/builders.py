@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Rubric, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
@@ -23,6 +25,16 @@ WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"
 
 Score = float | FailureKind
 """A score, or the reason why there is none."""
+
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+"""The fixture `said`: findings and verdict of a result by key."""
+
+
+def analysed(name: str, judged: Judged, **changes: Any) -> AnalysisResult:
+    """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
+    (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
+    return result  # type: ignore[no-any-return]
 
 
 def configured(name: str, **changes: Any) -> Any:

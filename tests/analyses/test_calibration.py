@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import labelled_run, made_up, rubric, run_folder, verdict
+from tests.analyses.builders import Said, labelled_run, made_up, rubric, run_folder, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, ScoreDistribution
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
 Give = Callable[[float, float, float], dict[str, Any]]
 """Score, |error| and a uniform random number -> the fields of a verdict."""
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.analyses.builders import made_up, rubric, run_folder, verdict
+from tests.analyses.builders import Said, analysed, made_up, rubric, run_folder, verdict
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Item, Judgment
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "costs")
 
 
 def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
@@ -34,18 +33,13 @@ def noted(notes: Iterable[Mapping[str, Any]]) -> Judged:
     return judged([verdict(f"i{k}", 50.0, cost=cost(1), details=each) for k, each in enumerate(details)])
 
 
-def costs(run: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = CostsAnalysis(**settings)(run, np.random.default_rng(0))
-    return result
-
-
 def baseline(folder: Path, items: int, calls: int = 1) -> str:
     return run_folder(folder, [verdict(f"i{k}", 50.0, cost=cost(calls)) for k in range(items)])
 
 
 def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, said: Said) -> None:
     run = judged([verdict(f"i{k}", 50.0, cost=cost(3, usd=0.03)) for k in range(8)])
-    result = costs(run, baseline=baseline(tmp_path / "base", 8))
+    result = analyse(run, baseline=baseline(tmp_path / "base", 8))
     assert result.metrics["costs.calls"] == 3
     assert result.metrics["costs.usd"] == pytest.approx(0.03)
     for quantity in ("calls", "input_tokens", "output_tokens", "seconds", "usd"):
@@ -59,13 +53,13 @@ def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Pa
     with (Path(folder) / "judgments.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(verdict("i0", 50.0, cost=cost(5)).model_dump_json() + "\n")
     run = judged([verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(4)])
-    result = costs(run, baseline=folder)
+    result = analyse(run, baseline=folder)
     assert result.metrics["costs.ratio.calls"] == pytest.approx(1.0)  # 2 to (5 + 1 + 1 + 1) / 4
 
 
 def test_without_a_baseline_calls_are_held_against_one(said: Said) -> None:
     run = judged([verdict(f"i{k}", 50.0, cost=cost(1, cached=1, usd=None)) for k in range(4)])
-    result = costs(run)
+    result = analyse(run)
     found = said(result)
     assert found["costs.calls_single"].values == {"calls": 2.0, "n": 4, "ratio": 2.0}
     assert found["costs.all_cached"].values == {"n": 4, "total": 8, "share": 0.5}
@@ -76,7 +70,7 @@ def test_without_a_baseline_calls_are_held_against_one(said: Said) -> None:
 def test_what_the_cache_answered_counts_as_calls_and_not_as_free(said: Said) -> None:
     asked = [verdict(f"i{k}", 50.0, cost=cost(2, usd=None)) for k in range(3)]
     run = judged([*asked, verdict("i3", 50.0, cost=cost(0, cached=2, usd=0.0))])
-    result = costs(run)
+    result = analyse(run)
     found = said(result)
     assert (result.metrics["costs.calls"], result.metrics["costs.seconds"]) == (2, 2)
     assert result.metrics["costs.input_tokens"] == 200
@@ -87,22 +81,22 @@ def test_what_the_cache_answered_counts_as_calls_and_not_as_free(said: Said) -> 
 def test_an_item_that_cannot_be_read_is_no_text_of_no_calls(tmp_path: Path, said: Said) -> None:
     asked = [verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(6)]
     unread = [verdict(f"u{k}", "input", cost=cost(0)) for k in range(2)]
-    result = costs(judged([*asked, *unread]))
+    result = analyse(judged([*asked, *unread]))
     assert said(result)["costs.calls_single"].values == {"calls": 2.0, "n": 6, "ratio": 2.0}
 
 
 def test_a_text_that_was_decided_without_a_call_is_a_text_of_no_calls() -> None:
     """As by a judge that asks only where rules of its own do not suffice."""
     run = judged([verdict(f"i{k}", 50.0, cost=cost(k % 4 == 0)) for k in range(8)])
-    result = costs(run)
+    result = analyse(run)
     assert result.metrics["costs.calls"] == 0.25
 
 
 def test_copies_of_a_text_do_not_narrow_the_trigger_rate() -> None:
     run = noted({TRIGGERED: float(k < 20)} for k in range(40))
-    alone = costs(run)
+    alone = analyse(run)
     run.frame["group"] = run.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
-    together = costs(run)
+    together = analyse(run)
     assert alone.metrics["costs.trigger_rate"] == together.metrics["costs.trigger_rate"] == 0.5
     assert alone.metrics["costs.trigger_rate_low"] > 0.3 > together.metrics["costs.trigger_rate_low"] + 0.1
 
@@ -114,7 +108,7 @@ def test_the_trigger_rate_and_the_rules_that_fired(said: Said) -> None:
         {TRIGGERED: 0.0, FIRED: ""},
         {TRIGGERED: 0.0, FIRED: ""},
     ]
-    result = costs(noted(notes))
+    result = analyse(noted(notes))
     assert result.metrics["costs.trigger_rate"] == 0.5
     rules = result.tables["rules"].set_index("rule")
     assert rules["n_fired"].to_dict() == {"overall": 2, "hallucination": 1, "variance": 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.analyses.builders import configured, labelled_run, made_up, rubric, verdict
+from tests.analyses.builders import Said, analysed, configured, labelled_run, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
@@ -21,9 +21,8 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "escalation")
 
 
 def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> Judged:
@@ -36,13 +35,8 @@ def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> Judged:
     return labelled_run(rows, condition="c", **item)
 
 
-def analysed(judged: Judged, **changes: Any) -> AnalysisResult:
-    (result,) = configured("escalation", **changes)(judged, np.random.default_rng(0))
-    return result
-
-
 def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone(said: Said) -> None:
-    result = analysed(simulated(300, knows=True))
+    result = analyse(simulated(300, knows=True))
     found = said(result)["escalation.verdict_promised"].values
     assert result.standing == "supported"
     assert found["low"] >= 0.9
@@ -54,7 +48,7 @@ def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone(said: Said) -
 
 @pytest.mark.parametrize(("n", "word"), [(300, "refused"), (20, "too_few")])
 def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word: str, said: Said) -> None:
-    result = analysed(simulated(n, knows=False))
+    result = analyse(simulated(n, knows=False))
     found = said(result)[f"escalation.verdict_{word}"].values
     assert result.standing == "undecided"
     assert "escalation.threshold" not in result.metrics
@@ -64,16 +58,16 @@ def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word
 
 
 def test_texts_of_one_precedent_are_one_unit(said: Said) -> None:
-    result = analysed(simulated(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
+    result = analyse(simulated(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
     assert said(result)["escalation.verdict_too_few"].values["units"] == 1
 
 
 def test_without_doubt_or_truth_it_says_so(said: Said) -> None:
     judged = simulated(60, knows=True)
     none = Judged(judged.frame.assign(confidence=np.nan), judged.rubric)
-    assert "escalation.verdict_no_doubt" in said(analysed(none))
+    assert "escalation.verdict_no_doubt" in said(analyse(none))
     with pytest.raises(Unsuited, match="right score"):
-        analysed(Judged(judged.frame.assign(label=np.nan), judged.rubric))
+        analyse(Judged(judged.frame.assign(label=np.nan), judged.rubric))
     with pytest.raises(ConfigError, match=r"analysis\.rate"):
         configured("escalation", rate=1.5)
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, made_up, rubric, verdict
+from tests.analyses.builders import Said, analysed, configured, made_up, rubric, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "few_labels")
+
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
 
 
@@ -35,8 +35,8 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
     return Judged(tabulate(items, judgments, 1), rubric())
 
 
-def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Said) -> None:
-    (result,) = configured("few_labels")(biased(400, 40), rng)
+def test_few_labels_take_the_judges_bias_out(said: Said) -> None:
+    result = analyse(biased(400, 40))
     m = result.metrics
     assert m["few_labels.judge_mean"] == pytest.approx(56, abs=1.5)
     assert m["few_labels.mean_low"] <= 50 <= m["few_labels.mean_high"]
@@ -58,10 +58,10 @@ def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Sai
     assert whenever["interval"][0] < m["few_labels.mean_low"] < m["few_labels.mean_high"] < whenever["interval"][1]
 
 
-def test_the_map_of_the_verdict_is_the_one_asked_for(rng: np.random.Generator, said: Said) -> None:
+def test_the_map_of_the_verdict_is_the_one_asked_for(said: Said) -> None:
     judged = biased(200, 30)
     for calibration in ("none", "linear", "isotonic"):
-        (result,) = configured("few_labels", calibration=calibration)(judged, rng)
+        result = analyse(judged, calibration=calibration)
         table = result.tables["estimates"].set_index(["of", "calibration"])
         assert result.metrics["few_labels.mean"] == table.loc[("all", calibration), "estimate"]
         assert said(result)["few_labels.maps"].values["used"] == calibration
@@ -69,15 +69,15 @@ def test_the_map_of_the_verdict_is_the_one_asked_for(rng: np.random.Generator, s
         configured("few_labels", calibration="auto")
 
 
-def test_labels_of_few_groups_are_few_labels(rng: np.random.Generator, said: Said) -> None:
+def test_labels_of_few_groups_are_few_labels(said: Said) -> None:
     judged = biased(40, 20)
     frame = judged.frame.assign(group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"]))
-    (result,) = configured("few_labels")(Judged(frame, judged.rubric), rng)
+    result = analyse(Judged(frame, judged.rubric))
     assert said(result)["few_labels.verdict_too_few_groups"].values == {"n": 40, "effective": 1, "needed": 5}
 
 
-def test_drawn_labels_are_weighted_and_no_budget_is_guessed(rng: np.random.Generator, said: Said) -> None:
-    (result,) = configured("few_labels")(biased(400, 40, inclusion=0.1), rng)
+def test_drawn_labels_are_weighted_and_no_budget_is_guessed(said: Said) -> None:
+    result = analyse(biased(400, 40, inclusion=0.1))
     assert "few_labels.weighted" in said(result)
     assert "few_labels.needed" not in result.metrics
     assert result.metrics["few_labels.mean_low"] <= 50 <= result.metrics["few_labels.mean_high"]

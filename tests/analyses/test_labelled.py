@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.analyses.builders import Score, configured, made_up, rubric, verdict
+from tests.analyses.builders import Said, Score, analysed, configured, made_up, rubric, verdict
 from tests.analyses.conftest import SHIPPED
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report.words import Words
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "labelled")
 
 
 def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> Judged:
@@ -30,11 +30,6 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
         items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
         judgments.append(verdict(f"t{n}", score, **mine))
     return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
-
-
-def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = configured("labelled", **settings)(judged, np.random.default_rng(0))
-    return result
 
 
 def test_numbers_by_hand(said: Said) -> None:

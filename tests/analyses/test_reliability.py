@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, repeated_run, rubric, run_folder, verdict
+from tests.analyses.builders import Said, Score, analysed, repeated_run, rubric, run_folder, verdict
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "reliability")
+
 CACHED = Cost(calls=0, cached=1)
 SPREAD = np.linspace(12, 88, 60)
 WIDE = np.tile(SPREAD, 20)
@@ -31,11 +32,6 @@ def repeats(*runs: Sequence[Score], **fields: Any) -> Judged:
 
 def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str | None = None) -> str:
     return run_folder(path, [verdict(f"t{i}", s) for i, s in enumerate(scores)], name=name, dataset_digest=digest)
-
-
-def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = ReliabilityAnalysis(**settings)(judged, np.random.default_rng(0))
-    return result
 
 
 class TestRepeats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.analyses.builders import Score, configured, repeated_run, run_folder, verdict
+from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, run_folder, verdict
 from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Cost
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "variance")
+
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
 
 
@@ -32,11 +34,6 @@ def folder(path: Path, scores: Sequence[Score], **choices: str) -> str:
     return run_folder(
         path, [verdict(f"t{i}", score) for i, score in enumerate(scores)], name=path.name, choices=choices
     )
-
-
-def analyse(judged: Judged, **changes: Any) -> AnalysisResult:
-    (result,) = configured("variance", **changes)(judged, np.random.default_rng(0))
-    return result
 
 
 def long(scores: np.ndarray, **facets: Sequence[str]) -> pd.DataFrame:

@@ -103,37 +103,29 @@ def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_pa
         optimise("labeled_fewshot", "optimizer.examples={prompt: minimal_pt}", folder="outputs/a/c")
 
 
-def test_a_search_that_was_killed_goes_on_without_paying_twice(optimise: Optimise, tmp_path: Path) -> None:
+def test_a_search_that_was_killed_goes_on_without_paying_twice_and_says_what_it_took(
+    optimise: Optimise, tmp_path: Path
+) -> None:
+    folder = tmp_path / "outputs/a/b"
     with pytest.raises(KeyboardInterrupt):
         optimise("copro", *COPRO, dies_after=14)
     before = len(REQUESTS)
-    assert (tmp_path / "outputs/a/b/run.json").is_file()
-    optimise("copro", *COPRO)
-    resumed = REQUESTS[before:]
-    assert len(set(resumed) & set(REQUESTS[:14])) <= 1  # what was under way when it died is asked again
-    first = (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8")
-    spent = sum(each.get("calls", 0) for each in lines(tmp_path / "outputs/a/b/spent.jsonl"))
-    assert spent == len(REQUESTS)
-    optimise("copro", *COPRO)
-    assert len(REQUESTS) == before + len(resumed)
-    assert (tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8") == first
-
-
-def test_the_report_says_what_the_search_took_over_all_attempts(optimise: Optimise, tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        optimise("copro", *COPRO, dies_after=14)
-    first = optimise("copro", *COPRO)["program.search_calls"]
-    spent = sum(each.get("calls", 0) for each in lines(tmp_path / "outputs/a/b/spent.jsonl"))
-    assert 14 < first <= spent == len(REQUESTS)
-    report = (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
-    assert f"The search took {first:.0f} calls to the model" in report
-    digest = json.loads((tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8"))["digest"]
-    assert f"-optimised, hash {digest[:12]}" in report
-    assert optimise("copro", *COPRO)["program.search_calls"] == first
-    (tmp_path / "outputs/a/b/optimisation.json").write_text('{"calls": "many"}', encoding="utf-8")
+    assert (folder / "run.json").is_file()
+    taken = optimise("copro", *COPRO)["program.search_calls"]
+    after = len(REQUESTS)
+    assert len(set(REQUESTS[before:]) & set(REQUESTS[:14])) <= 1  # what was under way when it died is asked again
+    spent = sum(each.get("calls", 0) for each in lines(folder / "spent.jsonl"))
+    assert 14 < taken <= spent == after
+    first, report = (folder / "program.json").read_text(encoding="utf-8"), (folder / "report.md").read_text("utf-8")
+    assert f"The search took {taken:.0f} calls to the model" in report
+    assert f"-optimised, hash {json.loads(first)['digest'][:12]}" in report
+    assert optimise("copro", *COPRO)["program.search_calls"] == taken
+    assert len(REQUESTS) == after
+    assert (folder / "program.json").read_text(encoding="utf-8") == first
+    (folder / "optimisation.json").write_text('{"calls": "many"}', encoding="utf-8")
     with pytest.raises(DataError, match=r"optimisation\.json: not what a search took"):
         optimise("copro", *COPRO)
-    (tmp_path / "outputs/a/b/optimisation.json").unlink()
+    (folder / "optimisation.json").unlink()
     assert "program.search_calls" not in optimise("copro", *COPRO)
 
 

@@ -179,24 +179,6 @@ class TestComparisons:
         (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
         assert family.values["n"] == 2
 
-    def test_a_copy_of_a_job_changes_no_other_p_value(self, tmp_path: Path) -> None:
-        frames = {"a": scored(64, 50), "b": scored(60, 48, seed=1), "c": scored(55, 20, seed=2)}
-        for sweep, names in (("plain", "abc"), ("copied", "aabc")):
-            for n, name in enumerate(names):
-                write_job(tmp_path / sweep / str(n), [f"model={name}", f"seed={n}"], frames[name])
-        plain, copied = (result_of(tmp_path / sweep).comparisons for sweep in ("plain", "copied"))
-        among = [{"a, seed=0", "b, seed=1"}, {"a, seed=0", "c, seed=2"}, {"b, seed=1", "c, seed=2"}]
-        renamed = {"b, seed=2": "b, seed=1", "c, seed=3": "c, seed=2"}
-        copied = copied.replace({"left": renamed, "right": renamed})
-        for measure in ("score", "pair_difference"):
-            by_sweep = []
-            for table in (plain, copied):
-                rows = table[(table["measure"] == measure)].itertuples()
-                found = {frozenset((row.left, row.right)): row.p_holm for row in rows}
-                by_sweep.append([found[frozenset(pair)] for pair in among])
-            assert by_sweep[0] == by_sweep[1]
-            assert min(by_sweep[0]) < 0.05
-
     def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
         rows = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
@@ -413,21 +395,3 @@ def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
         assert costs[f"{quantity}_per_item"].isna().to_dict() == {"asked": False, "cached": True}
     assert result.jobs.set_index("name")["seconds"].isna().to_dict() == {"asked": False, "cached": True}
     assert "cached" in said(result) and "unknown where there are none" in said(result)
-
-
-def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
-    doubts = {"first": 1, "copy": 1, "other": 2}
-    for number, (arm, seed) in enumerate(doubts.items()):
-        facts = {
-            "headline": "calibration.review_gain",
-            "metrics": {"calibration.review_gain": 0.0, "calibration.judged": 24},
-        }
-        write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
-        doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
-    result = result_of(tmp_path)
-    tests = result.comparisons.set_index(["measure", "left", "right"]).sort_index()
-    for measure in ("review_gain", "aurc", "interval_score"):
-        assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
-        assert tests.loc[(measure, "first", "other"), "p_holm"] == tests.loc[(measure, "copy", "other"), "p_holm"]
-    (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
-    assert family.values["n"] == 3

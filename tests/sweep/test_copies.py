@@ -44,6 +44,11 @@ def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path
     for key, several in found.items():
         assert len(set(several)) == 1, key
         assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
+    copied_pair = [of[row.left] == of[row.right] for row in copied.comparisons.itertuples()]
+    assert copied.comparisons.loc[copied_pair, "p"].isna().all()
+    assert plain.comparisons["p_holm"].astype(float).min() < 0.05
+    sizes = [next(f for f in result.findings if f.key == "sweep.family").values["n"] for result in (plain, copied)]
+    assert sizes[0] == sizes[1] == 3 * len({measure for measure, *_ in expected})
     alphas = [next(f for f in result.findings if f.key.startswith("sweep.alpha")) for result in (plain, copied)]
     assert alphas[0] == alphas[1]
 

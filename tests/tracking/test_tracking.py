@@ -67,30 +67,20 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
         items = [Item(id=f"item-{k}", text=f"{SECRET_TEXT} {k}", condition="explained_only") for k in range(n)]
         judgments = []
         for k, item in enumerate(items):
+            taken = {"input_tokens": 10, "output_tokens": 5, "usd": 0.001, "seconds": 0.25}
             call = Call(
                 model="fake-chat",
                 request={"messages": [{"role": "user", "content": item.text}], "max_tokens": 5},
                 reply={"text": f"sobre {item.text}", "vector": [0.5] * 640, "packed": "AAAA" * 640},
-                input_tokens=10,
-                output_tokens=5,
-                usd=0.001,
                 started=1_800_000_000.0 + k,
-                seconds=0.25,
                 cached=k == 0,
+                **taken,
             )
             outcome: Verdict | Failure = Verdict(score=10.0 * k, confidence=80, rationale=f"porque {item.text}")
             if k == n - 1:
                 outcome = Failure(reason="unparseable", message=f"not JSON: {item.text}", raw=item.text)
-            judgments.append(
-                Judgment(
-                    item_id=item.id,
-                    judge="score",
-                    outcome=outcome,
-                    cost=Cost(calls=1, usd=0.001, seconds=0.3),
-                    provenance=provenance,
-                    calls=(call,),
-                )
-            )
+            cost, about = Cost(calls=1, usd=0.001, seconds=0.3), {"provenance": provenance, "calls": (call,)}
+            judgments.append(Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, **about))
         place = tmp_path / folder
         (place / "figures").mkdir(parents=True)
         (place / "figures" / "ab_scores.png").write_bytes(b"png")

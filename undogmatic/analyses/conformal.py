@@ -20,6 +20,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import conformal
 
+Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
 
 
@@ -111,13 +112,7 @@ class ConformalAnalysis:
         return column
 
     def _apply(
-        self,
-        tell: Telling,
-        method: str,
-        widened: str | list[str],
-        judged: Judged,
-        rows: pd.DataFrame,
-        fitting: NDArray[np.bool_],
+        self, tell: Telling, method: str, widened: str | list[str], judged: Judged, rows: pd.DataFrame, fitting: Flags
     ) -> list[dict[str, Any]]:
         """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
 
@@ -153,14 +148,8 @@ class ConformalAnalysis:
         table = []
         for place, found in enumerate(covered):
             name = found.group if place else "all"  # the first slice is all of them, whatever its name
-            row = {
-                "method": method,
-                "group": name,
-                "inside": found.inside,
-                "n": found.inside.n,
-                "promise": found.promise,
-            }
-            row |= {"n_fit": found.n_fit, "mean_width": found.mean_width}
+            row: dict[str, Any] = {"method": method, "group": name, "n": found.inside.n}
+            row |= {key: getattr(found, key) for key in ("inside", "promise", "n_fit", "mean_width")}
             row |= dict(zip(("band_low", "band_high"), found.band or (None, None), strict=True))
             row["reach"] = fitted.reach.get(name) if alone is None else alone
             table.append(row | found.inside.row("coverage"))

@@ -188,13 +188,9 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
     """The detectable gain of a share, whose spread falls as the gain grows: of as many turned pairs more go one way.
 
-    Args:
-        distance: From the margin, were the spread that of the data.
-        margin: In shares.
-        sd, mean: Of the groups' differences; their mean square, sd^2 + mean^2, is what stays.
-    Returns:
-        The gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd; where all groups differ alike, so that
-        the distance comes from the ends of the scale, margin + distance.
+    It is the gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd, where `distance` is that from the
+    margin, were the spread that of the data, and the mean square of the groups' differences, sd^2 + mean^2, stays.
+    Where all groups differ alike, so that the distance comes from the ends of the scale, it is margin + distance.
     """
     if sd == 0:
         return margin + distance
@@ -206,21 +202,16 @@ def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
 def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackknife.LeftOut) -> float | None:
     """The detectable gain of a share of pairs of labels in order, whose spread falls as it nears its end.
 
-    Args:
-        distance: From the margin, were the spread that of the data.
-        margin: In shares.
-        old, new: What baseline and optimised program earn without each group.
-    Returns:
-        The gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
-        times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
+    It is the gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
+    times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
+    `old` and `new` are what baseline and optimised program earn without each group.
     """
     spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
     two = len(np.unique(new.data[:, 2])) == 2
     own = max(_variance(after, two), 1 / len(new.values) ** 2)
     observed = spread[0, 0] + spread[1, 1] - 2 * spread[0, 1]
-    if (
-        not observed > checks.SAME**2
-    ):  # nothing moves, or is not known without one of the groups: the spread says nothing
+    # Where nothing moves, or it is not known without one of the groups, the spread says nothing.
+    if not observed > checks.SAME**2:
         return margin + distance if margin + distance <= 1 - before else None
 
     def lacking(gain: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.ruling import FAILED, SEEN, verdict
+from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats.copies import copies, enough
@@ -144,10 +144,15 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
         texts: How many were judged.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
+    return _overruled(results, ruling, lambda each: bool(seen) and each.standing == "supported")
+
+
+def _overruled(
+    results: Sequence[AnalysisResult], ruling: Ruling, applies: Callable[[AnalysisResult], bool]
+) -> list[AnalysisResult]:
+    """The results, with this verdict in place of some; what tests no claim tests none afterwards."""
     return [
-        replace(each, verdict=ruling.finding, standing=ruling.standing)
-        if seen and each.standing == "supported"
-        else each
+        replace(each, verdict=ruling.finding, standing=each.standing and ruling.standing) if applies(each) else each
         for each in results
     ]
 
@@ -186,9 +191,4 @@ def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: 
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
     if all(each.verdict is None for each in results):
         return [*(replace(first, verdict=ruling.finding) for first in results[:1]), *results[1:]]
-    return [
-        each
-        if each.verdict is None
-        else replace(each, verdict=ruling.finding, standing=each.standing and ruling.standing)
-        for each in results
-    ]
+    return _overruled(results, ruling, lambda each: each.verdict is not None)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level, family_level
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
-from undogmatic.analyses.runs import OtherRun, read_runs
+from undogmatic.analyses.runs import against, read_runs
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
@@ -67,7 +67,7 @@ class ReliabilityAnalysis:
                 "Set run.repeats=2, or name the folders of other runs over the same dataset: "
                 "analysis.against=[outputs/DATE/TIME]."
             )
-        self._others(judged)
+        read_runs(judged, against(self.against))
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
@@ -143,12 +143,9 @@ class ReliabilityAnalysis:
             sure=all(one.worst is not None and one.worst.outcome == "within" for one in repeats),
         )
 
-    def _others(self, judged: Judged) -> list[OtherRun]:
-        return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
-
     def _agreement(self, tell: Telling, judged: Judged) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
-        others = self._others(judged)
+        others = read_runs(judged, against(self.against))
         if not others:
             return None
         own = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")

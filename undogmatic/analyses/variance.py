@@ -14,7 +14,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
-from undogmatic.analyses.runs import differing, read_runs
+from undogmatic.analyses.runs import against, differing, read_runs
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
@@ -72,7 +72,7 @@ class VarianceAnalysis:
                 "report has the table. Labels of several raters per text (labels.overall.NAME) are divided, too."
             )
         for part in judged.parts().values():
-            self._runs(part)
+            read_runs(part, against(self.against))
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `variance.phi` of the first criterion."""
@@ -125,9 +125,6 @@ class VarianceAnalysis:
         for facet in study.facets:
             tell.number(study.needed(facet, self.target), *before, "needed", facet, *after)
 
-    def _runs(self, part: Judged) -> list[Any]:
-        return read_runs(part, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
-
     def _scores(self, judged: Judged) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
         frame = judged.frame
@@ -140,7 +137,7 @@ class VarianceAnalysis:
         for part in judged.parts().values():
             first = part.frame[part.frame["repeat"] == 0].set_index("item_id")
             voices = {judged.name: (first["score"], judged.settings)}
-            voices |= {run.name: (run.scores, run.settings) for run in self._runs(part)}
+            voices |= {run.name: (run.scores, run.settings) for run in read_runs(part, against(self.against))}
             changed = differing([settings for _, settings in voices.values()])
             for run, (scores, settings) in voices.items():
                 facets = {key: str(settings.get(key)) for key in changed}

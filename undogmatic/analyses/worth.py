@@ -57,18 +57,11 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True)
 class Doubt:
-    """Holds the measures of a judge's doubt against its errors, and tells what it finds.
+    """Holds the measures of a judge's doubt against its errors, and adds what it finds to `tell`.
 
-    Attributes:
-        tell: What is added to.
-        rows: The judged rows of `truth.Truth` with `error_size` (|score - truth|) and `expected_error` (what the score
-            alone foretells of it).
-        measures: Each measure that all rows have, by row.
-        used: The one that speaks for the judge.
-        rubric: For the ends of the scale.
-        level: Confidence level of every interval.
-        resamples: For the bands of curves.
-        rng: For intervals and curves.
+    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and `expected_error` (what the
+    score alone foretells of it). `measures` are those that all rows have, by row; `used` is the one that speaks for the
+    judge. `level` is that of every interval, `resamples` are for the bands of curves.
     """
 
     tell: Telling

@@ -260,37 +260,25 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
-    probe = read_and_fit(model, items, rubric, engine, shipped_copies(data, rubric, items))
+    texts, copies = [shown_text(item, rubric) for item in items], shipped_copies(data, rubric, items)
+    about = origin(model, VIEWS)
+    if copies is None:
+        probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
+    else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
+        sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+        about["said_once"] = True
+        probe = fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
     save(probe, out)
-    about, figures = probe.about, probe.about.figures
+    told, figures = probe.about, probe.about.figures
     return (
-        f"probe for {about.rubric} on {about.model}: {about.n} labelled texts, {about.held_out}"
-        f"{f' ({len(about.authors)} authors)' if about.authors else ''}\n"
+        f"probe for {told.rubric} on {told.model}: {told.n} labelled texts, {told.held_out}"
+        f"{f' ({len(told.authors)} authors)' if told.authors else ''}\n"
         f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
         f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
-        f"  coverage of the {about.coverage:.0%} interval      {figures['coverage']:.1%}\n"
+        f"  coverage of the {told.coverage:.0%} interval      {figures['coverage']:.1%}\n"
         f"  mean width of the interval        {figures['width']:.1f}\n"
         f"written to {out}; use it with: readout=probe readout.path={out}"
     )
-
-
-def read_and_fit(
-    model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, copies: Sequence[str] | None = None
-) -> Probe:
-    """Read the texts and fit a probe on them.
-
-    Args:
-        model, engine: What reads, and through which cache.
-        items, rubric: As in `fit_probe`.
-        copies: A copy of each text with other text put into it, to be fitted with the same label. With them a passage
-            that is said over and over is read once, which for other rubrics may be what is judged.
-    """
-    about, texts = origin(model, VIEWS), [shown_text(item, rubric) for item in items]
-    if copies is None:
-        return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
-    about["said_once"] = True
-    return fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
 
 
 def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any) -> Sifted:

@@ -20,7 +20,6 @@ from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, coefficients, means, review
 from undogmatic.stats.compare import NOISE, twins
-from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import front, letter_display
 from undogmatic.sweep.family import (
     ALPHA,
@@ -178,12 +177,18 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     possible = sum(n * (n - 1) // 2 for n in criteria.values())
     if len(sweep.pairs) < possible:
         tell.say("other_items", n=possible - len(sweep.pairs), total=possible)
-    overall = overall_alpha(finished)
-    if overall is not None:
-        alpha, n_jobs, items = overall
+    # Jobs with the same score for every item are one rater: a copy agrees with its original, whatever it is worth.
+    first = twins({name: job.scores["score"] for name, job in finished.items()})
+    raters = [finished[name] for name in dict.fromkeys(first.values())]
+    alpha, items = None, 0
+    if len(raters) > 1 and all(same_items(raters[0], other) for other in raters[1:]):
+        ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
+        items = int((ratings.count() >= 2).sum())
+        alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
+    if alpha is not None:
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
         word = "apart" if alpha.high < TENTATIVE else word
-        tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=n_jobs, n=items, groups=alpha.n_groups)
+        tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         tell.say("cached", names=named(cached))
@@ -409,22 +414,6 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         ends = limits.bias.value, limits.lower.value, limits.upper.value
         rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
-
-
-def overall_alpha(jobs: Mapping[str, Job]) -> tuple[Estimate, int, int] | None:
-    """Krippendorff's alpha (interval) over these jobs with its interval over groups, the number of jobs and of items;
-    None if they did not judge the same items.
-
-    Jobs with the same score for every item are one rater: a copy agrees with its original whatever the judge is worth.
-    """
-    first = twins({name: job.scores["score"] for name, job in jobs.items()})
-    several = [jobs[name] for name in dict.fromkeys(first.values())]
-    if len(several) < 2 or not all(same_items(several[0], other) for other in several[1:]):
-        return None
-    ratings = pd.DataFrame([job.scores["score"] for job in several], dtype=np.float64)[several[0].scores.index]
-    items = int((ratings.count() >= 2).sum())
-    alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(several[0]).tolist()) if items else None
-    return None if alpha is None else (alpha, len(several), items)
 
 
 def costs(finished: Mapping[str, Job]) -> pd.DataFrame:

@@ -120,30 +120,25 @@ class OptunaSweeper(Sweeper):
         """Raise ConfigError for a setting of the sweeper's own that cannot be."""
         counts = {name: getattr(self, name) for name in ("n_trials", "n_jobs", "startup")}
         known = [["quality"], *(["quality", cost] for cost in COSTS)]
-        rungs = self.rungs
+        rungs, limit = self.rungs, OmegaConf.select(self.config, "run.limit")
         rising = all(isinstance(n, int) and n >= 1 for n in rungs) and sorted(set(rungs)) == rungs
+        whole = rising and rungs and limit is not None and rungs[-1] >= limit
         fits = [(name, isinstance(n, int) and n >= 1, "it must be a whole number from 1") for name, n in counts.items()]
+        costs = f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}"
+        two = (
+            f"it gives trials up by one number, and `hydra.sweeper.objectives` names two: {self.objectives}. Leave one "
+            "of the two out: hydra.sweeper.rungs=[] or hydra.sweeper.objectives=[quality]"
+        )
         fits += [
             ("sampler", self.sampler in SAMPLERS, f"there are: {', '.join(SAMPLERS)}"),
-            (
-                "objectives",
-                self.objectives in known,
-                f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}",
-            ),
+            ("objectives", self.objectives in known, costs),
             ("rungs", rising, "it must be rising counts of texts, e.g. [16,32]"),
+            ("rungs", not rungs or len(self.objectives) == 1, two),
+            ("rungs", not whole, f"a whole trial judges {limit} texts (run.limit)"),
         ]
         for name, fit, wanted in fits:
             if not fit:
                 raise ConfigError(f"`hydra.sweeper.{name}` is {getattr(self, name)!r}; {wanted}.")
-        if rungs and len(self.objectives) > 1:
-            raise ConfigError(
-                "`hydra.sweeper.rungs` gives trials up by one number, and `hydra.sweeper.objectives` names two: "
-                f"{self.objectives}. Leave one of the two out: hydra.sweeper.rungs=[] or "
-                "hydra.sweeper.objectives=[quality]."
-            )
-        limit = OmegaConf.select(self.config, "run.limit")
-        if rungs and limit is not None and rungs[-1] >= limit:
-            raise ConfigError(f"`hydra.sweeper.rungs` is {rungs}, and a whole trial judges {limit} texts (run.limit).")
 
     def _begin(self) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""

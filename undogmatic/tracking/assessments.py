@@ -126,10 +126,9 @@ def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, s
     note = RunFolder(folder).json(NOTE)
     if not note.get("uri") or not note.get("run_id"):
         raise DataError(f"{folder / NOTE} does not say where the run was logged. Log it again: run.resume={folder}")
-    address, run_id = (
-        uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]),
-        str(note["run_id"]),
-    )
+    address, run_id = str(note["uri"]), str(note["run_id"])
+    if uri is not None and scrub_data(uri) == address:
+        address = uri  # with its credentials
     file = database(address)
     if file is not None and not file.is_file():
         raise ConfigError(f"the store to which this run was logged is gone ({file}). Put the file back.")
@@ -143,7 +142,11 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
     by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
     for trace, assessments in found.items():
         by_item.setdefault(items[trace], []).extend(assessments)
-    exports = {item: export for item, of_it in by_item.items() if (export := _last_export(of_it)) is not None}
+    exports: dict[str, Assessment] = {}  # what the last one put there, also if a person has overridden it since
+    for item, of_it in by_item.items():
+        ours = [a for a in of_it if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
+        if ours := [a for a in ours if PROBABILITY in (a.metadata or {})]:
+            exports[item] = max(ours, key=lambda a: a.last_update_time_ms or 0)
     labels: list[Filled] = []
     others: Counter[str] = Counter()
     for trace, item in items.items():
@@ -167,13 +170,6 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
         if item not in labelled
     ]
     return Said(address, len(found), labels, waiting, others)
-
-
-def _last_export(assessments: Sequence[Assessment]) -> Assessment | None:
-    """What the last export put on an item's trace, also if a person has overridden it since."""
-    ours = [a for a in assessments if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
-    ours = [a for a in ours if PROBABILITY in (a.metadata or {})]
-    return max(ours, key=lambda a: a.last_update_time_ms or 0, default=None)
 
 
 def _cells(assessment: Any, first: Assessment, export: Assessment | None) -> dict[str, Any]:
