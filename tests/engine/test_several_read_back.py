@@ -18,7 +18,7 @@ from undogmatic.report.words import Words
 from undogmatic.review.commands import export, import_labels
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
-from undogmatic.tracking.entries import params, table
+from undogmatic.tracking.tracker import params, table
 
 TFIDF = {"judge": "score", "model": "tfidf"}
 N = 24
