@@ -95,7 +95,7 @@ def score_texts(
 
 def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
-    from undogmatic.models.keys import setting
+    from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
     chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)

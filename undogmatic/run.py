@@ -21,7 +21,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from undogmatic.config import compose, door
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
-from undogmatic.runs import claim, hydrafiles
+from undogmatic.runs import claim, manifest
 from undogmatic.safety import files
 from undogmatic.safety.command import (
     ERROR_FILE,
@@ -63,7 +63,7 @@ def job(cfg: DictConfig) -> float | None:
     try:
         with claim.held(folder):
             try:
-                hydrafiles.write(folder, cfg, HydraConfig.instance().cfg)  # type: ignore[arg-type]
+                manifest.write_hydra(folder, cfg, HydraConfig.instance().cfg)  # type: ignore[arg-type]
                 config = compose.adopt(resolved(cfg), hydra_config.runtime.config_sources)
                 return run_experiment(config, dict(hydra_config.runtime.choices), folder)
             except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
@@ -84,7 +84,7 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
         message, status = (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
     note_status(status)
     where = ""
-    if folder is not None and (SWEEP_FOLDER in os.environ or not hydrafiles.held_back(folder)):
+    if folder is not None and (SWEEP_FOLDER in os.environ or not manifest.held_back(folder)):
         kept = message
         if hide and status == FAULT:
             kept = f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its text is not kept."

@@ -157,7 +157,7 @@ class TestExport:
         assert (cells["item_id"], cells["text"], cells["issues"], cells["label"]) == ("i0", "text 0", "a | b", "")
         assert "2 of 3 judged items (1 failed, 1 flagged)" in said
         assert "--random N" in said
-        assert "MLflow: skipped, because this run was not logged there" in said
+        assert "MLflow: skipped, because this run was not logged to MLflow" in said
 
     def test_redact_leaves_no_text(self, make_run: MakeRun) -> None:
         secret = "ninguém deve ler isto"

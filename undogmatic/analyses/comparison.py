@@ -70,7 +70,7 @@ def compare(pairs: Pairs, a: str, b: str, settings: PairSettings) -> PairCompari
         held,
         balance,
         paired.rank_biserial(d) if np.any(d != 0) else None,
-        paired.share_in_direction(expected, "positive", level, groups=groups),
+        paired.share_in_direction(expected, level, groups=groups),
         paired.wilcoxon(of_groups(d, groups), settings.zero_method),
         ranking.auc(settings.sign * first, settings.sign * second, level, groups_a=groups, groups_b=groups),
     )

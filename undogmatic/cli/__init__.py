@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from undogmatic.runs.versions import versions
+        from undogmatic.runs.manifest import versions
 
         found = versions()
         print(f"undogmatic {found.pop('undogmatic')}")

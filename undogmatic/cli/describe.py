@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.recipe import Recipe
-    from undogmatic.models.keys import without_keys
+    from undogmatic.models.http import without_keys
 
     config = compose_config(words(given))
     chosen = settings(config)

@@ -173,7 +173,7 @@ class Item(Record):
 
     def labelled(self, criterion: str) -> float | None:
         """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
-        (`datasets.base.with_labels`)."""
+        (`datasets.base.on_scale`)."""
         given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
         return math.fsum(given) / len(given) if given else None
 
