@@ -269,13 +269,9 @@ def tags(run: FinishedRun) -> dict[str, str]:
 def params(run: FinishedRun) -> dict[str, str]:
     """The choice per group under the group's name, and every value of the config under its dotted key; not the wordings
     of rubric and judges, which are in the logged config."""
-    return dict(run.choices) | dict(_flat(_unworded(scrub_data(dict(run.config)))))
-
-
-def _unworded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _unworded(inner) for key, inner in value.items() if key != "wordings"}
-    return [_unworded(inner) for inner in value] if isinstance(value, list | tuple) else value
+    config = json.dumps(scrub_data(dict(run.config)))
+    unworded = json.loads(config, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if k != "wordings"})
+    return dict(run.choices) | dict(_flat(unworded))
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
