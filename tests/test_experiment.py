@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
+import re
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +22,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
+from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.runs.manifest import output_folder
@@ -231,8 +236,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
 
 
 def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
-    prompt = compose_config(["prompt=demos_pt"])["prompt"]
-    shown = prompt["demonstrations"][0]["text"]
+    shown = compose_config(["prompt=demos_pt"])["prompt"]["demonstrations"][0]["text"]
     recipe = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"]))
     items = [Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]
     assert recipe.build().fitted(items) == 1
@@ -264,9 +268,8 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str) -> None:
-    with pytest.raises((ConfigError, DataError)) as caught:
+    with pytest.raises((ConfigError, DataError), match=re.escape(said)):
         run(tmp_path / "out", *overrides)
-    assert said in str(caught.value)
 
 
 def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,27 +279,18 @@ def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_score_text_in_a_notebook_and_outside() -> None:
-    import asyncio
-
-    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"])
-    assert outside.score is not None
-    assert outside.score > 60
+    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
+    assert outside is not None and outside > 60
 
     async def notebook() -> float | None:
         return score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
 
-    assert asyncio.run(notebook()) == outside.score
+    assert asyncio.run(notebook()) == outside
     with pytest.raises(DataError, match="`text` is empty"):
         score_texts(["x", "  "], ["model=patterns"])
 
 
 def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
-    import asyncio
-    import signal
-    import threading
-
-    from undogmatic.readouts.chat import finished
-
     ended: list[bool] = []
 
     async def endless() -> None:
@@ -319,10 +313,10 @@ def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
     assert ended
 
 
-def test_a_mistyped_resume_is_refused() -> None:
-    for wrong in ("outputs/nope", "", " "):
-        with pytest.raises(ConfigError, match="holds no run"):
-            output_folder(wrong, "outputs/d/2")
+@pytest.mark.parametrize("wrong", ["outputs/nope", "", " "])
+def test_a_mistyped_resume_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="holds no run"):
+        output_folder(wrong, "outputs/d/2")
 
 
 def test_a_missing_value_is_named_with_its_whole_key() -> None:

@@ -60,9 +60,27 @@ def key(result: AnalysisResult) -> str:
     return result.verdict.key.rpartition("_")[2]
 
 
-def test_better_worse_and_nothing() -> None:
-    assert [key(verdict(gain)) for gain in (8, -8, 0)] == ["better", "worse", "open"]
-    assert [verdict(gain).standing for gain in (8, -8, 0)] == ["supported", "refuted", "undecided"]
+SMALL = Margin(10.0, "rubric", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "standing"),
+    [
+        ({"gain": 8}, "better", "supported"),
+        ({"gain": -8}, "worse", "refuted"),
+        ({"gain": 0}, "open", "undecided"),
+        ({"gain": 8, "margin": SMALL}, "open", "undecided"),
+        ({"gain": 15, "margin": SMALL}, "better", "supported"),
+        ({"gain": 0, "n": 200, "margin": SMALL}, "within", "refuted"),
+        ({"gain": 0, "n": 200, "margin": SMALL._replace(source="default")}, "open", "undecided"),  # nobody set it
+        ({"gain": 25, "lost": 1}, "better", "supported"),
+        ({"gain": 25, "lost": 15}, "missing", "undecided"),  # failures that could turn it withhold it
+        ({"gain": 8, "lost": 56}, "few", "undecided"),
+    ],
+)
+def test_verdicts(settings: dict[str, Any], expected: str, standing: str) -> None:
+    result = verdict(**settings)
+    assert (key(result), result.standing) == (expected, standing)
 
 
 def test_swapping_the_programs_mirrors_the_verdict() -> None:
@@ -72,14 +90,6 @@ def test_swapping_the_programs_mirrors_the_verdict() -> None:
     other = compared(*programs(6)[::-1]).metrics
     assert other["improvement.gain_low"] == pytest.approx(-rows["improvement.gain_high"])
     assert other["improvement.p"] == pytest.approx(rows["improvement.p"])
-
-
-def test_a_gain_below_the_margin_is_none_and_a_small_one_is_shown_to_be_small() -> None:
-    margin = Margin(10.0, "rubric", 100.0)
-    assert key(verdict(8, margin=margin)) == "open"
-    assert key(verdict(0, n=200, margin=margin)) == "within"
-    assert key(verdict(15, margin=margin)) == "better"
-    assert key(verdict(0, n=200, margin=Margin(10.0, "default", 100.0))) == "open"  # nobody set it
 
 
 def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
@@ -132,12 +142,6 @@ def test_copies_are_no_evidence() -> None:
     assert thrice.metrics["improvement.gain_low"] == pytest.approx(once.metrics["improvement.gain_low"], rel=0.02)
 
 
-def test_failures_that_could_turn_the_verdict_withhold_it() -> None:
-    assert key(verdict(25, lost=1)) == "better"
-    assert key(verdict(25, lost=15)) == "missing"
-    assert key(verdict(8, n=60, lost=56)) == "few"
-
-
 def test_the_same_answers_are_no_evidence() -> None:
     assert key(compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True)) == "identical"
 
@@ -166,9 +170,8 @@ def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
 def test_every_verdict_has_words_that_begin_with_how_it_stands(language: str) -> None:
     begins = {"supported": ("Supported", "Confirmado"), "refuted": ("Not supported", "Não confirmado")}
     begins |= {"undecided": ("Undecided", "Em aberto")}
-    margin = Margin(10.0, "rubric", 100.0)
     cases = [verdict(8), verdict(-8), verdict(0), verdict(8, lost=15), verdict(8, lost=56), verdict(8, looks=3)]
-    for result in [*cases, verdict(0, n=200, margin=margin)]:
+    for result in [*cases, verdict(0, n=200, margin=SMALL)]:
         words = Words(language, result.texts, strict=True)
         assert result.verdict is not None
         assert result.standing is not None

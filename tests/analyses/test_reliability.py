@@ -224,21 +224,16 @@ class TestAgreement:
         assert "reliability.alpha" not in result.metrics
 
 
-class TestWhatDoesNotFit:
-    def test_nothing_to_compare(self) -> None:
-        with pytest.raises(Unsuited, match=r"run\.repeats=2"):
-            ReliabilityAnalysis().check(repeats([1.0, 2, 3]))
-
-    def test_other_items(self, tmp_path: Path) -> None:
-        against = [folder(tmp_path / "a", [1.0, 2])]
-        with pytest.raises(DataError, match=r"shares 2 items with this run, which has 3; that one has 2"):
-            ReliabilityAnalysis(against=against).check(repeats([1.0, 2, 3]))
-
-    def test_a_folder_without_journal_names_the_runs_beside_it(self, tmp_path: Path) -> None:
-        folder(tmp_path / "10-22-33", [1.0])
-        with pytest.raises(ConfigError, match=r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"):
-            ReliabilityAnalysis(against=[str(tmp_path / "10-22-34")]).check(repeats([1.0]))
-
-    def test_a_negative_tolerance(self) -> None:
-        with pytest.raises(ConfigError, match=r"analysis\.tolerance"):
-            ReliabilityAnalysis(tolerance=-1)
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({}, Unsuited, r"run\.repeats=2"),
+        ({"against": ["10-22-33"]}, DataError, "shares 2 items with this run, which has 3; that one has 2"),
+        ({"against": ["10-22-34"]}, ConfigError, r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"),
+        ({"tolerance": -1}, ConfigError, r"analysis\.tolerance"),
+    ],
+)
+def test_what_does_not_fit(settings: dict[str, Any], error: type[Exception], said: str) -> None:
+    folder(Path("10-22-33"), [1.0, 2])
+    with pytest.raises(error, match=said):
+        ReliabilityAnalysis(**settings).check(repeats([1.0, 2, 3]))

@@ -173,4 +173,4 @@ class TestGainInterval:
 
     def test_one_error_limits_nothing(self) -> None:
         result = review.review_gain_interval(np.arange(30), np.arange(30) == 3, np.random.default_rng(45))
-        assert (result.low, result.high) == (-1, 1)
+        assert result.interval == (-1, 1)

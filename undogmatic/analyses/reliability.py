@@ -119,7 +119,7 @@ class ReliabilityAnalysis:
                 tell.number(value, "repeat", name)
             counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
             tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
-            tell.findings.insert(0, tell.findings.pop())
+            tell.findings.insert(0, tell.findings.pop())  # it leads
             tell.tables["repeats"] = pd.DataFrame(rows)
         return verdict(REPEATS, self._moved(judged, margin, last))
 

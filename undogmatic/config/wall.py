@@ -130,7 +130,10 @@ def _check_hydra(plain: Mapping[str, Any], section: DictConfig) -> None:
     for name in _RUN:
         if plain.get(name) is not None:
             _check_run({name: plain[name]}, section, HYDRA, name in _LOGS)
-    for name in plain.get("job", {}).get("env_set") or ():
+    variables = plain.get("job", {}).get("env_set") or {}
+    if not isinstance(variables, dict):  # a reference, to whatever a config says elsewhere
+        raise ConfigError(f"`hydra.job.env_set` is {str(variables)[:200]!r}; its variables must be written out here.")
+    for name in variables:
         if _NOT_TO_BE_SET.fullmatch(str(name)):
             raise ConfigError(
                 f"`hydra.job.env_set` sets {name}, which decides what code is run, or where a key is sent. No config "

@@ -16,17 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from pydantic_core import PydanticSerializationError
 
 from undogmatic.errors import DataError
-from undogmatic.records.records import (
-    OVERALL,
-    RETRIED_ON_RESUME,
-    Cost,
-    Failure,
-    Item,
-    Judgment,
-    Key,
-    Made,
-    Verdict,
-)
+from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made, Verdict
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, read_records
 from undogmatic.safety import files
@@ -50,7 +40,7 @@ LONGEST_HELD = 200_000
 
 
 class _Appended:
-    """What is appended to a file inside `with`; without a path it is kept in memory only."""
+    """What is appended to a file inside `with`, if it has one."""
 
     path: Path | None
     mode = files.OWN
@@ -68,14 +58,8 @@ class _Appended:
 
 
 class Journal(_Appended, Generic[R]):
-    """One JSON line per record, in the order in which they were made.
-
-    A torn last line, of a process that was killed, is cut off when the journal is opened again.
-
-    Args:
-        path: The file; created, or continued if it exists. None keeps the records in memory only.
-        record: What its lines are.
-    """
+    """One JSON line per record, in the order in which they were made. The file is created, or continued if it exists; a
+    torn last line, of a process that was killed, is cut off. Without a path the records are kept in memory only."""
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
         self.path = path
@@ -107,13 +91,8 @@ class Journal(_Appended, Generic[R]):
 
 class Journals:
     """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step that makes items;
-    and spent.jsonl, its ledger.
-
-    Args:
-        folder: Of the run; None keeps all in memory only.
-        steps: The steps that make items, in their order.
-        redact: Whether judgments are kept without judged texts and what models said of them.
-    """
+    and spent.jsonl, its ledger. Without a folder all is kept in memory only; with `redact` judgments are kept without
+    judged texts and what models said of them."""
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
         def file(name: str) -> Path | None:
@@ -224,14 +203,8 @@ def _without_exchange(record: R, why: str) -> R:
 
 
 class Ledger(_Appended):
-    """The sums so far, and the file that they are read from and added to.
-
-    Args:
-        path: The file; created, or continued if it exists. None keeps the sums in memory only.
-        costs: What the run's journals say, for a run that has no ledger yet.
-    Raises:
-        DataError: With file and line, where the file holds something else.
-    """
+    """The sums so far, and the file that they are read from and added to; `costs` are what the journals say, for a
+    run that has no ledger yet. Raises DataError with file and line, where the file holds something else."""
 
     mode = files.ALL
 

@@ -22,7 +22,6 @@ from undogmatic.models.hosted import (
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
-_DEFAULT_MAX_TOKENS = 1024  # the API requires a number; DSPy's request may leave it out
 _STOPS: dict[str, Stop] = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
 _UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")
 
@@ -73,7 +72,7 @@ class AnthropicModel(HostedModel):
         system = [turn["content"] for turn in turns if turn["role"] == "system"]
         payload: dict[str, Any] = {
             "model": self.model_name,
-            "max_tokens": config.max_tokens if config.max_tokens is not None else _DEFAULT_MAX_TOKENS,
+            "max_tokens": 1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
             "messages": [turn for turn in turns if turn["role"] != "system"],
         }
         payload |= given(system="\n\n".join(system) if system else None)

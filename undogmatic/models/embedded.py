@@ -114,12 +114,11 @@ class EmbeddedModel(Model):
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
-        self.licence: Licence = {
+        own: Licence = {
             "en": f"The model file model.path={path} is under its publisher's own licence.",
             "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
         }
-        if self.sha256 == GEMMA_SHA256:
-            self.licence = GEMMA_LICENCE
+        self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else own
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
@@ -139,11 +138,9 @@ class EmbeddedModel(Model):
         """The text through a view (see `View.pooled`), cached. Shape (n_blocks * width,), float32. A text longer than
         the context is read in windows; their means are weighted by their tokens. Raises ModelError without states."""
 
-        outside = max(view.blocks)
-
         def work(llama: Llama) -> Reply:
-            if outside > llama.blocks:
-                raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {outside} does not exist.")
+            if (block := max(view.blocks)) > llama.blocks:
+                raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {block} does not exist.")
             start, body, end = (llama.tokenize(part, begin=False) for part in view.segments(text))
             first = llama.tokenize("")
             room = llama.limit - len(first) - len(start) - len(end)

@@ -47,4 +47,5 @@ class EnvModel(Model):
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         described: Any = build(node, "model")
+        # It says of itself, and can do, exactly what that model says and can.
         self.__class__, self.__dict__ = type(described), vars(described)

@@ -1,11 +1,7 @@
 """`fake`: judges that know nothing of what they judge. Who believes one of them on some data believes the data.
 
-    python -m undogmatic.run model=fake model.kind=length
-    python -m undogmatic.run -m experiment=fakes                          # all of them, on the shipped pairs
-    python -m undogmatic.run -m experiment=fakes dataset=texts dataset.path=mine.jsonl   # and on yours
-
 Each reads the text's surface, a number drawn from it, or nothing. Some count the expressions of a field, which their
-config lists. docs/fakes.md has the verdict that each deserves.
+config lists. docs/fakes.md has the commands (`model=fake model.kind=length`) and the verdict that each deserves.
 """
 
 from __future__ import annotations

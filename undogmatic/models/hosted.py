@@ -221,9 +221,7 @@ class HostedModel(Model):
         options: dict[str, Any] | None = None,  # what else changes the answers; a hash of it is part of the identity
     ) -> None:
         if not name.strip():
-            raise ConfigError(
-                "`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini."
-            )
+            raise ConfigError("`model.name` is empty; give its name at the server, e.g. model.name=gpt-4.1-mini.")
         base = checked_base(api_base)
         learn((options or {}).get("extra"), "model.extra")
         self.model_name = name
@@ -342,16 +340,10 @@ class ChatModel(HostedModel):
             payload[self._max_tokens_field] = config.max_tokens
         if self._sampling:
             payload |= given(temperature=config.temperature, top_p=config.top_p)
-        payload |= given(
-            seed=config.seed,
-            stop=list(config.stop) or None,
-            frequency_penalty=config.frequency_penalty,
-            presence_penalty=config.presence_penalty,
-        )
+        payload |= given(seed=config.seed, stop=list(config.stop) or None)
+        payload |= given(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
         if config.logprobs is not None:
-            payload["logprobs"] = True
-            if config.logprobs:
-                payload["top_logprobs"] = config.logprobs
+            payload |= {"logprobs": True} | given(top_logprobs=config.logprobs or None)
         form = config.response_format
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}

@@ -128,13 +128,9 @@ class Llama:
         return list(tokens[:count])
 
     def states(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[np.ndarray]:
-        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them.
-
-        Returns:
-            Per block an array (n_tokens, width), every row divided by its root mean square.
-        Raises:
-            ModelError: llama.cpp gave no states, or the tokens do not fit the context.
-        """
+        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them: per block an
+        array (n_tokens, width), every row divided by its root mean square. Raises ModelError where llama.cpp gave no
+        states, or the tokens do not fit the context."""
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
         self._c.llama_memory_clear(self._memory, True)
@@ -150,16 +146,12 @@ class Llama:
         return [(each / scale).astype(np.float32) for each, scale in zip(states, scales, strict=True)]
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
-        """The most probable next tokens after a prompt.
+        """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
+        many tokens the prompt has. Raises ModelError where it does not fit the context.
 
         Args:
             parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
                 parts but the last are evaluated once and kept for prompts that begin the same.
-            top: How many.
-        Returns:
-            `top` pairs of token and natural log-probability, best first, and how many tokens the prompt has.
-        Raises:
-            ModelError: The prompt does not fit the context.
         """
         count = self._read(parts)
         logits = self._logits().astype(np.float64)
@@ -170,17 +162,9 @@ class Llama:
         return [(self._piece(int(token)).decode(errors="replace"), float(logprobs[token])) for token in best], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
-        """The likeliest continuation of a text, token by token, to the text's end, `until` or `most` tokens.
-
-        Args:
-            parts: The text, divided as in `next_token`.
-            most: Tokens of the continuation.
-            until: What ends it, and is left out; nothing ends it where it is empty.
-        Returns:
-            The continuation, and how many tokens the text and the continuation have.
-        Raises:
-            ModelError: Both do not fit the context.
-        """
+        """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`
+        (which is left out; nothing ends it where it is empty) or `most` tokens; and how many tokens the text and the
+        continuation have. Raises ModelError where both do not fit the context."""
         count = self._read(parts, most)
         found: list[int] = []
         raw = b""

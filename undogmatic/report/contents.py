@@ -9,6 +9,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.records import Failure, Item, Judgment, Verdict
+from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK
@@ -32,6 +33,7 @@ from undogmatic.safety.secrets import redacted
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
 ITEMS_EACH = 3
+_KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgment a row of the table was made
 ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
 """What only a run has that asks somebody."""
 
@@ -201,17 +203,13 @@ def failure_counts(run: FinishedRun, words: Words) -> str:
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
-    by_key = _by_key(run)
-    rows = []
+    by_key, rows = {judgment.key: judgment for judgment in run.judgments}, []
     failed = run.frame[run.frame["error"].notna()]
     for row in failed.head(MOST_FAILURES).to_dict("records"):
-        judgment = by_key.get(_key(row))
-        outcome = judgment.outcome if judgment is not None else None
-        message = outcome.message if isinstance(outcome, Failure) else ""
+        outcome = getattr(by_key.get(_KEY(row)), "outcome", None)
         kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
-        rows.append((_named(row, run), kind, shorten(message)))
-    headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
-    yield Table(headers, rows)
+        rows.append((_named(row, run), kind, shorten(getattr(outcome, "message", ""))))
+    yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
     if len(failed) > MOST_FAILURES:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
@@ -221,7 +219,6 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     the program that it came to, as in all analyses."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
     first = first[first["judge"] == AFTER] if run.programs else first
-    by_key = _by_key(run)
     unsure = first.sort_values("confidence", kind="stable")
     lists: dict[str, pd.DataFrame] = {
         "highest": first.sort_values("score", ascending=False, kind="stable"),
@@ -232,7 +229,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.items_title"))
     intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
-    judged = {item.id: item for item in run.items}
+    judged, by_key = {item.id: item for item in run.items}, {judgment.key: judgment for judgment in run.judgments}
     seen: set[str] = set()
     for key, frame in lists.items():
         rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
@@ -243,22 +240,13 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
             seen.add(row["item_id"])
             item = judged[row["item_id"]]
             text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
-            yield _quote(row, by_key[_key(row)], _named(row, run), text, words)
+            yield _quote(row, by_key[_KEY(row)], _named(row, run), text, words)
 
 
 def _named(row: Mapping[Any, Any], run: FinishedRun) -> str:
     """The item, and whose judgment of it this is where there are several."""
     part = run.parts[row["judge"], row["criterion"]]
     return f"{row['item_id']}, {part}" if part else str(row["item_id"])
-
-
-def _by_key(run: FinishedRun) -> dict[tuple[Any, ...], Judgment]:
-    return {(j.item_id, j.judge, j.criterion, j.repeat): j for j in run.judgments}
-
-
-def _key(row: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """By which judgment a row of the table was made."""
-    return row["item_id"], row["judge"], row["criterion"], row["repeat"]
 
 
 def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
@@ -275,15 +263,17 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
     verdict = judgment.outcome
     assert isinstance(verdict, Verdict)
     facts = []
-    for field in ("score", "category", "interval", "confidence", "uncertainty"):
-        value = getattr(verdict, field)
-        if value is None:
-            continue
-        if field == "uncertainty":
-            facts.append(_uncertainty(verdict, words))
-        else:
+    for field in ("score", "category", "interval", "confidence"):
+        if (value := getattr(verdict, field)) is not None:
             key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
             facts.append(words.text(f"common.item_{key}", **{field: value}))
+    if verdict.uncertainty is not None:
+        level, known = words.text(f"common.level_{verdict.uncertainty}"), verdict.details.get("level_from")
+        if isinstance(known, str):  # what gives the level: the confidence beside it may come from something else
+            sources = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
+            facts.append(words.text("common.item_uncertainty_from", level=level, sources=sources))
+        else:
+            facts.append(words.text("common.item_uncertainty", level=level))
     if not missing(row["label"]):
         facts.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
@@ -295,15 +285,6 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
         below.append(("details", "; ".join(details)))
     lines = " ".join(f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below)
     return Quote(f"{name}{condition}: {'; '.join(facts)}", text, lines or None)
-
-
-def _uncertainty(verdict: Verdict, words: Words) -> str:
-    """The level, and where the judge says it, what gives it: the confidence beside it may come from something else."""
-    level, known = words.text(f"common.level_{verdict.uncertainty}"), verdict.details.get("level_from")
-    if not isinstance(known, str):
-        return words.text("common.item_uncertainty", level=level)
-    sources = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
-    return words.text("common.item_uncertainty_from", level=level, sources=sources)
 
 
 def shorten(text: str) -> str:
@@ -405,10 +386,11 @@ def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The command that repeats the run."""
-    overrides = overrides_of(run.folder)
-    note = "common.repeat_exact"
-    if overrides is None:
+    """The command that repeats the run: as Hydra noted it, without `run.resume`, or made from the choices."""
+    noted, note = RunFolder(run.folder), "common.repeat_exact"
+    if noted.has(OVERRIDES):
+        overrides = [*folders_of(noted, HYDRA), *noted.overrides]
+    else:
         note = "common.repeat_from_choices"
         asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
         asked |= {"readout": "auto"} if run.settings.automatic else {}
@@ -419,12 +401,6 @@ def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Paragraph(words.text(note))
     yield Code(command(overrides))
     yield Paragraph(words.text("common.repeat_files"), "small")
-
-
-def overrides_of(folder: Path) -> list[str] | None:
-    """What was typed on the command line, as Hydra noted it, without `run.resume`; None where there is no such note."""
-    noted = RunFolder(folder)
-    return [*folders_of(noted, HYDRA), *noted.overrides] if noted.has(OVERRIDES) else None
 
 
 def folders_of(folder: RunFolder, name: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Checks array arguments once where they enter, in one wording that names the argument."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -103,6 +103,20 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
     """Refuse a word that is none of `options`, naming them; an `else` branch would otherwise take it silently."""
     if value not in options:
         raise ValueError(f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}.")
+
+
+def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS) -> int | None:
+    """The smallest number from `at_least` on that is enough, where every larger one is, too; None beyond `most`."""
+    high = at_least
+    while not enough(high):
+        high *= 2
+        if high > most:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, at_least)
 
 
 def is_constant(array: Array) -> bool:

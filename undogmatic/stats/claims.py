@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -191,7 +190,7 @@ def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewes
         ]
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
-    found = _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
+    found = checks.fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
     return found if found is not None and found <= checks.MOST_TIMES * outer.n_groups else None
 
 
@@ -208,17 +207,3 @@ def _missed(n: int, room: float, reach: float, found: Estimate) -> float:
     of_n = tail / _cautious(1.0, found.n_groups) * _cautious(1.0, n)
     quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(found.df, 1 - tail)
     return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
-
-
-def _fewest(enough: Callable[[int], bool], at_least: int) -> int | None:
-    """The smallest number from `at_least` on that is enough, where every larger one is, too."""
-    high = at_least
-    while not enough(high):
-        high *= 2
-        if high > checks.MOST_UNITS:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, at_least)

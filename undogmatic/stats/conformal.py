@@ -122,7 +122,7 @@ def fit(
         scale=(float(scale[0]), float(scale[1])),
         reach={name: float(np.sort(misses[own])[_rank(own.size, level) - 1]) for name, own in members.items()},
         n={name: own.size for name, own in members.items()},
-        n_units={name: _effective([ids[place] for place in own]) for name, own in members.items()},
+        n_units={name: _effective([ids[place] for place in own.tolist()]) for name, own in members.items()},
         grouped=groups is not None,
         fit_ids=tuple(map(str, ids)),
     )

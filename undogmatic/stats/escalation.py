@@ -61,14 +61,10 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     checks.share(confidence, "confidence")
     if n_wrong < 0:
         raise ValueError(f"`n_wrong` is {n_wrong}; it must be 0 or more.")
-    low = high = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
-    while lower_limit(high - n_wrong, high, confidence) < rate:
-        low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        enough = lower_limit(middle - n_wrong, middle, confidence) >= rate
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return high
+    least = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
+    units = checks.fewest(lambda n: lower_limit(n - n_wrong, n, confidence) >= rate, least, math.inf)
+    assert units is not None, "enough units show any rate below 1"
+    return units
 
 
 def lower_limit(n_true: int, n: int, confidence: float) -> float:

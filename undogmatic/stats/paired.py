@@ -194,15 +194,10 @@ _LEAST_CHANCE = 0.05
 
 
 class FailureTest(NamedTuple):
-    """`p_value` of "failures are as frequent on side a as on side b"; None where no unit has more on one side.
-
-    `n_a` and `n_b` are failed texts, `n_more_a` and `n_more_b` the units with more of them on that side.
-    """
+    """Failed texts of both sides; `p_value` of "as many on a as on b", None where no unit has more on one side."""
 
     n_a: int
     n_b: int
-    n_more_a: int
-    n_more_b: int
     p_value: float | None
 
 
@@ -223,7 +218,7 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
     n = more_a + more_b
     p_value = float(stats.binomtest(more_a, n).pvalue) if n else None
-    return FailureTest(int(failed[0].sum()), int(failed[1].sum()), more_a, more_b, p_value)
+    return FailureTest(int(failed[0].sum()), int(failed[1].sum()), p_value)
 
 
 def robust_difference(

@@ -87,17 +87,7 @@ def concordance(scores: ArrayLike, labels: ArrayLike) -> Ordered:
     return Ordered(float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n), n)
 
 
-class Exchange(NamedTuple):
-    """The difference of two concordances, and what exchanging both scores of a text adds to it, shape (n,).
-
-    The difference is linear in which texts are exchanged, so the sum of what each adds is exact.
-    """
-
-    difference: float
-    added: Array
-
-
-def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
+def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
     """The concordance of `other` with the labels less that of `one`, ready for the exchange of their scores.
 
     Of two texts let P be by how much `other` orders them better than `one`, and Q by how much the first's score of
@@ -107,9 +97,10 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
     Args:
         one, other, labels: Shape (n,) each.
     Returns:
-        NaN where all labels are equal.
+        The difference, and what exchanging both scores of a text adds to it, shape (n,): it is linear in which texts
+        are exchanged, so that the sum of what each adds is exact. NaN where all labels are equal.
     """
-    a, b, y = (checks.vector(each, name) for each, name in ((one, "one"), (other, "other"), (labels, "labels")))
+    a, b, y = (checks.vector(values, name) for values, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
 
     def ordered(first: Array, second: Array) -> Array:
@@ -118,6 +109,6 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
 
     n = int(above.sum())
     if not n:
-        return Exchange(math.nan, np.full(len(y), math.nan))
+        return math.nan, np.full(len(y), math.nan)
     p, q = ordered(b, b) - ordered(a, a), ordered(a, b) - ordered(b, a)
-    return Exchange(float(p.sum() / n), (q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)) / n)
+    return float(p.sum() / n), (q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)) / n
