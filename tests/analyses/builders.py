@@ -9,12 +9,14 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
+from undogmatic.records.results import AnalysisResult
 from undogmatic.records.rubric import Rubric, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
@@ -27,6 +29,12 @@ Score = float | FailureKind
 def configured(name: str, **changes: Any) -> Any:
     """An analysis as `conf/analysis/` sets it up, with these keys changed."""
     return build(_node(name) | changes, "analysis")
+
+
+def result(name: str, judged: Judged, **changes: Any) -> AnalysisResult:
+    """The one result of an analysis as it ships, with these keys changed."""
+    (only,) = configured(name, **changes)(judged, np.random.default_rng(0))
+    return only  # type: ignore[no-any-return]
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
+Said = Callable[[AnalysisResult], dict[str, Finding]]
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
 """All words that lie beside their modules."""
 
@@ -25,7 +26,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
+def said() -> Said:
     """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
 
     A wording must use exactly the values that the finding brings: one more is an error, one less says too little.
