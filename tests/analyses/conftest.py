@@ -15,7 +15,6 @@ from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
-Said = Callable[[AnalysisResult], dict[str, Finding]]
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
 """All words that lie beside their modules."""
 
@@ -26,7 +25,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def said() -> Said:
+def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
     """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
 
     A wording must use exactly the values that the finding brings: one more is an error, one less says too little.

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import Score, configured, paired_run
-from tests.analyses.conftest import SHIPPED, Said, placeholders
+from tests.analyses.builders import Said, Score, configured, paired_run
+from tests.analyses.conftest import SHIPPED, placeholders
 from undogmatic.analyses.ab import AbAnalysis, compare, examine
 from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.pairs import contrast, match

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, grouped_run, result
-from tests.analyses.conftest import Said
+from tests.analyses.builders import Said, analysed, configured, grouped_run
 from undogmatic.analyses.base import Unsuited
 from undogmatic.records.results import AnalysisResult
 
@@ -24,7 +23,7 @@ GROUPS = {
 
 
 def analyse(groups: dict[str, list[Any]], direction: str = "higher_is_worse", **settings: Any) -> AnalysisResult:
-    return result("adversarial", grouped_run(groups, direction=direction), **settings)
+    return analysed("adversarial", grouped_run(groups, direction=direction), **settings)
 
 
 def test_numbers_by_hand(said: Said) -> None:
@@ -140,7 +139,7 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told(said: Said) -> None
     origin |= dict(zip(ids["injected:json"], ids["explained_only"], strict=True))
     origin |= dict(zip(ids["attack:rain"], ids["authority_only"], strict=True))
     frame = judged.frame.assign(**{"metadata.original": judged.frame["item_id"].map(origin)})
-    told = result("adversarial", replace(judged, frame=frame))
+    told = analysed("adversarial", replace(judged, frame=frame))
     moved = told.tables["movement"]
     assert moved["family"].tolist() == ["json", "rain"]
     assert moved["n"].tolist() == [4, 2]
@@ -151,4 +150,4 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told(said: Said) -> None
     assert "movement" not in analyse(labelled | copied).tables
     # A sample may hold copies and none of what they were made from.
     alone = frame[frame["condition"].isin(["attack:rain", "explained_only"])].reset_index(drop=True)
-    assert "movement" not in result("adversarial", replace(judged, frame=alone)).tables
+    assert "movement" not in analysed("adversarial", replace(judged, frame=alone)).tables

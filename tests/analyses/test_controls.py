@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, grouped_run, result
-from tests.analyses.conftest import Said
+from tests.analyses.builders import Said, analysed, configured, grouped_run
 from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.labelled_rival import LabelledRival
 from undogmatic.errors import ConfigError
@@ -19,7 +18,7 @@ GOOD = {"humble": [5.0] * 8, "neutral": [10.0] * 7 + [25.0], "hubristic": [90.0]
 
 
 def analyse(groups: dict[str, list[Any]], **changes: Any) -> AnalysisResult:
-    return result("controls", grouped_run(groups), **changes)
+    return analysed("controls", grouped_run(groups), **changes)
 
 
 def test_shares_and_separation_by_hand(said: Said) -> None:
@@ -85,11 +84,11 @@ def test_classes_that_a_word_counter_tells_apart(
     judged = grouped_run(groups)
     apart = judged.frame["condition"].str.startswith(worse)
     judged.frame["text"] = ["TRIBUNAL! " * 9 + str(n) if one else f"porque {n}" for n, one in enumerate(apart)]
-    told = result(name, judged)
+    told = analysed(name, judged)
     assert told.standing == "undecided"
     assert {f"{name}.verdict_surface_as_good", f"{name}.verdict_surface_open"} & set(said(told))
     judged.frame["text"] = "a"
-    assert f"{name}.verdict_no_texts" in said(result(name, judged))
+    assert f"{name}.verdict_no_texts" in said(analysed(name, judged))
 
 
 @pytest.mark.parametrize(("name", "groups", "worse"), CLASSES)
@@ -109,7 +108,7 @@ def test_what_the_surface_leaves_open(
 ) -> None:
     rival = LabelledRival(outcome, 60, 60, None, None, None, None)
     monkeypatch.setattr("undogmatic.analyses.controls.surface_of_classes", lambda *_: rival)
-    told = result(name, grouped_run(groups))
+    told = analysed(name, grouped_run(groups))
     assert f"{name}.verdict_{key}" in said(told)
     assert told.standing == standing
 
@@ -117,7 +116,7 @@ def test_what_the_surface_leaves_open(
 def test_where_high_is_good_the_same_texts_are_told_apart() -> None:
     mirrored = {c: [100 - s for s in scores] for c, scores in GOOD.items()}
     bands = {"humble": (75.0, None), "neutral": (75.0, None), "hubristic": (None, 25.0)}
-    there = result("controls", grouped_run(mirrored, direction="higher_is_better"), bands=bands)
+    there = analysed("controls", grouped_run(mirrored, direction="higher_is_better"), bands=bands)
     here = analyse(GOOD)
     for key in ("controls.in_band", "controls.auc.humble", "controls.auc.neutral"):
         assert there.metrics[key] == here.metrics[key]

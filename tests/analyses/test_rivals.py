@@ -12,7 +12,7 @@ import pytest
 from tests.analyses.builders import paired_run
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
-from undogmatic.analyses.labelled_rival import labelled_rival, say_labelled
+from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, tell_labelled
 from undogmatic.analyses.pairs import match
 from undogmatic.analyses.rivals import (
     Control,
@@ -207,8 +207,7 @@ class TestLabelled:
         assert found.outcome == "beyond_surface"
         assert found.error_saved is not None
         assert found.error_saved.estimate.low > 0
-        for finding in say_labelled(found)[1]:
-            _worded(finding)
+        _told(found)
 
     def test_a_judge_of_noise(self) -> None:
         rng = np.random.default_rng(4)
@@ -227,7 +226,15 @@ class TestLabelled:
         one = labelled_rival(texts, np.arange(80.0), np.arange(80.0), ["one"] * 80, rng)
         assert one.outcome == "open"
         for found in (flat, same, one):
-            assert len(say_labelled(found)[1]) == 1
+            assert len(_told(found)) == 1
+
+
+def _told(found: LabelledRival) -> list[Finding]:
+    tell = Telling("labelled")
+    tell_labelled(tell, found)
+    for finding in tell.findings:
+        _worded(finding)
+    return tell.findings
 
 
 def _worded(finding: Finding) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, grouped_run, made_up, paired_run, result, verdict
-from tests.analyses.conftest import Said
+from tests.analyses.builders import Said, analysed, configured, grouped_run, made_up, paired_run, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.plan import so_far
 from undogmatic.errors import DataError
@@ -57,7 +56,7 @@ def test_a_dataset_that_suits_nothing_is_described_and_told_why() -> None:
 
 def test_none_describes_all_texts_and_each_condition(said: Said) -> None:
     judged = grouped_run({"a": [0.0, 10, 20, 30, 40], "b": [100.0, "refusal"]})
-    told = result("none", judged)
+    told = analysed("none", judged)
     table = told.tables["scores"].set_index("condition")
     assert table.loc["total", ["n", "failed", "minimum", "maximum"]].tolist() == [6, 1, 0, 100]
     assert table.loc["a", ["p5", "q1", "median", "q3", "p95"]].tolist() == [2, 10, 20, 30, 38]
@@ -72,13 +71,13 @@ def test_none_describes_all_texts_and_each_condition(said: Said) -> None:
 def test_none_takes_texts_without_condition(said: Said) -> None:
     judged = grouped_run({"a": [0.0, 10, 20]})
     judged.frame["condition"] = None
-    told = result("none", judged)
+    told = analysed("none", judged)
     assert told.tables["scores"]["condition"].tolist() == ["total"]
     assert said(told)["none.summary"].values["n"] == 3
 
 
 def test_none_has_nothing_to_say_where_nothing_was_judged(said: Said) -> None:
-    told = result("none", grouped_run({"a": ["refusal", "refusal"]}))
+    told = analysed("none", grouped_run({"a": ["refusal", "refusal"]}))
     assert (told.tables, list(told.figures)) == ({}, [])
     assert said(told)["analyses.too_few"].values == {"figure": "histogram", "present": 0, "needed": 3}
 
@@ -112,7 +111,7 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
 def test_a_stopped_run_says_the_mean_of_all(said: Said) -> None:
     scores = np.random.default_rng(1).uniform(0, 100, 60).tolist()
     judged = grouped_run({"a": [*scores, *["budget"] * 20]})
-    told = result("none", judged)
+    told = analysed("none", judged)
     found = said(told)["none.so_far"].values
     assert (found["n"], found["total"], found["mean"]) == (60, 80, pytest.approx(np.mean(scores)))
     low, high = found["interval"]

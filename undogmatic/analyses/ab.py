@@ -77,7 +77,7 @@ def compare(pairs: Pairs, a: str, b: str, settings: PairSettings) -> PairCompari
         held,
         balance,
         paired.rank_biserial(d) if np.any(d != 0) else None,
-        paired.share_in_direction(expected, "positive", level, groups=groups),
+        paired.share_in_direction(expected, level, groups=groups),
         paired.wilcoxon(of_groups(d, groups), settings.zero_method),
         ranking.auc(settings.sign * first, settings.sign * second, level, groups_a=groups, groups_b=groups),
     )
@@ -387,8 +387,7 @@ class AbAnalysis:
             tell.say("ab.hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= e.fewest and (spread := float(np.std(d, ddof=1))) > 0:
-            excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
-            assert excess is not None, "the spread is known"
+            excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
             tell.number(margin + excess, "minimum_detectable")
             tell.say("ab.power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power)
         hybrid = () if e.hybrid is None else e.hybrid[:2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,15 @@ from undogmatic.analyses.rivals import Outcome
 from undogmatic.analyses.ruling import ADVERSARIAL, verdict
 from undogmatic.analyses.truth import check_order
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import limits, means, ranking
+from undogmatic.stats import checks, limits, means, ranking
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
 
 PREFIX = "attack:"
 HALF = 0.5
+
+
+Success = Literal["midpoint", "baseline_95"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class AdversarialAnalysis:
     name: ClassVar[str] = "adversarial"
     baseline: Sequence[str]
     treatment: Sequence[str]
-    success: Literal["midpoint", "baseline_95"] = "midpoint"
+    success: Success = "midpoint"
     level: float = 0.95
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
+        checks.option(self.success, "success", get_args(Success))
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
@@ -123,22 +127,19 @@ class AdversarialAnalysis:
         level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
         sign, rubric = judged.sign, judged.rubric
         scale = (rubric.minimum, rubric.maximum) if sign > 0 else (-rubric.maximum, -rubric.minimum)
-        undressed = sign * treatment if treatment.size else None
+        threshold = sum(scale) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
         rows = []
         for attack, own in classes.items():
             failed = np.isnan(own.scores)
             scores = own.scores[~failed]
-            s = ranking.attack_summary(scores, baseline, undressed, self.success, scale=scale, level=self.level)
+            shift = ranking.mean_shift(scores, sign * treatment, self.level)
             apart = told(judged, own, honest, level)
-            passed = limits.share(np.where(failed, np.nan, own.scores < s.threshold), own.groups, level)
+            passed = limits.share(np.where(failed, np.nan, own.scores < threshold), own.groups, level)
             outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            row = {"attack": attack, "n": s.n_attack, "failed": int(failed.sum())}
+            row = {"attack": attack, "n": scores.size, "failed": int(failed.sum())}
             row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
-            ends = sorted(sign * e for e in (s.mean_shift_low, s.mean_shift_high) if e is not None) or [np.nan, np.nan]
-            row |= apart.row("auc", "auc_")
-            row |= {"mean_shift": np.nan if s.mean_shift is None else sign * s.mean_shift}
-            row |= {"mean_shift_low": ends[0], "mean_shift_high": ends[1]}
-            rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * s.threshold})
+            row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
+            rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
 
 

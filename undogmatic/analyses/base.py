@@ -265,6 +265,12 @@ def failed_finding(counts: pd.DataFrame) -> list[Finding]:
     return [Finding("analyses.failed", {"n": int(failed["failed"].sum()), "total": total, "where": where})]
 
 
+def failed_texts(rows: pd.DataFrame, rubric: Rubric) -> list[Finding]:
+    """`failed_finding` of first-repeat rows; texts without a condition are counted as "all"."""
+    named = rows.assign(condition=rows["condition"].where(rows["condition"].notna(), "all"))
+    return failed_finding(Judged(named, rubric).counts([str(c) for c in named["condition"].unique()]))
+
+
 def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:
     """Raise ConfigError for a level, alpha or power outside (0, 1), or too few resamples."""
     if resamples < 100:

@@ -25,6 +25,11 @@ class OtherRun:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+def against(folders: Sequence[str]) -> dict[str, str]:
+    """The folders of `analysis.against` by the key that names each, as `read_runs` takes them."""
+    return {f"analysis.against[{n}]": folder for n, folder in enumerate(folders)}
+
+
 def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
     """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
+from undogmatic.stats.claims import Claim, claim
 
 Source = Literal["label", "reference", "condition"]
 
@@ -34,6 +35,11 @@ class Truth(NamedTuple):
     def judged(self) -> pd.DataFrame:
         """The rows with a score."""
         return self.rows[self.rows["error"].isna()]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The values of the sentence that says where it comes from, `truth_<source>`."""
+        return {"n": len(self.judged)} | ({"name": self.name} if self.source == "reference" else {})
 
 
 def read_truth(
@@ -175,6 +181,48 @@ class Margin(NamedTuple):
     def allows(self, outcome: str) -> bool:
         """Whether it allows to say this outcome of `stats.claims`."""
         return self.equivalence if outcome == "within" else self.superiority
+
+
+class Bounded(NamedTuple):
+    """A mean against a margin over judged texts (`judged`), and over all texts with failed judgments at whichever end
+    is against it (`worst`) and for it (`best`); the three are one where none failed."""
+
+    judged: Claim
+    worst: Claim
+    best: Claim
+
+    @property
+    def sure(self) -> bool:
+        """Whether failed judgments cannot turn the outcome."""
+        return self.judged.outcome == self.worst.outcome == self.best.outcome
+
+
+def bounded(
+    values: NDArray[np.float64],
+    ends: Sequence[NDArray[np.float64] | float],
+    margin: float,
+    level: float,
+    groups: Sequence[str],
+    bounds: tuple[float, float],
+) -> Bounded:
+    """Hold a mean against a margin, whatever failed judgments might have been.
+
+    Args:
+        values: NaN where a judgment failed, shape (n,).
+        ends: What failed ones are at worst, and at best, shape (n,) or one value.
+        margin, level, groups, bounds: As in `stats.claims.claim`; groups of shape (n,).
+    """
+    failed = np.isnan(values)
+
+    def held(filled: NDArray[np.float64], kept: NDArray[np.bool_]) -> Claim:
+        among = [group for group, one in zip(groups, kept, strict=True) if one]
+        return claim(filled[kept], margin, alpha=1 - level, groups=among, bounds=bounds)
+
+    alone = held(values, ~failed)
+    if not failed.any():
+        return Bounded(alone, alone, alone)
+    every = np.ones(values.size, dtype=np.bool_)
+    return Bounded(alone, *(held(np.where(failed, end, values), every) for end in ends))
 
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:

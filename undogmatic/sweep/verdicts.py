@@ -16,8 +16,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
-from undogmatic.sweep.jobs import STANDINGS, Job
-from undogmatic.sweep.trials import FINAL, SearchState, reached
+from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
@@ -66,12 +65,8 @@ def named(names: Sequence[str]) -> str:
 
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     """First that the best judge is not to be believed, where that is so; then what is shown of its lead. Once for each
-    criterion, where several were judged: what is high on one says nothing of another.
-
-    Args:
-        table: One row per job, best first (`SweepResult.jobs`).
-        sweep: What is shown between the finished ones.
-    """
+    criterion, where several were judged: what is high on one says nothing of another. `table` has one row per job, best
+    first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
     several = not ("criterion" not in table or finished.empty or sweep.headline is None)
     parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
@@ -101,9 +96,6 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
 class Lead:
     """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
 
-    Args:
-        table: One row per job, best first.
-        sweep: What is shown between them.
     Attributes:
         finished, ranked: The rows of jobs that came to an end, and of those with a headline; the rest is there where
             any has one.
@@ -115,8 +107,7 @@ class Lead:
         measure: The measure that decides; "" where none was tested.
         against: By it, what is shown of the first against each other distinct job, and the row that says so.
         margin: The smallest difference that matters in this measure, where there is one.
-        size: Hypotheses that were corrected for.
-        seen: How many of the texts something in the first was fitted on.
+        size, seen: Hypotheses that were corrected for; texts that something in the first was fitted on.
         open: The jobs against which nothing is shown of it.
         needed: Independent groups of texts that would decide what is open; None where no number would.
     """
@@ -199,13 +190,7 @@ class Headline(NamedTuple):
 
 
 class Searched:
-    """What a search came to: the evidence of SEARCH, the sentences and the table of all trials.
-
-    Args:
-        folder: The sweep's.
-        search: What stands in it.
-        finished: Its finished jobs by name.
-    """
+    """What the search in this folder came to: the evidence of SEARCH, the sentences and the table of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
         self.search, tell, ranked = search, Telling("search"), search.ranked()
