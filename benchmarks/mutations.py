@@ -31,22 +31,22 @@ class Fault(NamedTuple):
 
 FAULTS = {
     "one control for length is enough": Fault(
-        "undogmatic/analyses/length.py",
-        'if all(one == "beyond" for one in found)',
-        'if any(one == "beyond" for one in found)',
-        ("tests/analyses/test_length.py",),
+        "undogmatic/analyses/rivals.py",
+        '"open" if "open" in places else "survives"',
+        '"survives" if "beyond" in places else "open"',
+        ("tests/analyses/test_rivals.py",),
     ),
     "matched pairs decide however few": Fault(
-        "undogmatic/analyses/length.py",
+        "undogmatic/analyses/rivals.py",
         "if matched is not None and matched.telling and",
         "if matched is not None and",
-        ("tests/analyses/test_length.py",),
+        ("tests/analyses/test_rivals.py",),
     ),
     "matched pairs never decide": Fault(
-        "undogmatic/analyses/length.py",
-        "    telling = telling and likely.n_units >= likely.fewest\n",
-        "    telling = False\n",
-        ("tests/analyses/test_length.py",),
+        "undogmatic/analyses/rivals.py",
+        "telling and n_groups >= likely.fewest)",
+        "False)",
+        ("tests/analyses/test_rivals.py",),
     ),
     "no correction in sweeps": Fault(
         "undogmatic/stats/compare.py",
@@ -79,19 +79,19 @@ FAULTS = {
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(
-        "undogmatic/analyses/comparison.py",
+        "undogmatic/analyses/ab.py",
         "        if self.hybrid is None:\n            return None\n",
         "        return None\n",
         ("tests/analyses/test_ruling.py",),
     ),
     "the surface does not count": Fault(
         "undogmatic/analyses/ruling.py",
-        "return lambda e: bool(e.surface == outcome)",
+        "return lambda e: bool(getattr(e, attribute) == value)",
         "return lambda e: False",
         ("tests/analyses/test_ruling.py",),
     ),
     "failed judgments do not count": Fault(
-        "undogmatic/analyses/comparison.py",
+        "undogmatic/analyses/ab.py",
         'if ruling.standing in ("undecided", at_worst.standing):',
         "if True:",
         ("tests/analyses/test_ruling.py", "tests/analyses/test_ab.py"),

@@ -7,22 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tests.analyses.builders import Score, configured, paired_run
+from tests.analyses.builders import Said, Score, configured, paired_run
 from tests.analyses.conftest import SHIPPED, placeholders
-from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.ab import AbAnalysis, compare, examine
 from undogmatic.analyses.base import Unsuited
-from undogmatic.analyses.comparison import compare, examine
-from undogmatic.analyses.pairs import match
+from undogmatic.analyses.pairs import contrast, match
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling
 from undogmatic.analyses.truth import Margin
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
 Draw = np.random.Generator
 FAST = configured("ab")
 T, B, H = "authority_only", "explained_only", "explained_cited"
@@ -442,7 +441,7 @@ class TestVerdicts:
         settings = PairSettings(1, Margin(10, "rubric", 100))
         found = examine(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
-        finding = Ruling(AB.prefix, rule, found, ("surface_as_good", "hybrid_open")).finding
+        finding = Ruling(AB, rule, found, ("surface_as_good", "hybrid_open")).finding
         for language in ("en", "pt"):
             words = Words(language, SHIPPED, strict=True)
             wording = words.find(finding.key)
@@ -498,3 +497,40 @@ class TestVerdicts:
                 B: [("refusal" if out and not n % 2 else s) for n, (s, out) in enumerate(zip(b, wrong, strict=True))],
             }
             assert case("supported", sides=given).standing == "undecided"
+
+
+OLD, NEW = ("authority_only", "explained_only"), ("imitation", "explanation")
+TREATMENTS, BASELINES = ["imitation", "authority_only"], ["explanation", "explained_only"]
+
+
+def paired(*pairs: tuple[str, ...]) -> pd.DataFrame:
+    """One pair per tuple of conditions."""
+    texts = [(f"p{n}", condition) for n, pair in enumerate(pairs) for condition in pair]
+    return pd.DataFrame(texts, columns=["pair_id", "condition"])
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (paired(OLD, OLD), OLD),
+        (paired(NEW), NEW),
+        (paired(OLD, NEW), NEW),
+        (paired((*OLD, "imitation")), OLD),  # its own other side is missing, and that of another design is none
+        (paired(("imitation",), ("explanation",), OLD), OLD),
+        (paired(("imitation",), ("explanation",)), NEW),
+        (paired(("other",)), NEW),
+    ],
+)
+def test_sides_of_two_designs_are_never_mixed(data: pd.DataFrame, expected: tuple[str, str]) -> None:
+    assert contrast(TREATMENTS, BASELINES, data) == expected
+
+
+def test_one_name_finds_the_one_that_it_stands_with() -> None:
+    assert contrast("authority_only", BASELINES, paired(NEW, OLD)) == OLD
+    assert contrast(TREATMENTS, "explained_only", paired(NEW, OLD)) == OLD
+    assert contrast("a", "b", paired(OLD)) == ("a", "b")
+
+
+def test_a_text_without_pair_stands_with_nobody() -> None:
+    alone = pd.DataFrame({"pair_id": [None, None, "p", "p"], "condition": [*NEW, *OLD]})
+    assert contrast(TREATMENTS, BASELINES, alone) == OLD

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, withheld
+from undogmatic.analyses.ab import HybridEvidence, PairEvidence, withheld
 from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
@@ -27,6 +27,15 @@ def found(
     return Claim(outcome, Estimate(sum(ends) / 2, *ends, n_groups=46), inner, margin, needed)
 
 
+def compared(p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_biserial: float | None = 0.9) -> Any:
+    """Of the comparison, what the rules read."""
+    of_share = SimpleNamespace(estimate=Estimate(share, 0, 1, n=46), n_ties=0)
+    of_balance = SimpleNamespace(estimate=Estimate(2 * share - 1, balance, 1))
+    return SimpleNamespace(
+        test=SimpleNamespace(p_value=p), share=of_share, balance=of_balance, rank_biserial=rank_biserial
+    )
+
+
 def evidence(**changes: object) -> PairEvidence:
     """What supports the claim, with changes."""
     good = PairEvidence(
@@ -35,11 +44,8 @@ def evidence(**changes: object) -> PairEvidence:
         n_groups=46,
         fewest=6,
         margin=MARGIN,
-        identical=False,
+        main=compared(),
         difference=found("beyond"),
-        p_value=1e-6,
-        share=0.8,
-        balance_low=0.3,
         hybrid=hybrid(found("beyond"), surface="beyond_surface"),
         surface="beyond_surface",
         length="survives",
@@ -69,7 +75,7 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"n_pairs": 1, "n_groups": 1, "difference": None}, "too_few", "undecided"),
     ({"n_groups": 5}, "too_few", "undecided"),
     ({"margin": MARGIN._replace(value=100.0)}, "margin_wide", "undecided"),
-    ({"identical": True, "difference": found("within")}, "identical", "refuted"),
+    ({"main": compared(rank_biserial=None), "difference": found("within")}, "identical", "refuted"),
     ({"difference": found("against")}, "reversed", "refuted"),
     ({"difference": found("within")}, "within", "refuted"),
     ({"difference": found("within"), "margin": UNSET}, "no_margin", "undecided"),
@@ -97,9 +103,9 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"hybrid": HybridEvidence(None, None, None)}, "hybrid_few", "undecided"),
     ({"hybrid": hybrid(found("beyond"), surface="open")}, "hybrid_surface", "undecided"),
     ({"hybrid": hybrid(found("beyond"), surface="surface_explains")}, "hybrid_surface", "undecided"),
-    ({"p_value": 0.05}, "inconsistent", "undecided"),
-    ({"share": 0.5}, "inconsistent", "undecided"),
-    ({"balance_low": 0.0}, "inconsistent", "undecided"),
+    ({"main": compared(p=0.05)}, "inconsistent", "undecided"),
+    ({"main": compared(share=0.5)}, "inconsistent", "undecided"),
+    ({"main": compared(balance=0.0)}, "inconsistent", "undecided"),
 ]
 
 
@@ -114,7 +120,7 @@ def test_the_table_has_every_key_but_the_one_of_failures() -> None:
 
 
 def test_the_gravest_reason_leads_and_the_others_follow() -> None:
-    changes = {"surface": "surface_as_good", "hybrid": hybrid(found("open")), "p_value": 1}
+    changes = {"surface": "surface_as_good", "hybrid": hybrid(found("open")), "main": compared(p=1)}
     ruling = verdict(AB, evidence(length="confounded", **changes))
     assert (ruling.key, ruling.standing) == ("confounded", "refuted")
     assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")

@@ -81,8 +81,8 @@ class AdversarialAnalysis:
             return [tell.result(*verdict(ADVERSARIAL, AttacksHeld(honest, pd.DataFrame())).decided)]
 
         table = self._table(judged, class_of(judged, *honest), treatment)
-        evidence = AttacksHeld(honest, table)
-        ruling, rival = beyond_surface(ADVERSARIAL, evidence, judged, attacks, honest, self.level, rng)
+        ruling = verdict(ADVERSARIAL, AttacksHeld(honest, table))
+        ruling, rival = beyond_surface(ruling, judged, attacks, honest, self.level, rng)
         rows: list[dict[str, Any]] = table.to_dict("records")
         for row in rows:
             attack = row["attack"].removeprefix(PREFIX)

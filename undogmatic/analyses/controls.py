@@ -15,7 +15,7 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
 from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, seen_of
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
-from undogmatic.analyses.ruling import CONTROLS, Rules, Ruling, verdict
+from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
@@ -115,8 +115,8 @@ class ControlsAnalysis:
         apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
         weakest = min((share.low for share in shares.values()), default=None)
-        evidence = ClassesHeld(apart, inside, absent, self.share, weakest)
-        ruling, _ = beyond_surface(CONTROLS, evidence, judged, [self.worst], list(areas), self.level, rng)
+        ruling = verdict(CONTROLS, ClassesHeld(apart, inside, absent, self.share, weakest))
+        ruling, _ = beyond_surface(ruling, judged, [self.worst], list(areas), self.level, rng)
         plots.distributions(tell, rubric, {c: judged.scores(c) for c in conditions}, kinds=("box",))
         if rows:
             columns = {"labels": "condition", "values": "share_in_band", "low": "share_low", "high": "share_high"}
@@ -194,23 +194,16 @@ def told(judged: Judged, worse: Class, better: Class, level: float) -> Estimate:
 
 
 def beyond_surface(
-    rules: Rules,
-    evidence: Any,
-    judged: Judged,
-    worse: Sequence[str],
-    better: Sequence[str],
-    level: float,
-    rng: np.random.Generator,
+    ruling: Ruling, judged: Judged, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
 ) -> tuple[Ruling, LabelledRival | None]:
-    """The verdict; where it supports the claim, the surface judge is asked whether it tells the conditions apart, too.
+    """Where a verdict supports the claim, ask the surface judge whether it tells the conditions apart, too.
 
-    `evidence` has the fields `surface` and `counts` for what it came to, and how many things it counts.
+    The evidence has the fields `surface` and `counts` for what it came to, and how many things it counts.
     """
-    ruling = verdict(rules, evidence)
     if ruling.standing != "supported":
         return ruling, None
     rival, counts = surface_of_classes(judged, worse, better, level, rng), len(Seen(judged.rubric.field_words).columns)
-    return verdict(rules, evidence._replace(surface=rival.outcome, counts=counts)), rival
+    return ruling.again(surface=rival.outcome, counts=counts), rival
 
 
 def surface_of_classes(

@@ -59,7 +59,7 @@ class Rules(NamedTuple):
 class Ruling(NamedTuple):
     """The rule that decided, on what, and the keys of the further reasons against the claim, gravest first."""
 
-    prefix: str
+    rules: Rules
     rule: Rule
     evidence: Any
     others: tuple[str, ...] = ()
@@ -90,7 +90,11 @@ class Ruling(NamedTuple):
                 values[name] = attrgetter(*(path or name).split(","))(self.evidence)
         if self.rule.against:
             values |= {"alone": 0 if self.others else 1, "also": [f"also_{other}" for other in self.others]}
-        return Finding(f"{self.prefix}{self.key}", values)
+        return Finding(f"{self.rules.prefix}{self.key}", values)
+
+    def again(self, **changes: Any) -> Ruling:
+        """The verdict by the same rules on changed evidence."""
+        return verdict(self.rules, self.evidence._replace(**changes))
 
 
 def verdict(rules: Rules, evidence: Any) -> Ruling:
@@ -99,7 +103,7 @@ def verdict(rules: Rules, evidence: Any) -> Ruling:
     first = next(applying, None)
     assert first is not None, "the last rule always applies"
     others = tuple(rule.key for rule in applying if rule.against) if first.against else ()
-    return Ruling(rules.prefix, first, evidence, others)
+    return Ruling(rules, first, evidence, others)
 
 
 def always(evidence: Any) -> bool:
@@ -107,16 +111,16 @@ def always(evidence: Any) -> bool:
     return True
 
 
-def surface(outcome: str) -> Callable[[Any], bool]:
-    """The condition that the surface judge on the same texts came to this outcome (`rivals.Outcome`)."""
-    return lambda e: bool(e.surface == outcome)
+def _is(attribute: str, value: str) -> Callable[[Any], bool]:
+    """The condition that this of the evidence has this value: that the surface judge came to an outcome."""
+    return lambda e: bool(getattr(e, attribute) == value)
 
 
 _SURFACE = (
-    Rule("surface_explains", "refuted", surface("surface_explains")),
-    Rule("surface_as_good", "undecided", surface("surface_as_good")),
-    Rule("surface_open", "undecided", surface("open")),
-    Rule("no_texts", "undecided", surface("no_texts")),
+    Rule("surface_explains", "refuted", _is("surface", "surface_explains")),
+    Rule("surface_as_good", "undecided", _is("surface", "surface_as_good")),
+    Rule("surface_open", "undecided", _is("surface", "open")),
+    Rule("no_texts", "undecided", _is("surface", "no_texts")),
 )
 
 CONTROLS = Rules("controls.verdict_", (
@@ -154,10 +158,6 @@ def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: s
     return Rule(key, standing, when, says, against=True)
 
 
-def _hybrid(key: str) -> Callable[[Any], bool]:
-    return lambda e: bool(e.by_hybrid == key)
-
-
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
     # What cannot be said.
@@ -167,7 +167,7 @@ AB = Rules("ab.verdict_", (
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
     Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
     # No difference beyond the margin in the expected direction.
-    Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
+    Rule("identical", "refuted", lambda e: e.main.rank_biserial is None, f"{_SIDES} n=n_pairs"),
     Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} {_LEVEL} n=n_pairs "
          "opposite=named.opposite difference=named.turned.value interval=named.turned.interval"),
     Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
@@ -178,21 +178,21 @@ AB = Rules("ab.verdict_", (
          f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen=named.seen"),
     Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
     # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
-    _reason("surface_explains", "refuted", surface("surface_explains")),
-    _reason("reads_citation", "refuted", _hybrid("reads_citation"),
+    _reason("surface_explains", "refuted", _is("surface", "surface_explains")),
+    _reason("reads_citation", "refuted", _is("by_hybrid", "reads_citation"),
             f"{_OVER} over_interval={_HYBRID}.inner over_level=named.inner_level"),
-    _reason("confounded", "refuted", lambda e: e.length == "confounded"),
-    _reason("surface_as_good", "undecided", surface("surface_as_good"),
+    _reason("confounded", "refuted", _is("length", "confounded")),
+    _reason("surface_as_good", "undecided", _is("surface", "surface_as_good"),
             f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share.value"),
-    _reason("citation_first", "undecided", _hybrid("citation_first"), _OUTER),
-    _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
-    _reason("surface_open", "undecided", surface("open")),
-    _reason("no_texts", "undecided", surface("no_texts")),
-    _reason("length_open", "undecided", lambda e: e.length == "open"),
-    _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
+    _reason("citation_first", "undecided", _is("by_hybrid", "citation_first"), _OUTER),
+    _reason("inseparable", "undecided", _is("length", "inseparable")),
+    _reason("surface_open", "undecided", _is("surface", "open")),
+    _reason("no_texts", "undecided", _is("surface", "no_texts")),
+    _reason("length_open", "undecided", _is("length", "open")),
+    _reason("hybrid_few", "undecided", _is("by_hybrid", "hybrid_few"),
             f"{_SIZE} hybrid=named.hybrid groups=named.hybrid_groups needed=fewest"),
-    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"), _OUTER),
-    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=named.hybrid"),
+    _reason("hybrid_open", "undecided", _is("by_hybrid", "hybrid_open"), _OUTER),
+    _reason("hybrid_surface", "undecided", _is("by_hybrid", "hybrid_surface"), f"{_SIZE} hybrid=named.hybrid"),
     _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
             "balance_level=main.balance.estimate.level p=main.test.p_value against=named.against"),
@@ -220,10 +220,11 @@ LABELLED = Rules("labelled.verdict_", (
          f"{_FOLLOWS} order error"),
     Rule("open", "undecided", lambda e: e.held.outcome == "open",
          f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
-    Rule("surface_explains", "refuted", surface("surface_explains"), f"{_FOLLOWS} order small"),
-    Rule("surface_as_good", "undecided", surface("surface_as_good"), f"{_FOLLOWS} order surface=rival.correlation"),
-    Rule("surface_open", "undecided", surface("open"), f"{_FOLLOWS} order"),
-    Rule("no_texts", "undecided", surface("no_texts"), f"{_FOLLOWS} order"),
+    Rule("surface_explains", "refuted", _is("surface", "surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_as_good", "undecided", _is("surface", "surface_as_good"),
+         f"{_FOLLOWS} order surface=rival.correlation"),
+    Rule("surface_open", "undecided", _is("surface", "open"), f"{_FOLLOWS} order"),
+    Rule("no_texts", "undecided", _is("surface", "no_texts"), f"{_FOLLOWS} order"),
     Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
     Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
          "gain=gain.judged.estimate.value gain_interval=gain.judged.estimate.interval"),
